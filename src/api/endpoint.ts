@@ -5,7 +5,7 @@ import type { KeyLocations } from '../accounts/authentication/key-from-request.t
 import type { User } from '../domain/records/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { JsonSchema } from '@sluice/wire/with-schema'
+import type { JsonSchema } from '@sluice/wire/field-check'
 import type { CallRecord } from '../relay/incoming-call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
+import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { parseProxy } from '../upstreams/parse-proxy.ts'

@@ -1,5 +1,4 @@
-import { type ChannelEdits, isEdited } from '../domain/records/channel.ts'
-import type { Override } from '../domain/records/channel.ts'
+import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { ChannelRequest } from './dialects/dialect.ts'
 

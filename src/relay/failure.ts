@@ -1,15 +1,15 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { GatewayError } from '../errors.ts'
-import { crossedError } from '@sluice/wire/crossed-error'
-import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
-import { passedOnError } from '@sluice/wire/messages'
 import {
+  crossedError,
   type ErrorParts,
   readUpstreamError,
   statusOfError,
   type UpstreamErrorText,
 } from '@sluice/wire/upstream-error'
+import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
+import { passedOnError } from '@sluice/wire/messages'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'

@@ -1,5 +1,4 @@
-import { codePointsIn } from '@sluice/wire/citation'
-import type { Reply, ReplyPart } from '@sluice/wire/reply'
+import { codePointsIn, type Reply, type ReplyPart } from '@sluice/wire/reply'
 
 /**
  * The parts of a reply on which all its forms agree: empty texts are removed, and an empty input is an empty

@@ -1,6 +1,6 @@
 import type { ClientProtocol, ConversionProtocol } from '@sluice/wire/protocols'
 import { asGatewayError } from '../../src/errors.ts'
-import { withAcceptedSampling } from '@sluice/wire/drop-refused-sampling'
+import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { chatCodec, readChatRequest } from '@sluice/wire/chat'
 import type { Codec, ReplyIdentity, UpstreamCodec } from '@sluice/wire/codec'
 import type { Asked, Conversation, MediaPart, Part } from '@sluice/wire/conversation'

@@ -18,7 +18,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'console/locales/en/channels.ts',
     'console/pages/channels/channel-inputs.tsx',
     'packages/wire/src/chat/reasoning-details.ts',
-    'packages/wire/src/crossed-error.ts',
+    'packages/wire/src/upstream-error.ts',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',

@@ -3,9 +3,8 @@ import { expect, test } from 'vitest'
 import { comparable } from '../../../test/conversion/comparable-reply.ts'
 import { answers, messagesFrames, messagesReply } from '../../../test/generators/answers.ts'
 import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
-import { foldReply } from './fold-reply.ts'
-import { messagesCodec } from './messages/codec.ts'
-import type { Reply } from './reply.ts'
+import { foldReply, type Reply } from './reply.ts'
+import { messagesCodec } from './messages/index.ts'
 
 const reply: Reply = {
   id: 'msg_1',

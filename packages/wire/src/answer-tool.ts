@@ -3,7 +3,7 @@ import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import { NO_TOOLS, type SeenTools } from './tool-tally.ts'
+import { NO_TOOLS, type SeenTools } from './tool-use.ts'
 
 /**
  * Converts a reply whose text is the input of one tool. The gateway forced this tool on a model that cannot

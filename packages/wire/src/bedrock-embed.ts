@@ -1,17 +1,21 @@
 import { NO_USAGE } from './usage.ts'
-import { NamedVectors } from './named-vectors.ts'
-import { count } from './token-count.ts'
-import { type EmbedForm, embedRequests } from './texts-to-embed.ts'
-import { textGroups } from './text-groups.ts'
+import { NamedVectors, type RawVector } from './vectors.ts'
+import { count } from './reported-usage.ts'
+import { type EmbedForm, embedRequests, textGroups, type VectorsReading } from './texts-to-embed.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
+import { asRecord } from './json/record.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+import type { ReplyFacts } from './reply-facts.ts'
+import { ChunkList } from './sse/chunk-list.ts'
 
 /** Version with a fixed number of dimensions. */
-const FIXED = /titan-embed-(?:text-v1|g1)/i
+const FIXED_TITAN = /titan-embed-(?:text-v1|g1)/i
 
 /** Amazon Titan by `invoke`: one text per request; the response reports its tokens next to the vector. */
 export const titanForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     if (task !== undefined) dropped.add('taskType')
-    const isFixed = FIXED.test(upstreamModel)
+    const isFixed = FIXED_TITAN.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
     const groups = textGroups(texts, 1)
     const bodyOf = ([inputText]: readonly string[]): object => ({
@@ -29,4 +33,86 @@ export const titanForm: EmbedForm = {
       },
       onVector,
     ),
+}
+
+/** Maximum number of texts in one request. */
+const MAX_TEXTS = 96
+
+/** Limit on the values of a response: enough for the maximum number of vectors of any model. */
+const MAX_NODES = 1_000_000
+
+/** Cohere's names for the purpose of vectors; its API requires one. */
+const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
+  ['RETRIEVAL_QUERY', 'search_query'],
+  ['QUESTION_ANSWERING', 'search_query'],
+  ['FACT_VERIFICATION', 'search_query'],
+  ['CODE_RETRIEVAL_QUERY', 'search_query'],
+  ['CLASSIFICATION', 'classification'],
+  ['CLUSTERING', 'clustering'],
+])
+const DEFAULT_INPUT_TYPE = 'search_document'
+
+/** Versions with a fixed number of dimensions. */
+const FIXED_COHERE = /embed-(?:english|multilingual)/i
+
+/** Cohere's models by `invoke`: up to 96 texts per request. */
+export const cohereForm: EmbedForm = {
+  requests({ texts, dimensions, task }, upstreamModel, dropped) {
+    const isFixed = FIXED_COHERE.test(upstreamModel)
+    if (isFixed && dimensions !== undefined) dropped.add('dimensions')
+    const groups = textGroups(texts, MAX_TEXTS)
+    const bodyOf = (group: readonly string[]): object => ({
+      texts: group,
+      input_type: INPUT_TYPES.get(task) ?? DEFAULT_INPUT_TYPE,
+      embedding_types: ['float'],
+      output_dimension: isFixed ? undefined : dimensions,
+    })
+    return embedRequests(groups, bodyOf)
+  },
+  reading: (onVector) => new CohereReading(onVector),
+}
+
+/** Reader of a response, which is parsed as a whole: it has at most 96 vectors, under a single name. */
+class CohereReading implements VectorsReading {
+  readonly #onVector: (vector: RawVector) => void
+  readonly #chunks = new ChunkList()
+  count = 0
+  readonly outline = ''
+
+  constructor(onVector: (vector: RawVector) => void) {
+    this.#onVector = onVector
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.add(chunk)
+  }
+
+  end(): ReplyFacts {
+    const scan = scanned(this.#chunks.take())
+    const vectors = (scan && vectorsIn(scan)) ?? []
+    this.count = vectors.length
+    for (const text of vectors) this.#onVector({ form: 'numbers', text: Buffer.from(text) })
+    const units = asRecord(asRecord(scan?.value('meta'))?.['billed_units'])
+    const input = count(units ?? {}, 'input_tokens')
+    const usage = input > 0 ? { ...NO_USAGE, input } : undefined
+    return { valid: vectors.length > 0, error: false, usage, text: () => '' }
+  }
+}
+
+/** The vectors. They are a list, or inside an object by their type. */
+function vectorsIn(scan: ScannedObject): string[] | undefined {
+  const member = scan.span('embeddings')
+  if (!member) return undefined
+  const isByType = scan.kindOf(member.node) === 'object'
+  const list: Node | undefined = isByType ? scan.memberOf(member.node, 'float') : member.node
+  if (list === undefined || scan.kindOf(list) !== 'array') return undefined
+  return scan.elements(list).map((node) => scan.textOf(node))
+}
+
+function scanned(bytes: Buffer): ScannedObject | undefined {
+  try {
+    return scanObject(bytes, { ...RESPONSE_LIMITS, nodes: MAX_NODES })
+  } catch {
+    return undefined
+  }
 }

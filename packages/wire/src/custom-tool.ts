@@ -1,4 +1,5 @@
 import type { Grammar } from './conversation.ts'
+import { asRecord } from './json/record.ts'
 
 /** Member of a function's arguments that contains the text of a custom tool. */
 export const CUSTOM_MEMBER = 'input'
@@ -31,4 +32,106 @@ export function customTool(
 /** Renders the text of a custom tool's input as a function's arguments in JSON. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_MEMBER]: input })
+}
+
+/** Beginning of arguments whose only member so far is the text of a custom tool. */
+const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_MEMBER}"\s*:\s*"`)
+/** Arguments whose head is longer than this are not in the expected form. */
+const MAX_HEAD = 64
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/**
+ * Extracts the plain text of a custom tool's input from the arguments of the function that replaced the tool,
+ * while they stream. Text in the expected form is returned at once; other arguments are held until they are
+ * complete.
+ */
+export class CustomInput {
+  /** Arguments not returned yet: a head that is not recognised yet, or an incomplete escape sequence. */
+  #rest = ''
+  #state: 'before' | 'within' | 'after' | 'other' = 'before'
+
+  /** Adds a piece of the arguments; returns the text that it completes. */
+  push(piece: string): string {
+    if (this.#state === 'after') return ''
+    this.#rest += piece
+    if (this.#state === 'before') this.#begin()
+    return this.#state === 'within' ? this.#decode() : ''
+  }
+
+  /** Returns the remaining text after the arguments have ended. */
+  end(): string {
+    return this.#state === 'before' || this.#state === 'other' ? textOf(this.#rest) : ''
+  }
+
+  #begin(): void {
+    const head = HEAD.exec(this.#rest)
+    if (head) {
+      this.#rest = this.#rest.slice(head[0].length)
+      this.#state = 'within'
+    } else if (this.#rest.length > MAX_HEAD) this.#state = 'other'
+  }
+
+  /** Decodes up to the closing quote or an incomplete escape sequence. */
+  #decode(): string {
+    const text = this.#rest
+    let end = 0
+    while (end < text.length) {
+      const code = text.charCodeAt(end)
+      if (code === QUOTE) {
+        this.#state = 'after'
+        break
+      }
+      const size = code === BACKSLASH ? escapeSize(text, end) : 1
+      if (end + size > text.length) break
+      end += size
+    }
+    this.#rest = text.slice(end)
+    return unescaped(text.slice(0, end))
+  }
+}
+
+/** Returns the whole text of a custom tool's input. */
+export function customInput(args: string): string {
+  const input = new CustomInput()
+  return input.push(args) + input.end()
+}
+
+/**
+ * Length of an escape sequence: two or six characters. The halves of a surrogate pair stay together, so that
+ * a first half waits for the second.
+ */
+function escapeSize(text: string, at: number): number {
+  if (text[at + 1] !== 'u') return 2
+  if (!/^\\u[dD][89abAB]/.test(text.slice(at, at + 4))) return 6
+  const next = text.slice(at + 6, at + 8)
+  return next === '' || next === '\\' || next === String.raw`\u` ? 12 : 6
+}
+
+function unescaped(text: string): string {
+  if (!text.includes('\\')) return text
+  try {
+    // Models write line ends into strings without escaping them.
+    return JSON.parse(
+      `"${text.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`).replaceAll('\t', String.raw`\t`)}"`,
+    ) as string
+  } catch {
+    return text
+  }
+}
+
+/**
+ * Text of arguments in another form: the member `input` or the only member, if it is a string; otherwise all
+ * of the arguments unchanged.
+ */
+function textOf(args: string): string {
+  try {
+    const fields = asRecord(JSON.parse(args))
+    const values = Object.values(fields ?? {})
+    const named = fields?.[CUSTOM_MEMBER] ?? (values.length === 1 ? values[0] : undefined)
+    if (typeof named === 'string') return named
+    return fields && values.length === 0 ? '' : args
+  } catch {
+    return args
+  }
 }

@@ -1,12 +1,8 @@
-import { reroutingField, reroutingName } from './allowed-field.ts'
-import type { UpstreamSettings } from './upstream-settings.ts'
-import { restrictingPart } from './client-provider.ts'
-import { changedArray, withMember } from './json/change-array.ts'
-import { edit, type Edits } from './json/json-edit.ts'
+import { isRouter, reroutingField, reroutingName, type UpstreamSettings } from './upstream-settings.ts'
+import { changedArray, edit, type Edits, objectOf, withMember, withMembers } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
-import { objectOf } from './json/json-text.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
-import { withMembers } from './json/with-members.ts'
+import type { Dropped } from './codec.ts'
 
 /** Native request for a channel. */
 export interface EditedRequest {
@@ -132,4 +128,77 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
     const text = tools === undefined ? undefined : toolsWithoutModels(scan, tools)
     return tools === undefined || text === undefined ? 'stays' : { text: withMember(scan, item, tools, text) }
   })
+}
+
+/** Members of OpenRouter's `provider` that only restrict which providers may answer and at which price. */
+const RESTRICTING: ReadonlySet<string> = new Set([
+  'data_collection',
+  'zdr',
+  'ignore',
+  'require_parameters',
+  'quantizations',
+  'max_price',
+])
+
+/** OpenRouter's `provider` member of a request, as JSON text. */
+export interface ClientProvider {
+  readonly whole: string
+  /** The members that are always kept; undefined if there are none. */
+  readonly restricting: string | undefined
+}
+
+/** JSON text of the restricting members of `provider`; undefined if there are none. */
+function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
+  return withMembers(scan, provider, (name) => RESTRICTING.has(name))
+}
+
+/** The `provider` member of a request that is to be converted; undefined if there is none. */
+export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
+  const member = scan.span('provider')
+  if (!member || scan.kindOf(member.node) !== 'object') return undefined
+  return { whole: scan.textOf(member.node), restricting: restrictingPart(scan, member.node) }
+}
+
+/**
+ * The part of a client's `provider` member that a converted request passes to a channel; undefined if there
+ * is none. If nothing of the member is left out, its name is removed from the dropped fields. `docs/api.md:
+ * Other models and prices`.
+ */
+export function providerFor(
+  given: ClientProvider | undefined,
+  { allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>,
+  dropped: Dropped,
+): string | undefined {
+  if (!given) return undefined
+  const isAllowed = allow.has('provider')
+  if (!isAllowed && !isRouter(base_url)) return undefined
+  const sent = isAllowed ? given.whole : given.restricting
+  if (sent === given.whole) dropped.delete('provider')
+  return sent
+}
+
+/** Adds the `provider` member to a converted request. */
+export function withProvider(body: Buffer, provider: string | undefined): Buffer {
+  if (provider === undefined) return body
+  return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
+}
+
+/** A client's request with the model's name as one channel knows it. */
+export interface MappedRequest extends EditedRequest {
+  readonly upstreamModel: string
+}
+
+/** Replaces the requested `model` by the channel's name for it, or adds it if the request names none. */
+export function withMappedModel(
+  scan: ScannedObject,
+  model: string,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): MappedRequest {
+  const upstreamModel = channel.model_mapping.get(model) ?? model
+  const replace = new Map(
+    scan.value('model') === upstreamModel ? [] : [['model', JSON.stringify(upstreamModel)]],
+  )
+  const isOpen = passThrough || channel.pass_through
+  return { ...editRequest(scan, channel, isOpen, { remove: [], replace }), upstreamModel }
 }

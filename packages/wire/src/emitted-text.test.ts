@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { codePointsIn } from './citation.ts'
-import { CopiedText } from './copied-text.ts'
+import { codePointsIn } from './reply.ts'
+import { CopiedText } from './frame-writer.ts'
 import { EmittedText } from './emitted-text.ts'
 
 const pieces = fc.array(

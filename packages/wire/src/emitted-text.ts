@@ -1,4 +1,4 @@
-import type { CopiedText } from './copied-text.ts'
+import type { CopiedText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
 /**

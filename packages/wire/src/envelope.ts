@@ -76,3 +76,12 @@ export function open(content: string, wire: ConversionProtocol): Enclosed {
 function seal(content: object): string {
   return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }
+
+/**
+ * Reports whether a provider wants an opaque part back unchanged, as it does for thoughts that it encrypted.
+ */
+export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
+  const block = asRecord(value)
+  if (protocol === 'converse') return block?.['reasoningContent'] !== undefined
+  return protocol === 'messages' && block?.['type'] === 'redacted_thinking'
+}

@@ -1,5 +1,4 @@
 import { WireError } from './wire-error.ts'
-import { withSchema, type JsonSchema, type ValueTest } from './with-schema.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
@@ -166,4 +165,26 @@ export function kindName(scan: ScannedObject, node: Node): string {
 /** Throws `invalid_request` that names the field, the expected value and the actual one. */
 export function refuse(field: string, expected: string, actual: string): never {
   throw new WireError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
+}
+
+/** A JSON Schema, version 2020-12. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Test of a parsed value. `schema`, if given, describes the values that pass. */
+export interface ValueTest {
+  (value: unknown): boolean
+  readonly schema?: JsonSchema
+}
+
+/** Attaches a JSON Schema to a test or a check; it is used only to describe the API. */
+export function withSchema<Checked extends (...given: never[]) => unknown>(
+  schema: JsonSchema,
+  check: Checked,
+): Checked & { readonly schema: JsonSchema } {
+  return Object.assign(check, { schema })
+}
+
+/** Schema that requires `must` if `is` matches. */
+export function implies(is: JsonSchema, must: JsonSchema): JsonSchema {
+  return { anyOf: [{ not: is }, must] }
 }

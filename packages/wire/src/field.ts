@@ -1,5 +1,6 @@
-import { refuse } from './field-check.ts'
+import { kindName, refuse } from './field-check.ts'
 import { asRecord } from './json/record.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /** Parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -41,4 +42,20 @@ export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/**
+ * Returns the text of the JSON schema in a member; undefined if absent or null. Throws `invalid_request`
+ * naming the path if it is not an object.
+ */
+export function schemaText(
+  scan: ScannedObject,
+  holder: Node | undefined,
+  key: string,
+  path: string,
+): string | undefined {
+  const node = holder === undefined ? undefined : scan.memberOf(holder, key)
+  if (node === undefined || scan.kindOf(node) === 'null') return undefined
+  if (scan.kindOf(node) !== 'object') refuse(`${path}.${key}`, 'an object', kindName(scan, node))
+  return scan.textOf(node)
 }

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { CopiedText, frameOf } from './copied-text.ts'
-import { FrameWriter } from './frame-writer.ts'
+import { CopiedText, frameOf, FrameWriter } from './frame-writer.ts'
 
 const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 200 }),

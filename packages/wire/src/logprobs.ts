@@ -1,6 +1,23 @@
 import type { Logprobs, ReplyPart } from './reply.ts'
+import type { Dropped } from './codec.ts'
+import type { Conversation } from './conversation.ts'
 
 /** Log probabilities of all texts of a reply, in order. */
 export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
   return parts.flatMap((part) => (part.kind === 'text' ? (part.logprobs ?? []) : []))
+}
+
+/**
+ * Log probabilities that a client requests, for spreading into a conversation. `top` is `top_logprobs`, which
+ * in some dialects requests them by itself.
+ */
+export function logprobsAsked(isAsked: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
+  const count = typeof top === 'number' && top > 0 ? top : undefined
+  return isAsked || count !== undefined ? { logprobs: { top: count } } : {}
+}
+
+/** Reports log probabilities as dropped, for target dialects that have none. */
+export function dropLogprobs({ logprobs }: Pick<Conversation, 'logprobs'>, dropped: Dropped): void {
+  if (logprobs) dropped.add('logprobs')
+  if (logprobs?.top !== undefined) dropped.add('top_logprobs')
 }

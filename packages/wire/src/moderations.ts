@@ -1,9 +1,20 @@
-import { type Check, checkMembers, kindName, modelName, refuse, requestSchema } from './field-check.ts'
+import {
+  type Check,
+  checkMembers,
+  type JsonSchema,
+  kindName,
+  modelName,
+  refuse,
+  requestSchema,
+  withSchema,
+} from './field-check.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from './prompt-levels.ts'
+import type { FoundMedia, PromptLevels } from './prompt-text.ts'
 import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
 import { names, requestNames } from './request-names.ts'
-import { type JsonSchema, withSchema } from './with-schema.ts'
+import { readInclusiveUsage } from './reported-usage.ts'
+import { parseRecord } from './json/record.ts'
+import { isError, type ReplyFacts } from './reply-facts.ts'
 
 /** Fields of a moderation request that the gateway reads; all others pass as they came. */
 export interface ModerationsRequest {
@@ -96,3 +107,16 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 export const moderationsNames = requestNames(CHECKS.keys(), {
   input: names('type text', { image_url: names('url') }),
 })
+
+/** Reads the facts of a response; never throws. A response is valid if it has a list of results. */
+export function readModerationsReply(bytes: Buffer): ReplyFacts {
+  const reply = parseRecord(bytes.toString()) ?? {}
+  const error = isError(reply['error'])
+  const usage = readInclusiveUsage(reply['usage'])
+  return {
+    valid: Array.isArray(reply['results']) && !error,
+    usage: usage?.outputIsUnknown ? undefined : usage,
+    error,
+    text: () => '',
+  }
+}

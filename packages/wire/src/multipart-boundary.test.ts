@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { boundaryOf, isForm } from './multipart/boundary.ts'
+import { boundaryOf, isForm } from './multipart.ts'
 
 test('the boundary is read with and without quotes, at any position', () => {
   expect(boundaryOf('multipart/form-data; boundary=----WebKit1')).toBe('----WebKit1')

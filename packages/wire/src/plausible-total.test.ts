@@ -4,8 +4,7 @@ import { NO_USAGE, promptTokens } from './usage.ts'
 import { count, detail, reportedUsage } from '../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../test/tier.ts'
 import { StreamUsage } from './gemini/usage.ts'
-import { readInclusiveUsage } from './inclusive-usage.ts'
-import { type ReportedUsage, withCredibleTotal } from './reported-usage.ts'
+import { readInclusiveUsage, type ReportedUsage, withCredibleTotal } from './reported-usage.ts'
 
 /**
  * Gemini's reports with the same meaning, except for audio and written cache tokens, which it does not

@@ -5,12 +5,11 @@ import { CONVERSE_PROMPT } from './converse/index.ts'
 import { EMBEDDINGS_PROMPT } from './embeddings/index.ts'
 import { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './gemini/index.ts'
 import { MESSAGES_PROMPT } from './messages/index.ts'
-import { MODERATIONS_PROMPT } from './moderations/index.ts'
+import { MODERATIONS_PROMPT } from './moderations.ts'
 import type { PromptText } from './prompt-tokens.ts'
 import { RERANK_PROMPT } from './rerank/index.ts'
 import { RESPONSES_PROMPT } from './responses/index.ts'
-import type { PromptLevels } from './prompt-levels.ts'
-import { promptTextOf } from './prompt-text.ts'
+import { type PromptLevels, promptTextOf } from './prompt-text.ts'
 
 const FORMS: Readonly<Record<string, PromptLevels>> = {
   chat: CHAT_PROMPT,

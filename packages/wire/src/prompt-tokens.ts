@@ -1,5 +1,5 @@
 import type { ScannedObject } from './json/scanned-object.ts'
-import type { FoundMedia } from './prompt-levels.ts'
+import type { FoundMedia } from './prompt-text.ts'
 
 /** Text whose tokens are counted if the upstream reported no usage. */
 export interface PromptText {
@@ -106,4 +106,12 @@ export const TYPICAL_REQUEST_TOKENS = 3
 export function mediaExcess(scan: ScannedObject, { tokens, data }: FoundMedia, model: string): number {
   const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
   return tokens.max(bytes, model) - bytes
+}
+
+/**
+ * Estimates the tokens of an encrypted text by the length of its base64: four characters are three bytes, and
+ * four bytes are one token.
+ */
+export function encryptedTokens(base64Length: number): number {
+  return Math.ceil((base64Length * 3) / 16)
 }

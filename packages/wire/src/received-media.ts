@@ -1,4 +1,4 @@
-import { encryptedTokens } from './encrypted-tokens.ts'
+import { encryptedTokens } from './prompt-tokens.ts'
 
 /** Bytes per second of audio: raw samples (24 kHz, 16 bits) and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEncoder } from './codec.ts'
 import type { ReplyEvent } from './reply.ts'
-import { CopiedText } from './copied-text.ts'
-import { FrameWriter } from './frame-writer.ts'
+import { CopiedText, FrameWriter } from './frame-writer.ts'
 import { UnsignedTexts } from './remove-text-signatures.ts'
 
 const start = (index: number): ReplyEvent => ({ kind: 'part-start', index, part: { kind: 'thinking' } })

@@ -1,7 +1,6 @@
 import type { Usage } from './usage.ts'
 import type { StreamEncoder } from './codec.ts'
-import type { CopiedText } from './copied-text.ts'
-import type { FrameWriter } from './frame-writer.ts'
+import type { CopiedText, FrameWriter } from './frame-writer.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorParts } from './upstream-error.ts'
 

@@ -1,10 +1,11 @@
 import type { ConversionProtocol } from './protocols.ts'
 import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
-import type { Citation } from './citation.ts'
 import type { Proof } from './conversation.ts'
 import type { SearchPart } from './provider-search.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import type { Fields } from './field.ts'
+import { choiceOf } from './choices.ts'
 
 /** Whole reply in the form that all dialects share. */
 export interface Reply {
@@ -125,3 +126,183 @@ export type StartedPart =
   /** A search is complete when it starts. */
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
+
+/** Web page cited by the text of a reply. */
+export interface Citation {
+  readonly url: string
+  /** Empty if the upstream reports none. */
+  readonly title: string
+  /** Position in the text of the part; undefined means the whole part. */
+  readonly span?: Span
+}
+
+/** Range of a text in Unicode code points, the unit of chat and responses; `end` is exclusive. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Reads the members of a `url_citation`, which chat and responses share; undefined if it has no URL. Some
+ * upstreams omit position and title.
+ */
+export function readUrlCitation(value: Fields | undefined): Citation | undefined {
+  const url = value?.['url']
+  if (typeof url !== 'string' || url === '') return undefined
+  const title = value?.['title']
+  const start = value?.['start_index']
+  const end = value?.['end_index']
+  const hasSpan = isIndex(start) && isIndex(end) && start <= end
+  return { url, title: typeof title === 'string' ? title : '', ...(hasSpan && { span: { start, end } }) }
+}
+
+/** Renders a `url_citation` for a part of `length` that begins at `base` in its text. */
+export function urlCitation({ url, title, span }: Citation, length: number, base = 0): object {
+  return { start_index: base + (span?.start ?? 0), end_index: base + (span?.end ?? length), title, url }
+}
+
+/**
+ * Shifts a citation whose position is relative to a longer text, for the part that begins at `base` in that
+ * text.
+ */
+export function movedCitation(citation: Citation, base: number): Citation {
+  const { span } = citation
+  if (!span || base === 0) return citation
+  return { ...citation, span: { start: Math.max(0, span.start - base), end: Math.max(0, span.end - base) } }
+}
+
+/**
+ * Counts the code points of a text. A surrogate pair that is split between two texts is counted with its
+ * first half.
+ */
+export function codePointsIn(text: string): number {
+  let count = text.length
+  for (let i = 0; i < text.length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) count--
+  return count
+}
+
+function isIndex(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** The generated text of a reply with all of its choices, for counting tokens. */
+export function replyText(reply: Reply): string {
+  return [reply, ...(reply.others ?? [])].map(choiceText).join('\n')
+}
+
+function choiceText({ parts }: Choice): string {
+  return parts
+    .map((part) => {
+      switch (part.kind) {
+        case 'text':
+          return part.withoutMedia ?? part.text
+        case 'thinking':
+          return part.text
+        case 'tool-call':
+          return `${part.name}\n${part.input}`
+        case 'search':
+        case 'opaque':
+          return ''
+      }
+    })
+    .join('\n')
+}
+
+/** Part whose text is being collected. */
+interface GrowingPart {
+  readonly started: StartedPart
+  text: string
+  /** The text without links to media; undefined if it has none. */
+  withoutMedia: string | undefined
+  proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
+  readonly citations: Citation[]
+  readonly logprobs: unknown[]
+}
+
+/**
+ * Combines a stream's events into a whole reply with all of its choices. Returns undefined without a `start`
+ * or an `end`.
+ */
+export function foldReply(events: readonly ReplyEvent[]): Reply | undefined {
+  const start = events.findLast((event) => event.kind === 'start')
+  const end = events.findLast((event) => event.kind === 'end')
+  if (!start || !end) return undefined
+  const others = end.others?.map((stop, i) => ({ parts: foldParts(events, i + 1), stop }))
+  return {
+    id: start.id,
+    model: start.model,
+    parts: foldParts(events),
+    stop: end.stop,
+    usage: end.usage,
+    ...(others && { others }),
+  }
+}
+
+/** Combines the events of one choice into its parts. */
+export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
+  const parts = new Map<number, GrowingPart>()
+  for (const event of events) {
+    switch (event.kind) {
+      case 'part-start':
+        parts.set(event.index, {
+          started: event.part,
+          text: '',
+          withoutMedia: undefined,
+          proof: undefined,
+          citations: [],
+          logprobs: [],
+        })
+        break
+      case 'text':
+      case 'thinking':
+      case 'tool-input': {
+        const part = parts.get(event.index)
+        if (!part) break
+        const isMedia = event.kind === 'text' && event.isMedia
+        if (isMedia) part.withoutMedia ??= part.text
+        else if (part.withoutMedia !== undefined) part.withoutMedia += event.text
+        part.text += event.text
+        if (event.kind === 'text' && event.logprobs) part.logprobs.push(...event.logprobs)
+        break
+      }
+      case 'citation':
+        parts.get(event.index)?.citations.push(event.citation)
+        break
+      case 'proof': {
+        const part = parts.get(event.index)
+        if (part) part.proof = event.proof
+        break
+      }
+      case 'start':
+      case 'end':
+      case 'part-end':
+      case 'ping':
+      case 'failure':
+    }
+  }
+  return [...parts]
+    .filter(([index]) => choiceOf(index) === choice)
+    .sort(([a], [b]) => a - b)
+    .map(([, part]) => partOf(part))
+}
+
+function partOf({ started, text, withoutMedia, proof, citations, logprobs }: GrowingPart): ReplyPart {
+  switch (started.kind) {
+    case 'text':
+      return {
+        kind: 'text',
+        text,
+        ...(withoutMedia !== undefined && { withoutMedia }),
+        ...(citations.length > 0 && { citations }),
+        ...(logprobs.length > 0 && { logprobs }),
+        ...(started.refusal && { refusal: true }),
+      }
+    case 'thinking':
+      return { kind: 'thinking', text, ...(proof && { proof }) }
+    case 'tool-call':
+      return { ...started, input: text }
+    case 'search':
+    case 'opaque':
+      return started
+  }
+}

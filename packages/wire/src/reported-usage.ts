@@ -1,5 +1,6 @@
 import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
+import { asRecord } from './json/record.ts'
 
 /** Usage as an upstream reports it. */
 export interface ReportedUsage extends Usage {
@@ -58,4 +59,190 @@ export function laterUsage(
 export function countsOf(reported: ReportedUsage): Usage {
   const { outputIsUnknown: _output, promptIsUnknown: _prompt, byTotal: _, tools: _tools, ...usage } = reported
   return usage
+}
+
+/** Part of the prompt or output that some upstreams count in addition to it instead of within it. */
+interface Detail {
+  readonly tokens: number
+  /** Whether the part exceeds the whole. */
+  readonly isLarger: boolean
+}
+
+/** Creates a detail of this many tokens of a whole. */
+export function part(tokens: number, whole: number): Detail {
+  return { tokens, isLarger: tokens > whole }
+}
+
+/** Sum of the tokens of several details. */
+export function sumOf(details: readonly Detail[]): number {
+  return details.reduce((sum, { tokens }) => sum + tokens, 0)
+}
+
+/**
+ * Finds the details that a total includes in addition to its counts, which it exceeds by `excess`: those
+ * whose sum is exactly `excess`, preferring details larger than their whole, then the given order. If there
+ * are none, returns the details larger than their whole, if all of them fit.
+ */
+export function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
+  if (excess <= 0) return []
+  const candidates = details
+    .filter(({ tokens }) => tokens > 0)
+    .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
+  for (let chosen = 1; chosen < 1 << candidates.length; chosen++) {
+    const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
+    if (sumOf(some) === excess) return some
+  }
+  const larger = candidates.filter(({ isLarger }) => isLarger)
+  return sumOf(larger) <= excess ? larger : []
+}
+
+const NONE: Counts = {}
+
+/** Names that providers use for the same count, in the details of the prompt and in the usage itself. */
+const CACHE_READ = [
+  'prompt_cache_hit_tokens',
+  'cache_read_input_tokens',
+  'num_cached_tokens',
+  'cached_tokens',
+]
+const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_creation_tokens']
+const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
+const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
+
+/**
+ * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
+ * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
+ * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
+ * - tokens read from a cache have five names; tokens written to a cache are of the five-minute kind unless
+ * they are split by lifetime;
+ * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
+ * `total_tokens`;
+ * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
+ * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
+ * - a detail larger than its count, which `total_tokens` does not explain, is clamped to that count;
+ * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
+ * possible, except for those in `cached_tokens_details`; the others are cached;
+ * - tokens reported as both read and written: the larger count is kept, the other is limited to the remaining
+ * prompt.
+ */
+export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
+  const usage = asRecord(value)
+  return usage && readUsage(usage, toCount(usage['total_tokens']))
+}
+
+function readUsage(usage: Counts, total: number | undefined): ReportedUsage | undefined {
+  const statedPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
+  const statedOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
+  const prompt = statedPrompt ?? difference(total, statedOutput)
+  const knownOutput = statedOutput ?? difference(total, statedPrompt)
+  if (prompt === undefined) return undefined
+  const completion = knownOutput ?? 0
+  const promptDetails =
+    asRecord(usage['prompt_tokens_details']) ??
+    asRecord(usage['input_tokens_details']) ??
+    asRecord(usage['input_token_details']) ??
+    NONE
+  const outputDetails =
+    asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
+
+  const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
+  const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
+  const written = Math.max(
+    maxCount(promptDetails, ...CACHE_WRITTEN),
+    count(usage, 'cache_creation_input_tokens'),
+    written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
+  )
+  const audio = part(count(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = part(count(outputDetails, 'reasoning_tokens'), completion)
+  const read = part(cached, prompt)
+  const write = part(written, prompt)
+
+  const excess = Math.max((total ?? 0) - prompt - completion, 0)
+  const added = explaining(excess, [reasoning, read, write, audio])
+  const thought = excess - sumOf(added)
+  const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
+  const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))
+  const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
+  const cacheRead = Math.min(cached, input - cacheWrite)
+  const cacheWrite1h = Math.min(written1h, cacheWrite)
+  const uncached = input - cacheRead - cacheWrite
+  const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
+  const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const audioInput = heard.input
+  const seen = splitByCache(
+    part(count(promptDetails, 'image_tokens'), input),
+    count(cachedDetails, 'image_tokens'),
+    uncached - audioInput,
+    cacheRead - heard.cached,
+  )
+  const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
+  const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
+  const counts: ReportedUsage = {
+    ...NO_USAGE,
+    ...(total !== undefined &&
+      isByTotal && {
+        byTotal: { total, output: completion + thought, otherwise: readUsage(usage, undefined) },
+      }),
+    input: uncached,
+    audioInput,
+    imageInput: seen.input,
+    ...(heard.cached > 0 && { audioCacheRead: heard.cached }),
+    ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
+    audioOutput,
+    imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
+    cacheRead,
+    cacheWrite5m: cacheWrite - cacheWrite1h,
+    cacheWrite1h,
+    output,
+    reasoning: Math.min(reasoning.tokens + thought, output),
+    webSearches: Math.max(
+      count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
+      count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+    ),
+  }
+  return knownOutput === undefined ? promptOnly(counts) : counts
+}
+
+/**
+ * Splits the tokens of one modality into uncached and cached ones, within the remaining counts.
+ * `statedCached` is 0 if it was not reported.
+ */
+function splitByCache(
+  { tokens, isLarger }: Detail,
+  statedCached: number,
+  maxInput: number,
+  maxCached: number,
+): { readonly input: number; readonly cached: number } {
+  const input = Math.min(Math.max(tokens - statedCached, 0), maxInput)
+  const rest = isLarger ? 0 : tokens - input
+  return { input, cached: Math.min(Math.max(statedCached, rest), maxCached) }
+}
+
+function difference(total: number | undefined, known: number | undefined): number | undefined {
+  return total === undefined || known === undefined || known > total ? undefined : total - known
+}
+
+/** Largest plausible count of tokens. */
+const MAX_COUNT = 1_000_000_000
+
+/** Usage object of an upstream, or a part of it. */
+export type Counts = Readonly<Record<string, unknown>>
+
+/** Returns a plausible count, an integer from 0 to 1,000,000,000; undefined for anything else. */
+export function toCount(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
+    ? value
+    : undefined
+}
+
+/** Returns the count of this name; 0 if it is implausible. */
+export function count(counts: Counts, name: string): number {
+  return toCount(counts[name]) ?? 0
+}
+
+/** Returns the largest of several counts with the same meaning. */
+export function maxCount(counts: Counts, ...names: readonly string[]): number {
+  let largest = 0
+  for (const name of names) largest = Math.max(largest, count(counts, name))
+  return largest
 }

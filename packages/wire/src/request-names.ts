@@ -1,4 +1,4 @@
-import { GATED_MEMBERS } from './allowed-field.ts'
+import { GATED_MEMBERS } from './upstream-settings.ts'
 import { KnownNames, type SpellingsOf } from './json/known-names.ts'
 
 /** Names that are known inside the values of fields. */

@@ -1,10 +1,11 @@
 import type { Dropped } from './codec.ts'
 import type { Conversation } from './conversation.ts'
+import type { Capabilities } from './model-capabilities.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
 /** Removes the penalties. A penalty of 0 is the default and is not reported as dropped. */
-export function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
+function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
   dropPenalties(conversation, dropped)
   return { ...conversation, presencePenalty: undefined, frequencyPenalty: undefined }
 }
@@ -21,4 +22,27 @@ export function dropSeedAndPenalties(
 function dropPenalties({ presencePenalty = 0, frequencyPenalty = 0 }: Penalties, dropped: Dropped): void {
   if (presencePenalty !== 0) dropped.add('presence_penalty')
   if (frequencyPenalty !== 0) dropped.add('frequency_penalty')
+}
+
+/**
+ * Removes the sampling settings that the model refuses. A value equal to the default is not reported as
+ * dropped.
+ */
+export function withAcceptedSampling(
+  requested: Conversation,
+  { sampling, takesPenalties }: Capabilities,
+  dropped: Dropped,
+): Conversation {
+  const conversation = takesPenalties ? requested : withoutPenalties(requested, dropped)
+  const { temperature, topP, topK } = conversation
+  if (sampling === 'all') return conversation
+  if (sampling === 'none') {
+    if (temperature !== undefined && temperature !== 1) dropped.add('temperature')
+    if (topP !== undefined && topP !== 1) dropped.add('top_p')
+    if (topK !== undefined) dropped.add('top_k')
+    return { ...conversation, temperature: undefined, topP: undefined, topK: undefined }
+  }
+  if (temperature === undefined || topP === undefined) return conversation
+  if (topP !== 1) dropped.add('top_p')
+  return { ...conversation, topP: undefined }
 }

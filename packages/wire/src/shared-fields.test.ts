@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import { conversationOf } from '../../../test/conversation.ts'
-import type { GatedField } from './allowed-field.ts'
-import type { UpstreamSettings } from './upstream-settings.ts'
+import type { GatedField, UpstreamSettings } from './upstream-settings.ts'
 import type { SharedFields } from './conversation.ts'
 import { withoutGatedFields } from './shared-fields.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { textGroups } from './text-groups.ts'
+import { textGroups } from './texts-to-embed.ts'
 
 test('texts are grouped by number and by bytes, in order', () => {
   expect(textGroups(['a', 'b', 'c'], 2)).toEqual([['a', 'b'], ['c']])

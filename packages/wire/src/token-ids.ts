@@ -1,6 +1,5 @@
-import { kindName, refuse } from './field-check.ts'
+import { type JsonSchema, kindName, refuse } from './field-check.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
-import type { JsonSchema } from './with-schema.ts'
 
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39

@@ -1,5 +1,3 @@
-import type { AllowedField } from './allowed-field.ts'
-
 /** Settings of an upstream that decide what is sent to it. */
 export interface UpstreamSettings {
   /** Address with the version, without a slash at the end: `https://api.example.com/v1`. */
@@ -17,4 +15,80 @@ export interface UpstreamSettings {
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
 export function isRouter(base_url: string): boolean {
   return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
+}
+
+/** Fields that are removed from a request unless the channel allows them. */
+const GATED_FIELDS = [
+  'service_tier',
+  'safety_identifier',
+  'include_obfuscation',
+  'inference_geo',
+  'speed',
+] as const
+
+/**
+ * Fields that may cause another model to answer than the one called, or another price. They are removed in
+ * the same way, and listed in `x-gateway-dropped`. `models` stands for all members that name other models.
+ */
+const REROUTING_FIELDS = [
+  'models',
+  'route',
+  'provider',
+  'plugins',
+  'transforms',
+  'search_parameters',
+  'extra_body',
+] as const
+
+/** Fields that only some chat upstreams accept. A conversion omits them unless the channel allows them. */
+const CONVERTED_FIELDS = [
+  'cache_control',
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'store',
+  'user',
+  'verbosity',
+] as const
+
+/** Fields that a channel may allow. */
+export const ALLOWABLE_FIELDS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
+
+/** Field that is removed unless a channel allows it. */
+export type GatedField = (typeof GATED_FIELDS)[number]
+
+/** Field that may lead to another model or price, under the name by which a channel allows it. */
+export type ReroutingField = (typeof REROUTING_FIELDS)[number]
+
+/** Field that a channel may allow. */
+export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
+
+/**
+ * Top-level members of a request that may lead to another model or price, each with the field that allows it.
+ */
+const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, ReroutingField>([
+  ...REROUTING_FIELDS.map((field) => [field, field] as const),
+  ['fallbacks', 'models'],
+  ['preset', 'models'],
+])
+
+/** Names of members that are removed, unless allowed, in any dialect. */
+export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_FIELDS, ...REROUTING.keys()]
+
+/** Members that name other models, with any prefix: `fallback_models`, `draftModel`. */
+const NAMES_MODELS = /models?$/iu
+
+/**
+ * The field under which a channel allows a top-level member that may lead to another model or price;
+ * undefined for all other members.
+ */
+export function reroutingField(member: string): ReroutingField | undefined {
+  const known = REROUTING.get(member)
+  if (known || member === 'model' || !NAMES_MODELS.test(member)) return known
+  return 'models'
+}
+
+/** Name of such a member for `x-gateway-dropped`, from a fixed list; undefined for all other members. */
+export function reroutingName(member: string): string | undefined {
+  return REROUTING.has(member) ? member : reroutingField(member)
 }

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
-import type { JsonSchema } from '@sluice/wire/with-schema'
+import type { JsonSchema } from '@sluice/wire/field-check'
 import { asRecord } from '@sluice/wire/json/record'
 import { type Endpoint, isCall, type KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, inEnvelope, renderError } from '../envelopes.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { JsonSchema } from '@sluice/wire/with-schema'
+import type { JsonSchema } from '@sluice/wire/field-check'
 import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint } from '../endpoint.ts'
 import { parameterNames } from '../routing/path-pattern.ts'
 import { errorDescription, errorSchema, errorStatuses, successSchema } from './openapi-errors.ts'

@@ -1,4 +1,4 @@
-import type { AllowedField } from '@sluice/wire/allowed-field'
+import type { AllowedField } from '@sluice/wire/upstream-settings'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'

@@ -1,4 +1,4 @@
-import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
+import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'

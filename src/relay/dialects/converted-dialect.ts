@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { OfferedTool } from '@sluice/wire/tool-use'
 import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
 import type { Conversation, SharedField } from '@sluice/wire/conversation'
-import type { PromptLevels } from '@sluice/wire/prompt-levels'
+import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { Capabilities } from '@sluice/wire/model-capabilities'
 
 /** A dialect to which calls of other dialects are converted. */

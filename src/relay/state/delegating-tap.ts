@@ -2,7 +2,7 @@ import type { ArrivedMedia } from '@sluice/wire/received-media'
 import type { Usage } from '@sluice/wire/usage'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import type { SeenTools } from '@sluice/wire/tool-tally'
+import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import type { Tap } from '../dialects/dialect.ts'
 

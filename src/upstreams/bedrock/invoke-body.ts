@@ -1,5 +1,4 @@
-import { changedArray, type Fate } from '@sluice/wire/json/change-array'
-import { edit } from '@sluice/wire/json/json-edit'
+import { changedArray, edit, type Fate } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-version'

@@ -1,5 +1,5 @@
 import { WireError } from '@sluice/wire/wire-error'
-import { LargeEvent } from '@sluice/wire/sse/large-event'
+import { LargeEvent } from '@sluice/wire/sse/stream-tap'
 import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'

@@ -1,6 +1,7 @@
 import type { ArrivedMedia } from '../received-media.ts'
 import type { Fields } from '../field.ts'
 import { asRecord, textOr } from '../json/record.ts'
+import type { ToolUse } from '../tool-use.ts'
 
 /** Records the audio, the images and the encrypted reasoning of a message or a delta. */
 export function noteArrived(message: Fields | undefined, arrived: ArrivedMedia, elidedBytes = 0): void {
@@ -21,4 +22,81 @@ function notePicture(part: Fields | undefined, arrived: ArrivedMedia): void {
   const held = part?.['image_url']
   const url = textOr(asRecord(held)?.['url'] ?? held)
   if (url !== '') arrived.addPicture(url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : '')
+}
+
+/**
+ * Collects the text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
+ * audio, names and arguments of tool calls. Returns only non-empty pieces; text that a provider repeats under
+ * two names counts once.
+ */
+export function generatedText(message: unknown): string[] {
+  const pieces: string[] = []
+  const record = asRecord(message)
+  if (!record) return pieces
+  addText(pieces, record['content'])
+  add(pieces, record['refusal'])
+  add(pieces, asRecord(record['audio'])?.['transcript'])
+  addReasoning(pieces, record)
+  addCall(pieces, record['function_call'])
+  if (Array.isArray(record['tool_calls'])) {
+    for (const call of record['tool_calls']) {
+      addCall(pieces, asRecord(call)?.['function'])
+      addCall(pieces, asRecord(call)?.['custom'])
+    }
+  }
+  return pieces
+}
+
+/** Converts a choice of a text completion to a message whose content is its text. */
+export function textMessage(choice: Readonly<Record<string, unknown>> | undefined): object {
+  return { content: choice?.['text'] }
+}
+
+/**
+ * Adds reasoning. `reasoning_content` and `reasoning` are two names of one text; `reasoning_details` is read
+ * if both are absent.
+ */
+function addReasoning(pieces: string[], record: Record<string, unknown>): void {
+  const before = pieces.length
+  addText(pieces, record['reasoning_content'])
+  if (record['reasoning'] !== record['reasoning_content']) addText(pieces, record['reasoning'])
+  if (pieces.length === before) addText(pieces, record['reasoning_details'])
+}
+
+/** Adds a text, or a list of parts: `{text}`, or `{thinking}` with text or further parts. */
+function addText(pieces: string[], value: unknown): void {
+  add(pieces, value)
+  if (!Array.isArray(value)) return
+  for (const part of value) {
+    const record = asRecord(part)
+    add(pieces, record?.['text'])
+    add(pieces, record?.['refusal'])
+    const thinking = record?.['thinking']
+    add(pieces, thinking)
+    if (Array.isArray(thinking)) for (const thought of thinking) add(pieces, asRecord(thought)?.['text'])
+  }
+}
+
+/** Adds a function's name and arguments, or a custom tool's name and input. */
+function addCall(pieces: string[], value: unknown): void {
+  const call = asRecord(value)
+  add(pieces, call?.['name'])
+  add(pieces, call?.['arguments'])
+  add(pieces, call?.['input'])
+}
+
+function add(pieces: string[], value: unknown): void {
+  if (typeof value === 'string' && value !== '') pieces.push(value)
+}
+
+/** A web search known only from the pages that the reply cites. */
+export const CITED_SEARCH: ToolUse = { kind: 'web_search', count: 1, isCited: true }
+
+/** Reports whether a message, or a part of one, cites a web page. */
+export function citesPage(message: unknown): boolean {
+  const annotations = asRecord(message)?.['annotations']
+  return (
+    Array.isArray(annotations) &&
+    annotations.some((annotation) => asRecord(annotation)?.['type'] === 'url_citation')
+  )
 }

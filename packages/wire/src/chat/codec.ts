@@ -1,9 +1,8 @@
 import type { Codec } from '../codec.ts'
 import { decodeReply } from './decode/reply.ts'
 import { decodeRequest } from './decode/request.ts'
-import { mustFetch } from './encode-part.ts'
+import { encodeRequest, mustFetch } from './encode/request.ts'
 import { encodeReply } from './encode/reply.ts'
-import { encodeRequest } from './encode/request.ts'
 import { ChatStreamDecoder } from './stream/decoder.ts'
 import { ChatStreamEncoder } from './stream/encoder.ts'
 

@@ -1,4 +1,4 @@
-import { reroutingName } from '../allowed-field.ts'
+import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'

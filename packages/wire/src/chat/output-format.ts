@@ -1,8 +1,7 @@
 import type { OutputFormat } from '../conversation.ts'
-import { membersOf, objectOf } from '../json/json-text.ts'
-import { schemaText } from '../schema-text.ts'
+import { membersOf, objectOf } from '../json/json-edit.ts'
+import { booleanAt, enumAt, type Fields, fieldsAt, present, schemaText, textAt } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from '../field.ts'
 
 /** Name for a schema without one, because chat requires a name. */
 const UNNAMED = 'response'

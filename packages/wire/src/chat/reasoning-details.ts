@@ -1,9 +1,8 @@
 import type { ConversionProtocol } from '../protocols.ts'
 import type { OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
-import { isEnvelope, type Enclosed, open, sealOpaque, sealProof } from '../envelope.ts'
+import { type Enclosed, isEnvelope, isSignedOpaque, open, sealOpaque, sealProof } from '../envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import { isSignedOpaque } from '../signed-opaque.ts'
 
 /**
  * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
@@ -98,4 +97,28 @@ function enclosedIn(detail: unknown): Enclosed | undefined {
 function placeOf({ place }: Enclosed): Partial<ThoughtPlace> {
   const numbers = Object.entries(asRecord(place) ?? {}).filter(([, value]) => Number.isSafeInteger(value))
   return Object.fromEntries(numbers)
+}
+
+/** Members of a call with its signature, as Google's chat endpoint sends and expects it. */
+export function extraContent(signature: string | undefined): {
+  readonly extra_content?: { readonly google: { readonly thought_signature: string } }
+} {
+  return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
+}
+
+/** Reads the signature of a call as a part before the call; an empty list if there is none. */
+export function signatureIn(call: Fields): ThinkingPart[] {
+  const value = asRecord(asRecord(call['extra_content'])?.['google'])?.['thought_signature']
+  if (typeof value !== 'string' || value === '') return []
+  return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
+}
+
+/** Reports whether a mark in the reasoning replaces a proof; only for signatures of the messages dialect. */
+export function isMarked({ protocol }: Proof): boolean {
+  return protocol === 'messages'
+}
+
+/** Signature for the next call, if the proof is one; undefined for other proofs. */
+export function callSignature({ protocol, signs, value }: Proof): string | undefined {
+  return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

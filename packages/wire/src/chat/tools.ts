@@ -1,12 +1,13 @@
 import type { Dropped } from '../codec.ts'
-import type { Grammar, Tool } from '../conversation.ts'
+import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { customTool } from '../custom-tool.ts'
-import { membersOf, objectOf } from '../json/json-text.ts'
+import { membersOf, objectOf } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
-import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from '../field.ts'
-import { schemaText } from '../schema-text.ts'
+import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../field.ts'
+import { refuse } from '../field-check.ts'
+import { SEARCHES, sizeOf } from '../provider-search.ts'
 
 /**
  * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. Some clients omit
@@ -76,4 +77,108 @@ export function encodeTool({ name, description, schema, strict, cache }: Tool): 
     ...membersOf({ strict }),
   ])
   return objectOf([['type', '"function"'], ['function', definition], ...membersOf(cacheControl(cache))])
+}
+
+const WORDS = [
+  ['auto', 'auto'],
+  ['any', 'required'],
+  ['none', 'none'],
+] as const
+
+const KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(WORDS.map(([kind, word]) => [word, kind]))
+const NAMES = Object.fromEntries(WORDS) as {
+  readonly auto: string
+  readonly any: string
+  readonly none: string
+}
+
+const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
+  ['auto', 'auto'],
+  ['required', 'any'],
+])
+
+/** Tools that may be called, and the constraint on calls. */
+type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
+
+/**
+ * Decodes `tool_choice`. `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
+ * tool that is not offered, and for a forced tool that is neither a function nor a custom tool.
+ */
+export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
+  if (value === undefined) return { tools, toolChoice: undefined }
+  if (typeof value === 'string') return { tools, toolChoice: { kind: enumAt(KINDS, value, 'tool_choice') } }
+  const choice = fieldsAt(value, 'tool_choice')
+  const type = textAt(choice['type'], 'tool_choice.type')
+  if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
+  if (type !== 'function' && type !== 'custom')
+    refuse(
+      'tool_choice.type',
+      `'function', 'custom' or 'allowed_tools'`,
+      'a type that cannot be passed on to this model',
+    )
+  const chosen = fieldsAt(choice[type], `tool_choice.${type}`)
+  return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
+}
+
+/** Decodes `allowed_tools`. Tools of other kinds were already dropped, and their names are ignored. */
+function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
+  const path = 'tool_choice.allowed_tools'
+  const { mode, tools: named } = fieldsAt(value, path)
+  const kind = enumAt(MODES, mode, `${path}.mode`)
+  const names = new Set<string>()
+  for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
+    const at = `${path}.tools[${i}]`
+    const tool = fieldsAt(entry, at)
+    const type = textAt(tool['type'], `${at}.type`)
+    if (type !== 'function' && type !== 'custom') continue
+    const name = textAt(fieldsAt(tool[type], `${at}.${type}`)['name'], `${at}.${type}.name`)
+    if (!tools.some((offered) => offered.name === name))
+      refuse(`${at}.${type}.name`, `the name of a tool in 'tools'`, 'another name')
+    names.add(name)
+  }
+  return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
+}
+
+/** Encodes the choice. */
+export function encodeToolChoice(choice: ToolChoice): unknown {
+  if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
+  return NAMES[choice.kind]
+}
+
+const PLACES = ['city', 'country', 'region', 'timezone'] as const
+
+/** Decodes `web_search_options`. */
+export function decodeWebSearch(value: unknown): WebSearch {
+  const options = fieldsAt(value, 'web_search_options')
+  const size = present(options['search_context_size']) ?? 'medium'
+  const location = decodeLocation(options)
+  return {
+    maxUses: enumAt(SEARCHES, size, 'web_search_options.search_context_size'),
+    ...(location && { location }),
+  }
+}
+
+function decodeLocation(options: Fields): SearchLocation | undefined {
+  const path = 'web_search_options.user_location'
+  const value = present(options['user_location'])
+  if (value === undefined) return undefined
+  const place = fieldsAt(fieldsAt(value, path)['approximate'], `${path}.approximate`)
+  const named = PLACES.flatMap((key) => {
+    const name = present(place[key])
+    return name === undefined ? [] : [[key, textAt(name, `${path}.approximate.${key}`)] as const]
+  })
+  return named.length > 0 ? Object.fromEntries(named) : undefined
+}
+
+/** Encodes a search with the smallest context size that allows this many uses. */
+export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
+  return {
+    search_context_size: sizeOf(maxUses),
+    ...(location && { user_location: { type: 'approximate', approximate: location } }),
+  }
+}
+
+/** Reports whether a model is known to support `web_search_options`; others refuse or ignore the field. */
+export function canSearch(model: string): boolean {
+  return /search|(?:^|\/)sonar/i.test(model)
 }

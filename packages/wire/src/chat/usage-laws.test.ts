@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../usage.ts'
-import { readInclusiveUsage } from '../inclusive-usage.ts'
-import { countsOf } from '../reported-usage.ts'
+import { countsOf, readInclusiveUsage } from '../reported-usage.ts'
 import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 

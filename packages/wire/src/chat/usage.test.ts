@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
-import { usageOfReply } from './reply.ts'
-import { readInclusiveUsage } from '../inclusive-usage.ts'
-import { countsOf, withCredibleTotal } from '../reported-usage.ts'
+import { usageOfReply } from './native/tap.ts'
+import { countsOf, readInclusiveUsage, withCredibleTotal } from '../reported-usage.ts'
 import { usageOf } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })

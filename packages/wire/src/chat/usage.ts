@@ -1,7 +1,7 @@
-import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { type Counts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
 import { asRecord } from '../json/record.ts'
-import type { ReportedUsage } from '../reported-usage.ts'
-import type { Counts } from '../token-count.ts'
+import type { ReplyIdentity } from '../codec.ts'
+import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
 
 /**
  * Finds the usage of a chunk or a reply: at the top level, under another name there, in a choice, or in an
@@ -21,4 +21,52 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
     found ??= usage
   }
   return found
+}
+
+/** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
+export function countsOut(usage: Usage): object {
+  const prompt = promptTokens(usage)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: usage.output,
+    total_tokens: prompt + usage.output,
+    prompt_tokens_details: { cached_tokens: usage.cacheRead },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning },
+  }
+}
+
+/**
+ * Renders usage for a chat client of an upstream of another dialect; `docs/api.md: Chat completion response`.
+ * `usage_source` names the upstream's dialect if it is messages. Such an upstream does not count by kind of
+ * input, so the whole prompt counts as text. `input_tokens` and `output_tokens` include cached tokens as in
+ * chat, which `usage_semantic` states.
+ */
+export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
+  const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage
+  const prompt = promptTokens(usage)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: {
+      cached_tokens: cacheRead,
+      cached_creation_tokens: writtenTokens(usage),
+      text_tokens: prompt,
+      audio_tokens: 0,
+      image_tokens: 0,
+    },
+    completion_tokens_details: {
+      text_tokens: output - reasoning,
+      audio_tokens: 0,
+      image_tokens: 0,
+      reasoning_tokens: reasoning,
+    },
+    prompt_cache_hit_tokens: cacheRead,
+    input_tokens: prompt,
+    output_tokens: output,
+    claude_cache_creation_5m_tokens: cacheWrite5m,
+    claude_cache_creation_1h_tokens: cacheWrite1h,
+    usage_semantic: 'compat',
+    ...(upstream === 'messages' && { usage_source: 'vendor' }),
+  }
 }

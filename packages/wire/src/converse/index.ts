@@ -1,4 +1,19 @@
+import type { UpstreamCodec } from '../codec.ts'
+import { decodeReply } from './decode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { answerTool } from './encode/output-format.ts'
+import { ConverseStreamDecoder } from './stream/decoder.ts'
+
 /** Public interface of the converse dialect. */
-export { converseCodec } from './codec.ts'
 export { maxTokensOf } from './encode/inference.ts'
 export { CONVERSE_PROMPT } from './native/prompt.ts'
+
+/** Codec of Bedrock's Converse API; only upstreams use this dialect. */
+export const converseCodec: UpstreamCodec = {
+  // Upstreams read no URLs except those of their own storage.
+  mustFetch: ({ source }) => source.kind === 'url',
+  encodeRequest,
+  answerTool,
+  decodeReply,
+  streamDecoder: (memory) => new ConverseStreamDecoder(memory),
+}

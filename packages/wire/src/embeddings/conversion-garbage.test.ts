@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { toBase64, toNumbers } from './vector.ts'
+import { toBase64, toNumbers } from './vectors.ts'
 
 describe('garbage of a conversion of vectors', () => {
   const NUMBERS = Array.from({ length: 20_000 }, (_, index) => Math.fround(Math.sin(index) / 20))

@@ -4,19 +4,20 @@ import {
   checkValue,
   isInteger,
   isPresent,
+  type JsonSchema,
   kindName,
   modelName,
   refuse,
   requestSchema,
   text,
+  withSchema,
 } from '../field-check.ts'
 import type { ScanLimits } from '../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptLevels } from '../prompt-levels.ts'
+import type { PromptLevels } from '../prompt-text.ts'
 import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { requestNames } from '../request-names.ts'
 import { areNumbers, checkTokenIds, tokenIdsSchema } from '../token-ids.ts'
-import { type JsonSchema, withSchema } from '../with-schema.ts'
 
 /** Format of the vectors in a response; undefined if the client requested one that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined

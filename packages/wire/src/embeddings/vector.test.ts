@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { toBase64, toNumbers } from './vector.ts'
+import { toBase64, toNumbers } from './vectors.ts'
 
 const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
 const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })

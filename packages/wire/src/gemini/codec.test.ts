@@ -3,9 +3,9 @@ import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Proof } from '../conversation.ts'
-import { geminiCodec } from './codec.ts'
+import { geminiCodec } from './index.ts'
 import { readSignature, writeOpaque, writeSignature } from './signature.ts'
-import { maxTokensOf } from './thinking.ts'
+import { maxTokensOf } from './encode/request.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 

@@ -1,7 +1,11 @@
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import { redactedJson } from '../redacted-json.ts'
-import { type ErrorParts, readUpstreamError, type UpstreamErrorText } from '../upstream-error.ts'
+import {
+  type ErrorParts,
+  readUpstreamError,
+  redactedJson,
+  type UpstreamErrorText,
+} from '../upstream-error.ts'
 
 /** Google's names of HTTP statuses in its error envelope (google.rpc.Code). */
 const STATUS_NAMES: ReadonlyMap<number, string> = new Map([

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
-import type { Citation } from '../citation.ts'
-import { citationsIn } from './grounding.ts'
-import { WrittenGrounding } from './grounding-writer.ts'
+import type { Citation } from '../reply.ts'
+import { citationsIn, WrittenGrounding } from './grounding.ts'
 
 /** Texts in the order in which they grew, with spans of code points in each. */
 const answers = fc.array(

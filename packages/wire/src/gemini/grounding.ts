@@ -1,6 +1,7 @@
-import { type Citation, codePointsIn, type Span } from '../citation.ts'
+import { type Citation, codePointsIn, type ReplyPart, type Span } from '../reply.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
+import type { SearchPart } from '../provider-search.ts'
 
 /** Maximum number of citations read from one answer. */
 const MAX_CITATIONS = 256
@@ -61,4 +62,80 @@ function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span
 
 function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.slice(0, MAX_CITATIONS).map((one: unknown) => asRecord(one) ?? {}) : []
+}
+
+/** Position of a part's text in the whole text of the answer, in UTF-16 units. */
+interface Place {
+  readonly from: number
+  to: number
+}
+
+/**
+ * Searches and cited pages of an answer. Gemini reports them at the end of the answer, separately from its
+ * text.
+ */
+export class WrittenGrounding {
+  #text = ''
+  readonly #places = new Map<number, Place>()
+  readonly #queries: string[] = []
+  /** URLs of pages that were found or cited, with their titles. */
+  readonly #pages = new Map<string, string>()
+  readonly #cited: { readonly part: number; readonly citation: Citation }[] = []
+
+  /** Adds a complete part. */
+  add(part: ReplyPart, index: number): void {
+    if (part.kind === 'search') return this.search(part)
+    if (part.kind !== 'text') return undefined
+    this.grow(index, part.text)
+    for (const citation of part.citations ?? []) this.cite(index, citation)
+  }
+
+  /** Adds more of a text. */
+  grow(part: number, text: string): void {
+    const place = this.#places.get(part) ?? { from: this.#text.length, to: 0 }
+    this.#text += text
+    place.to = this.#text.length
+    this.#places.set(part, place)
+  }
+
+  /** Adds a page that a text cites. */
+  cite(part: number, citation: Citation): void {
+    this.#addPage(citation)
+    this.#cited.push({ part, citation })
+  }
+
+  /** Adds a search. */
+  search({ query, pages }: SearchPart): void {
+    if (query !== '') this.#queries.push(query)
+    for (const page of pages) this.#addPage(page)
+  }
+
+  /** Renders the member of the candidate, followed by a comma; '' if there is nothing to report. */
+  write(): string {
+    if (this.#queries.length === 0 && this.#pages.size === 0) return ''
+    const numbers = new Map([...this.#pages.keys()].map((url, index) => [url, index]))
+    const metadata = {
+      ...(this.#queries.length > 0 && { webSearchQueries: this.#queries }),
+      groundingChunks: [...this.#pages].map(([uri, title]) => ({ web: { uri, title } })),
+      groundingSupports: this.#cited.map(({ part, citation }) => ({
+        segment: this.#segment(this.#places.get(part), citation),
+        groundingChunkIndices: [numbers.get(citation.url)],
+      })),
+    }
+    return `"groundingMetadata":${JSON.stringify(metadata)},`
+  }
+
+  #addPage({ url, title }: { readonly url: string; readonly title: string }): void {
+    this.#pages.set(url, this.#pages.get(url) || title)
+  }
+
+  /** Range of a citation in bytes, the unit of this protocol. */
+  #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
+    const said = this.#text.slice(place.from, place.to)
+    const points = span && Array.from(said)
+    const before = points ? points.slice(0, span.start).join('') : ''
+    const text = points ? points.slice(span.start, span.end).join('') : said
+    const startIndex = Buffer.byteLength(this.#text.slice(0, place.from) + before)
+    return { startIndex, endIndex: startIndex + Buffer.byteLength(text), text }
+  }
 }

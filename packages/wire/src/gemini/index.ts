@@ -1,6 +1,13 @@
+import type { Codec } from '../codec.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
+import { encodeReply } from './encode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { GeminiStreamDecoder } from './stream/decoder.ts'
+import { GeminiStreamEncoder } from './stream/encoder.ts'
+
 /** Public interface of the gemini dialect. */
-export { geminiCodec } from './codec.ts'
-export { checkCounted, countableText, countedBody } from './count.ts'
+export { checkCounted, countableText, countedBody } from './native/request.ts'
 export {
   forwardableError as passedOnGeminiError,
   type GeminiErrorText,
@@ -9,11 +16,24 @@ export {
 } from './errors.ts'
 export { gateGeminiRequest } from './native/gate.ts'
 export { JsonArray } from './native/json-array.ts'
-export { answerPath, methodPath } from './method-path.ts'
+export { answerPath, methodPath } from './model-name.ts'
 export { modelOf } from './model-name.ts'
-export { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './prompt-levels.ts'
-export { usageOfAnswer } from './reply.ts'
+export { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
+export { usageOfAnswer } from './native/tap.ts'
 export { geminiRequestSchema, readGeminiRequest } from './native/request.ts'
 export { GeminiTap } from './native/tap.ts'
-export { maxTokensOf } from './thinking.ts'
-export { countNames, embedNames, geminiNames } from './names.ts'
+export { maxTokensOf } from './encode/request.ts'
+export { countNames, embedNames, geminiNames } from './native/request.ts'
+
+/** The codec of the Gemini API. */
+export const geminiCodec: Codec = {
+  decodeRequest,
+  // Upstreams can read only some URLs, so that files are always fetched and sent inline.
+  mustFetch: ({ source }) => source.kind === 'url',
+  encodeRequest,
+  answerTool: () => undefined,
+  decodeReply,
+  encodeReply,
+  streamDecoder: (memory, choices) => new GeminiStreamDecoder(memory, choices),
+  streamEncoder: (identity, options) => new GeminiStreamEncoder(identity, options),
+}

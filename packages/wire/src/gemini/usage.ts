@@ -1,11 +1,8 @@
-import type { ToolKind, ToolUse } from '../tool-use.ts'
-import { NO_USAGE, type Usage } from '../usage.ts'
+import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import { explaining, part, sumOf } from '../plausible-total.ts'
-import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
-import { count, toCount } from '../token-count.ts'
-import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
+import { count, explaining, part, promptOnly, type ReportedUsage, sumOf, toCount } from '../reported-usage.ts'
 import { partsOf } from './answer.ts'
 
 /** Replaces a total that is not plausible. */
@@ -162,4 +159,18 @@ function usesIn(candidate: Fields): (readonly [ToolKind, number])[] {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
+}
+
+/** Renders usage. Counts of 0 are omitted, as the provider does, except for those that clients add up. */
+export function usageOut(usage: Usage): object {
+  const { cacheRead, output, reasoning } = usage
+  const prompt = promptTokens(usage)
+  const thoughts = Math.min(reasoning, output)
+  return {
+    promptTokenCount: prompt,
+    candidatesTokenCount: output - thoughts,
+    totalTokenCount: prompt + output,
+    ...(cacheRead > 0 && { cachedContentTokenCount: cacheRead }),
+    ...(thoughts > 0 && { thoughtsTokenCount: thoughts }),
+  }
 }

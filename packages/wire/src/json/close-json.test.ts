@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { closedJson } from './close-json.ts'
+import { closedJson } from './json-outline.ts'
 
 test.each([
   ['{"a":{"b":["x', '{"a":{"b":["x"]}}'],

@@ -1,4 +1,4 @@
-import type { Member, ScannedObject } from './scanned-object.ts'
+import type { Member, Node, ScannedObject } from './scanned-object.ts'
 
 /**
  * Changes to top-level members. `replace` holds JSON text; members that do not exist are appended. If a name
@@ -59,4 +59,78 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     splices.push({ from: at, to: at, text: (lastKept ? ',' : '') + added.join(',') })
   }
   return splices
+}
+
+/** What happens to a value: it stays as it is, is removed, or is replaced by a JSON text. */
+export type Fate = 'stays' | 'goes' | { readonly text: string }
+
+/**
+ * Renders an array after the decision on each of its elements; returns undefined if all of them stay. The
+ * bytes of an element that stays are not changed.
+ */
+export function changedArray(
+  scan: ScannedObject,
+  array: Node,
+  fateOf: (element: Node) => Fate,
+): string | undefined {
+  const elements = scan.elements(array)
+  const fates = elements.map(fateOf)
+  if (fates.every((fate) => fate === 'stays')) return undefined
+  const texts = fates.flatMap((fate, index) => {
+    if (fate === 'goes') return []
+    return [fate === 'stays' ? scan.textOf(elements[index] as Node) : fate.text]
+  })
+  return `[${texts.join(',')}]`
+}
+
+/** Renders an object with another value for one of its members. The member must exist. */
+export function withMember(scan: ScannedObject, object: Node, member: Node, text: string): string {
+  const { bytes } = scan
+  const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
+  const after = bytes.toString('utf8', scan.endOf(member), scan.endOf(object))
+  return before + text + after
+}
+
+/**
+ * Renders an object with only these of its members. Returns its own text if it has no others, and undefined
+ * if it has none of them.
+ */
+export function withMembers(
+  scan: ScannedObject,
+  object: Node,
+  isKept: (name: string) => boolean,
+): string | undefined {
+  const members: (readonly [string, string])[] = []
+  let count = 0
+  for (let key = scan.firstKey(object); key !== undefined; key = scan.nextKey(key, object)) {
+    const name = scan.keyText(key)
+    count++
+    if (isKept(name)) members.push([name, scan.textOf(scan.valueOf(key))])
+  }
+  if (members.length === 0) return undefined
+  return members.length === count ? scan.textOf(object) : objectOf(members)
+}
+
+/** Member of an object as text: its name and the JSON text of its value. */
+export type MemberText = readonly [name: string, text: string | undefined]
+
+/**
+ * Renders an object with these members, in order; undefined ones are omitted. Values given as text are not
+ * parsed: parsing and rewriting would reorder integer-like keys and lose digits.
+ */
+export function objectOf(members: readonly MemberText[]): string {
+  let text = ''
+  for (const [name, value] of members)
+    if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`
+  return `{${text}}`
+}
+
+/** Renders an object's members as text. Those that JSON.stringify omits are undefined. */
+export function membersOf(fields: object): MemberText[] {
+  return Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])
+}
+
+/** Renders an array of values that are JSON text. */
+export function arrayOf(texts: readonly string[]): string {
+  return `[${texts.join(',')}]`
 }

@@ -6,10 +6,10 @@ export {
   jsonFields,
   modelIn,
   textIn,
-} from './fields.ts'
-export { ImageReply } from './image-reply.ts'
+} from './request.ts'
+export { ImageReply } from './reply.ts'
 export { MediaTap } from './reply.ts'
-export { jsonTranscript, plainTranscript, type TranscriptFacts } from './transcript.ts'
+export { jsonTranscript, plainTranscript, type TranscriptFacts } from './reply.ts'
 export {
   imageFormSchema,
   imageRequestSchema,
@@ -17,4 +17,4 @@ export {
   transcriptFormSchema,
   variationFormSchema,
 } from './request.ts'
-export { mediaNames } from './names.ts'
+export { mediaNames } from './request.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../usage.ts'
 import { chopped } from '../../../../test/generators/chunks.ts'
 import { ImageReply, jsonTranscript, MediaTap, plainTranscript } from './index.ts'
-import { readMediaUsage } from './usage.ts'
+import { readMediaUsage } from './reply.ts'
 
 describe('usage of images and audio', () => {
   test('usage of images and audio is read by modality', () => {

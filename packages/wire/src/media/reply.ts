@@ -1,11 +1,19 @@
-import { addedUsage, type Usage } from '../usage.ts'
-import { parseRecord } from '../json/record.ts'
+import { addedUsage, NO_USAGE, type Usage } from '../usage.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
-import { type OutputModality, readMediaUsage } from './usage.ts'
+import { JsonOutline } from '../json/json-outline.ts'
+import {
+  count,
+  type Counts,
+  countsOf,
+  maxCount,
+  readInclusiveUsage,
+  withCredibleTotal,
+} from '../reported-usage.ts'
 
 /** Types of the events that end an image, a speech or a transcript, and of the partial ones before them. */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
@@ -91,4 +99,160 @@ export class MediaTap extends StreamTap {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+const BEGUN = /"data"\s*:\s*\[\s*\{/
+const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
+
+/** Facts of a whole response with images. */
+export interface ImageFacts {
+  /** Number of images; 0 if the response has no list of images. */
+  readonly images: number
+  readonly isError: boolean
+  readonly usage: Usage | undefined
+  readonly size: string | undefined
+  readonly quality: string | undefined
+}
+
+/** Reads a response with images while it streams, in bounded memory. */
+export class ImageReply {
+  readonly #outline = new JsonOutline()
+  #hasBegun = false
+
+  push(bytes: Buffer): void {
+    this.#outline.push(bytes)
+    this.#hasBegun ||= BEGUN.test(this.#outline.text ?? '')
+  }
+
+  /** Whether the list of images has begun. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** Number of images that have begun; the last one may be incomplete. */
+  get begun(): number {
+    return this.#outline.text?.match(IMAGE)?.length ?? 0
+  }
+
+  /** The facts of a complete response. */
+  get facts(): ImageFacts {
+    const reply = parseRecord(this.#outline.text ?? '') ?? {}
+    const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
+    return {
+      images: data.filter(isImage).length,
+      isError: isError(reply['error']),
+      usage: readMediaUsage(reply['usage'], 'image'),
+      size: textIn(reply['size']),
+      quality: textIn(reply['quality']),
+    }
+  }
+}
+
+function isImage(value: unknown): boolean {
+  const { b64_json: base64, url } = asRecord(value) ?? {}
+  return [base64, url].some((one) => typeof one === 'string' && one !== '')
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Facts of a whole transcript on which its cost depends. */
+export interface TranscriptFacts {
+  readonly isValid: boolean
+  readonly isError: boolean
+  readonly usage: Usage | undefined
+  /** Seconds of the recording as the response reports them; 0 if it does not. */
+  readonly seconds: number
+  /** Second at which the last subtitle ends; the recording is at least that long. */
+  readonly lastCue: number
+  /** The text, for counting tokens. */
+  readonly text: string
+}
+
+/** Time at the end of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
+const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
+
+/** Reads a transcript in JSON: `json`, `verbose_json` or `diarized_json`. */
+export function jsonTranscript(body: string): TranscriptFacts {
+  const reply = parseRecord(body)
+  const text = reply?.['text']
+  return {
+    isValid: typeof text === 'string' && !isError(reply?.['error']),
+    isError: isError(reply?.['error']),
+    usage: readMediaUsage(reply?.['usage'], 'text'),
+    seconds: secondsIn(reply?.['duration']),
+    lastCue: 0,
+    text: typeof text === 'string' ? text : '',
+  }
+}
+
+/** Reads a transcript as text: plain, SubRip or WebVTT. */
+export function plainTranscript(body: string): TranscriptFacts {
+  let lastCue = 0
+  for (const [, hours = '0', minutes, rest, thousandths] of body.matchAll(CUE_END)) {
+    const end = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest) + Number(thousandths) / 1000
+    lastCue = Math.max(lastCue, secondsIn(end))
+  }
+  return { isValid: true, isError: false, usage: undefined, seconds: 0, lastCue, text: body }
+}
+
+const NONE: Counts = {}
+
+/** Kind of an endpoint's output, used if its usage does not report the kind. */
+type OutputModality = 'text' | 'audio' | 'image'
+
+/**
+ * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined if
+ * it reports neither. Transcriptions write `input_token_details` in the singular.
+ */
+export function readMediaUsage(value: unknown, output: OutputModality): Usage | undefined {
+  const usage = asRecord(value)
+  if (!usage) return undefined
+  const seconds = Math.max(secondsIn(usage['seconds']), secondsIn(usage['prompt_audio_seconds']))
+  const inputDetails = details(usage, 'input_tokens_details', 'input_token_details', 'prompt_tokens_details')
+  const outputDetails = details(usage, 'output_tokens_details', 'output_token_details')
+  const reported = readInclusiveUsage({
+    ...usage,
+    input_tokens_details: inputDetails,
+    output_tokens_details: outputDetails,
+  })
+  const tokens = reported && withCredibleTotal(reported)
+  if (!tokens || tokens.outputIsUnknown || tokens.input + tokens.cacheRead + tokens.output === 0)
+    return seconds > 0 ? { ...NO_USAGE, seconds } : undefined
+  return {
+    ...countsOf(tokens),
+    seconds,
+    ...outputModalities(tokens.output, outputDetails, output),
+  }
+}
+
+function outputModalities(
+  tokens: number,
+  stated: Counts,
+  output: OutputModality,
+): Pick<Usage, 'audioOutput' | 'imageOutput'> {
+  const text = maxCount(stated, 'text_tokens', 'reasoning_tokens')
+  const audio = count(stated, 'audio_tokens')
+  const image = count(stated, 'image_tokens')
+  if (text + audio + image === 0)
+    return { audioOutput: output === 'audio' ? tokens : 0, imageOutput: output === 'image' ? tokens : 0 }
+  const audioOutput = Math.min(audio, tokens)
+  return { audioOutput, imageOutput: Math.min(image, tokens - audioOutput) }
+}
+
+function details(usage: Counts, ...names: readonly string[]): Counts {
+  for (const name of names) {
+    const found = asRecord(usage[name])
+    if (found) return found
+  }
+  return NONE
+}
+
+/** Maximum plausible duration of one recording in seconds: a day. */
+const MAX_SECONDS = 86_400
+
+/** Whole seconds, rounded up as providers do; 0 for an implausible duration. */
+function secondsIn(value: unknown): number {
+  return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
 }

@@ -1,4 +1,8 @@
-import type { JsonSchema } from '../with-schema.ts'
+import { isPresent, type JsonSchema, refuse } from '../field-check.ts'
+import { WireError } from '../wire-error.ts'
+import type { ScannedObject } from '../json/scanned-object.ts'
+import type { FormPart } from '../multipart.ts'
+import { names, requestNames } from '../request-names.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const FILE: JsonSchema = { type: 'string', format: 'binary' }
@@ -48,3 +52,90 @@ export function transcriptFormSchema(): JsonSchema {
   const properties = { model: MODEL, file: FILE, prompt: TEXT, response_format: TEXT, stream: FLAG }
   return { type: 'object', required: ['model', 'file'], properties }
 }
+
+const MAX_MODEL_LENGTH = 256
+
+/** Fields of a request, sent as JSON or as a form. */
+export interface Fields {
+  /** The value of a field; undefined if it is absent, null or empty. */
+  get(name: string): unknown
+}
+
+/** The members of a JSON object. */
+export function jsonFields(scan: ScannedObject): Fields {
+  return { get: (name) => (isPresent(scan, name) ? scan.value(name) : undefined) }
+}
+
+/** The fields of a form, which are all texts. Throws `invalid_request` for a field that is sent twice. */
+export function formFields(parts: readonly FormPart[]): Fields {
+  return { get: (name) => onlyField(parts, name)?.text || undefined }
+}
+
+/** The only field with this name. Throws `invalid_request` if there are two, or if it is a file. */
+function onlyField(parts: readonly FormPart[], name: string): FormPart | undefined {
+  const [first, second] = parts.filter((part) => part.name === name)
+  if (second) throw new WireError('invalid_request', `the form has two fields '${name}'`)
+  if (first?.filename !== undefined) refuse(name, 'a field', 'a file')
+  return first
+}
+
+/** The model's name. Throws `invalid_request` if it is missing or invalid. */
+export function modelIn(fields: Fields): string {
+  const name = fields.get('model')
+  if (name === undefined || name === '') throw new WireError('invalid_request', "'model' is required.")
+  if (typeof name !== 'string' || name.length > MAX_MODEL_LENGTH || /\p{Cc}/u.test(name))
+    refuse('model', `a name of 1 to ${MAX_MODEL_LENGTH} characters`, 'another value')
+  return name
+}
+
+/** A text. Throws `invalid_request` for any other value. */
+export function textIn(fields: Fields, name: string): string | undefined {
+  const value = fields.get(name)
+  if (value === undefined || typeof value === 'string') return value
+  return refuse(name, 'a string', 'another value')
+}
+
+/** Reports whether a flag is set, as a boolean or as a text. */
+export function flagIn(fields: Fields, name: string): boolean {
+  const value = fields.get(name)
+  if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')
+    return false
+  if (value === true || value === 'true' || value === 'True' || value === '1') return true
+  return refuse(name, 'true or false', 'another value')
+}
+
+/** An integer, as a number or as a text. Throws `invalid_request` if it is out of range. */
+export function integerIn(fields: Fields, name: string, from: number, to: number): number | undefined {
+  const value = fields.get(name)
+  if (value === undefined) return undefined
+  const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= from && number <= to) return number
+  return refuse(name, `an integer from ${from} to ${to}`, 'another value')
+}
+
+const image = names('type url image_url file_id')
+
+/** Names of the fields of requests about images or audio, in JSON and in forms. */
+export const mediaNames = requestNames(
+  [
+    'model',
+    'prompt',
+    'n',
+    'size',
+    'quality',
+    'style',
+    'background',
+    'output_format',
+    'partial_images',
+    'stream',
+    'input',
+    'instructions',
+    'voice',
+    'response_format',
+    'stream_format',
+    'file',
+    'language',
+    'user',
+  ],
+  { image, images: image, mask: image },
+)

@@ -1,4 +1,4 @@
-import { reroutingName } from '../allowed-field.ts'
+import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 
 /** Top-level fields that other dialects cannot express. */

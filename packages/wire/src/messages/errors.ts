@@ -1,6 +1,5 @@
 import { parseRecord, asRecord } from '../json/record.ts'
-import { redactedJson } from '../redacted-json.ts'
-import type { ErrorParts } from '../upstream-error.ts'
+import { type ErrorParts, redactedJson } from '../upstream-error.ts'
 
 /** Renders an error for messages clients, with `code` if programs can use it. `docs/api.md: Envelopes`. */
 export function messagesErrorBody(

@@ -1,12 +1,33 @@
+import type { Codec } from '../codec.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
+import { encodeReply } from './encode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { answerTool } from './output-format.ts'
+import { MessagesStreamDecoder } from './stream/decoder.ts'
+import { MessagesStreamEncoder } from './stream/encoder.ts'
+
 /** Public interface of the messages dialect. */
-export { messagesCodec } from './codec.ts'
-export { countedModel, countRequestSchema } from './count-request.ts'
+export { countedModel, countRequestSchema } from './native/request.ts'
 export { messagesErrorBody, forwardableError as passedOnError } from './errors.ts'
 export { gateMessagesRequest } from './native/gate.ts'
-export { MESSAGES_PROMPT } from './prompt-levels.ts'
-export { usageOfMessage } from './reply.ts'
+export { MESSAGES_PROMPT } from './native/prompt.ts'
+export { usageOfMessage } from './native/tap.ts'
 export { messagesRequestSchema, readMessagesRequest } from './native/request.ts'
 export { MessagesTap } from './native/tap.ts'
 export { maxTokensOf } from './encode/thinking.ts'
-export { withoutThinkingSuffix, withSuffixThinking } from './thinking-suffix.ts'
-export { messagesNames } from './names.ts'
+export { withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
+export { messagesNames } from './native/request.ts'
+
+/** Codec of the messages dialect. */
+export const messagesCodec: Codec = {
+  decodeRequest,
+  // Media given by URL are fetched and sent inline; `docs/api.md: Chat completions`, translations.
+  mustFetch: ({ source }) => source.kind === 'url',
+  encodeRequest,
+  answerTool,
+  decodeReply,
+  encodeReply,
+  streamDecoder: (memory) => new MessagesStreamDecoder(memory),
+  streamEncoder: (minted) => new MessagesStreamEncoder(minted),
+}

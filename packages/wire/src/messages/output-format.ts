@@ -1,10 +1,10 @@
 import type { Conversation, OutputFormat, OutputSchema, TextPart, Tool } from '../conversation.ts'
 import type { Dropped } from '../codec.ts'
 import { kindName, refuse } from '../field-check.ts'
-import { objectOf } from '../json/json-text.ts'
+import { objectOf } from '../json/json-edit.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { parseRecord } from '../json/record.ts'
-import { schemaText } from '../schema-text.ts'
+import { schemaText } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { drop } from './dropped-fields.ts'
 

@@ -1,8 +1,7 @@
-import type { Citation } from '../citation.ts'
+import type { Citation, ReplyPart } from '../reply.ts'
 import { FOREIGN_PAGE } from '../envelope.ts'
 import { asRecord } from '../json/record.ts'
 import type { SearchPart } from '../provider-search.ts'
-import type { ReplyPart } from '../reply.ts'
 
 /**
  * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's

@@ -6,7 +6,7 @@ import { NO_USAGE } from '../usage.ts'
 import { WireError } from '../wire-error.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
-import { messagesCodec } from './codec.ts'
+import { messagesCodec } from './index.ts'
 import { byTier, lawRuns } from '../../../../test/tier.ts'
 
 const MINTED: ReplyIdentity = { created: 1, id: 'abc' }

@@ -6,7 +6,7 @@ import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { WireError } from '../wire-error.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
-import { messagesCodec } from './codec.ts'
+import { messagesCodec } from './index.ts'
 import { readMessagesRequest } from './native/request.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../usage.ts'
-import { usageOfMessage } from './reply.ts'
+import { usageOfMessage } from './native/tap.ts'
 import { mergedUsage, readMessagesUsage } from './usage.ts'
 
 const told = (later: object, first: object = {}): unknown =>

@@ -1,9 +1,7 @@
-import type { ToolKind, ToolUse } from '../tool-use.ts'
-import { addedUsage, NO_USAGE, type Usage } from '../usage.ts'
+import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
+import { addedUsage, NO_USAGE, type Usage, writtenTokens } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
-import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
-import { count, type Counts, toCount } from '../token-count.ts'
-import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
+import { count, type Counts, promptOnly, type ReportedUsage, toCount } from '../reported-usage.ts'
 
 const NONE: Counts = {}
 
@@ -145,4 +143,21 @@ function listed(iterations: unknown): Counts[] {
 
 function totalOf(counts: Counts): number {
   return COUNTS.reduce((sum, name) => sum + count(counts, name), 0)
+}
+
+/** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
+export function writeUsage(usage: Usage = NO_USAGE): object {
+  const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
+  return {
+    input_tokens: input,
+    cache_creation_input_tokens: writtenTokens(usage),
+    cache_read_input_tokens: cacheRead,
+    cache_creation: {
+      ephemeral_5m_input_tokens: cacheWrite5m,
+      ephemeral_1h_input_tokens: cacheWrite1h,
+    },
+    output_tokens: output,
+    ...(reasoning > 0 && { output_tokens_details: { thinking_tokens: reasoning } }),
+    ...(webSearches > 0 && { server_tool_use: { web_search_requests: webSearches } }),
+  }
 }

@@ -9,17 +9,19 @@ import {
   isInteger,
   isPresent,
   isText,
+  type JsonSchema,
   kindName,
   modelName,
   refuse,
   requestSchema,
+  withSchema,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptLevels } from '../prompt-levels.ts'
+import type { PromptLevels } from '../prompt-text.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { names, requestNames } from '../request-names.ts'
-import { type JsonSchema, withSchema } from '../with-schema.ts'
-import { textNode } from './document.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
+import { type EditedRequest, editRequest } from '../edit-request.ts'
 
 /** Fields of a rerank request that the gateway reads; all others pass as they came. */
 export interface RerankRequest {
@@ -130,3 +132,106 @@ export const rerankNames = requestNames(
   [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
   { documents: names('text') },
 )
+
+/** Finds the text of a document: the document itself or its `text`; undefined if it has none. */
+export function textNode(scan: ScannedObject, document: Node): Node | undefined {
+  const kind = scan.kindOf(document)
+  if (kind === 'string') return document
+  const text = kind === 'object' ? scan.memberOf(document, 'text') : undefined
+  return text !== undefined && scan.kindOf(text) === 'string' ? text : undefined
+}
+
+/** Returns the bytes of one JSON value. */
+export function written(scan: ScannedObject, node: Node): Buffer {
+  return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
+}
+
+/** Request for a channel. */
+export interface GatedRerank extends EditedRequest {
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string
+}
+
+/** Path by which a channel's address selects the second version of the protocol. */
+const VERSION_2 = /\/v2$/
+
+/** Fields that the second version refuses and for which it has no replacement. */
+const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
+
+/**
+ * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version of
+ * the protocol. The first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second
+ * accepts documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds
+ * them to the response. In pass-through mode only the name is mapped (`passThrough` is the gateway's option;
+ * the channel has its own).
+ */
+export function gateRerankRequest(
+  scan: ScannedObject,
+  request: RerankRequest,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): GatedRerank {
+  const remove: string[] = []
+  const replace = new Map<string, string>()
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
+  const isOpen = passThrough || channel.pass_through
+  if (!isOpen) {
+    if (VERSION_2.test(channel.base_url)) {
+      const texts = documentTexts(scan, request)
+      if (texts !== undefined) replace.set('documents', texts)
+      remove.push('return_documents', ...NOT_IN_VERSION_2)
+    } else if (isPresent(scan, 'max_chunk_per_doc') && !scan.has('max_chunks_per_doc')) {
+      replace.set('max_chunks_per_doc', String(scan.value('max_chunk_per_doc')))
+    }
+  }
+  const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
+  const unsupported = NOT_IN_VERSION_2.filter((field) => remove.includes(field) && isPresent(scan, field))
+  return { body, upstreamModel, dropped: [...unsupported, ...dropped] }
+}
+
+/** Renders the documents as an array of texts. Returns undefined if they already are one. */
+function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
+  if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
+  return `[${documents.map((document) => written(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
+}
+
+/** Cohere's rules: tokens of a document with the query per chunk, and chunks per search unit. */
+const CHUNK_TOKENS = 500
+const UNIT_CHUNKS = 100
+
+/**
+ * Upper bound on the search units of a checked request, without a tokenizer: a token has at least one byte.
+ */
+export function searchUnitBound(scan: ScannedObject): number {
+  const { query, documents } = partsOf(scan)
+  return unitsOf(documents.map((document) => query + lengthOf(scan, document)))
+}
+
+/**
+ * Search units of a checked request whose query and documents have `tokens` in total. The tokens are divided
+ * among the texts by their bytes, so that one count is enough for any number of documents.
+ */
+export function searchUnits(scan: ScannedObject, tokens: number): number {
+  const { query, documents } = partsOf(scan)
+  const lengths = documents.map((document) => lengthOf(scan, textNode(scan, document) ?? document))
+  const bytes = lengths.reduce((sum, length) => sum + length, query)
+  return unitsOf(lengths.map((length) => ((query + length) * tokens) / bytes))
+}
+
+function partsOf(scan: ScannedObject): { readonly query: number; readonly documents: readonly Node[] } {
+  return {
+    query: lengthOf(scan, (scan.span('query') as Member).node),
+    documents: scan.elements((scan.span('documents') as Member).node),
+  }
+}
+
+// Excludes the quotes of a text.
+function lengthOf(scan: ScannedObject, node: Node): number {
+  return scan.endOf(node) - scan.startOf(node) - 2
+}
+
+function unitsOf(pairs: readonly number[]): number {
+  const chunks = pairs.reduce((sum, tokens) => sum + Math.max(1, Math.ceil(tokens / CHUNK_TOKENS)), 0)
+  return Math.ceil(chunks / UNIT_CHUNKS)
+}

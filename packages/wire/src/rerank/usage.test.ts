@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../usage.ts'
 import { scanObject } from '../json/json-scan.ts'
-import { readRerankUsage, writeRerankUsage } from './usage.ts'
+import { readRerankUsage, writeRerankUsage } from './reply.ts'
 
 const read = (reply: object): ReturnType<typeof readRerankUsage> =>
   readRerankUsage(scanObject(Buffer.from(JSON.stringify(reply))))

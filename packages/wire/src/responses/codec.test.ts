@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
-import { foldReply } from '../fold-reply.ts'
+import { foldReply, type Reply } from '../reply.ts'
 import { scanObject } from '../json/json-scan.ts'
-import type { Reply } from '../reply.ts'
-import { responsesCodec } from './codec.ts'
-import { CustomInput } from '../custom-input.ts'
+import { responsesCodec } from './index.ts'
+import { CustomInput } from '../custom-tool.ts'
 import { maxTokensOf } from './encode/request.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const

@@ -1,4 +1,4 @@
-import { reroutingName } from '../allowed-field.ts'
+import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'

@@ -1,7 +1,14 @@
+import type { Codec } from '../codec.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
+import { encodeRequest, mustFetch } from './encode/request.ts'
+import { encodeReply } from './encode/reply.ts'
+import { ResponsesStreamDecoder } from './stream/decoder.ts'
+import { ResponsesStreamEncoder } from './stream/encoder.ts'
+
 /** Public interface of the responses dialect. */
-export { responsesCodec } from './codec.ts'
 export { maxTokensOf } from './encode/request.ts'
-export { encryptedInput } from './encrypted-content.ts'
+export { encryptedInput } from './native/tap.ts'
 export { gateResponsesRequest } from './native/gate.ts'
 export { inputItems } from './native/items.ts'
 export {
@@ -10,14 +17,26 @@ export {
   itemReferences,
   withItems,
   referredIds,
-} from './item-references.ts'
-export { hasOnlyMessages } from './plain-input.ts'
-export { type ItemQuery, itemQuery } from './item-page.ts'
+} from './native/items.ts'
+export { hasOnlyMessages } from './native/items.ts'
+export { type ItemQuery, itemQuery } from './native/item-spans.ts'
 export { type ItemSpan, ItemSpans } from './native/item-spans.ts'
-export { RESPONSES_PROMPT } from './prompt-levels.ts'
+export { RESPONSES_PROMPT } from './native/prompt.ts'
 export { RenamedIds } from './native/renamed-ids.ts'
-export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './reply.ts'
+export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './native/tap.ts'
 export { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './native/request.ts'
-export { countableText, countedModel, readCompactionRequest } from './side-requests.ts'
+export { countableText, countedModel, readCompactionRequest } from './native/request.ts'
 export { ResponsesTap } from './native/tap.ts'
-export { responsesNames } from './names.ts'
+export { responsesNames } from './native/request.ts'
+
+/** The codec of the responses dialect. */
+export const responsesCodec: Codec = {
+  decodeRequest,
+  mustFetch,
+  encodeRequest,
+  answerTool: () => undefined,
+  decodeReply,
+  encodeReply,
+  streamDecoder: (memory) => new ResponsesStreamDecoder(memory),
+  streamEncoder: (identity, options) => new ResponsesStreamEncoder(identity, options),
+}

@@ -1,8 +1,7 @@
 import type { OutputFormat } from '../conversation.ts'
-import { booleanAt, enumAt, fieldsAt, present, textAt } from '../field.ts'
-import { membersOf, objectOf } from '../json/json-text.ts'
+import { booleanAt, enumAt, fieldsAt, present, schemaText, textAt } from '../field.ts'
+import { membersOf, objectOf } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { schemaText } from '../schema-text.ts'
 
 /** Name for a schema without one, because this dialect requires a name. */
 const UNNAMED = 'response'

@@ -1,7 +1,7 @@
 import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Asked } from '../conversation.ts'
-import { arrayOf, objectOf } from '../json/json-text.ts'
+import { arrayOf, objectOf } from '../json/json-edit.ts'
 
 /** Settings that a response repeats, with their default values as JSON text. */
 const SETTINGS = {

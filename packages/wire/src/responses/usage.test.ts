@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../usage.ts'
-import { usageOfResponse } from './reply.ts'
+import { usageOfResponse } from './native/tap.ts'
 import { usageOf } from './usage.ts'
 
 const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }

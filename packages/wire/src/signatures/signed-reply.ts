@@ -1,10 +1,9 @@
 import { choiceOf } from '../choices.ts'
-import { CopiedText } from '../copied-text.ts'
+import { CopiedText } from '../frame-writer.ts'
 import { EmittedText } from '../emitted-text.ts'
 import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
-import { callAnchor, textAnchor } from './anchors.ts'
-import { isSignedOpaque } from '../signed-opaque.ts'
-import type { SignedRun, SignedSlot } from './signed-run.ts'
+import { callAnchor, type SignedRun, type SignedSlot, textAnchor } from './signed-run.ts'
+import { isSignedOpaque } from '../envelope.ts'
 
 /**
  * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` returns the digest

@@ -1,6 +1,5 @@
 import type { Conversation, Part, TextPart, ThinkingPart, ToolCallPart, Turn } from '../conversation.ts'
-import { callAnchor, contextsOf, textAnchor, textOf } from './anchors.ts'
-import type { SignedRun, SignedSlot } from './signed-run.ts'
+import { callAnchor, contextsOf, type SignedRun, type SignedSlot, textAnchor, textOf } from './signed-run.ts'
 
 /** Turn that the client sent back without signatures. */
 interface UnsignedTurn {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BytePattern } from './byte-pattern.ts'
+import { BytePattern } from './frame-template.ts'
 
 test('bytes are found at their position, whatever their length, and whatever follows the buffer’s end', () => {
   fc.assert(

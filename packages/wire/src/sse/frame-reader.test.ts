@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { WireError } from '../wire-error.ts'
-import { MAX_EVENT_BYTES } from './event-memory.ts'
+import { MAX_EVENT_BYTES } from './frame-splitter.ts'
 import { MessagesStreamDecoder } from '../messages/stream/decoder.ts'
 
 const event = (data: { readonly type: string; readonly [name: string]: unknown }): string =>

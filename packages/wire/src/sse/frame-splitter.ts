@@ -1,5 +1,4 @@
 import { WireError } from '../wire-error.ts'
-import type { EventMemory } from './event-memory.ts'
 import { ChunkList } from './chunk-list.ts'
 
 /** Size of the shortest frame with data: the field's name and two line ends. */
@@ -201,3 +200,12 @@ export function isErrorEvent(frame: string): boolean {
 
 const BLANK = '\n\n'
 const LINE_END = /\r\n|\n|\r/
+
+/** Maximum bytes buffered of one event that must be complete to be read. */
+export const MAX_EVENT_BYTES = 33_554_432
+
+/** Accounts for the memory of the incomplete event of one stream. `docs/api.md: Limits`. */
+export interface EventMemory {
+  /** Records how many bytes of an event are buffered now. */
+  resize(bytes: number): void
+}

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
-import { NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame adds to the reply. */
 export interface FramePiece {
@@ -230,4 +229,95 @@ function endOfPadding(bytes: Buffer, from: number): number {
   let p = from
   while (p < length && bytes[p] !== QUOTE && bytes[p] !== BACKSLASH && (bytes[p] as number) >= 0x20) p++
   return p
+}
+
+/**
+ * Numbers that differ between the frames of one kind: sequence numbers of events and counts of tokens. These
+ * names cannot occur inside a JSON string, where their quotes would be escaped.
+ */
+const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
+
+/** Bytes that frames of one kind share, except for the numbers in them. */
+export class NumberedBytes {
+  /** Bytes between the numbers. */
+  readonly #pieces: readonly BytePattern[]
+  /** Length if every number has one digit. */
+  readonly #minLength: number
+  /** The bytes, if they contain no number. */
+  readonly plain: Buffer | undefined
+
+  constructor(bytes: Buffer) {
+    const pieces: BytePattern[] = []
+    let from = 0
+    for (const { index, 0: mark } of bytes.toString('latin1').matchAll(NUMBERS)) {
+      const number = index + mark.length
+      pieces.push(new BytePattern(bytes.subarray(from, number)))
+      from = endOfDigits(bytes, number)
+    }
+    pieces.push(new BytePattern(bytes.subarray(from)))
+    this.#pieces = pieces
+    this.#minLength = pieces.reduce((sum, piece) => sum + piece.bytes.length, pieces.length - 1)
+    this.plain = pieces.length === 1 ? bytes : undefined
+  }
+
+  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
+  endIn(bytes: Buffer, from: number): number {
+    if (from + this.#minLength > bytes.length) return -1
+    let end = (this.#pieces[0] as BytePattern).endIn(bytes, from)
+    for (let i = 1; i < this.#pieces.length && end >= 0; i++) {
+      const digits = endOfDigits(bytes, end)
+      end = digits > end ? (this.#pieces[i] as BytePattern).endIn(bytes, digits) : -1
+    }
+    return end
+  }
+}
+
+/** Returns the offset after the digits at `from`. */
+function endOfDigits(bytes: Buffer, from: number): number {
+  let at = from
+  while (isDigit(bytes[at])) at++
+  return at
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39
+}
+
+const WORD = 8
+
+/** View of the buffer that was compared last. Consecutive reads of one connection usually share a buffer. */
+let viewed: ArrayBufferLike = new ArrayBuffer(0)
+let view: DataView = new DataView(viewed)
+
+/**
+ * Byte sequence to look for in other bytes. Compares 8 bytes at a time, which takes a third as long as
+ * `Buffer.compare`.
+ */
+export class BytePattern {
+  readonly bytes: Buffer
+  readonly #view: DataView
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+
+  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
+  endIn(bytes: Buffer, from: number): number {
+    const size = this.bytes.length
+    const end = from + size
+    if (end > bytes.length) return -1
+    if (size < WORD) {
+      for (let i = 0; i < size; i++) if (bytes[from + i] !== this.bytes[i]) return -1
+      return end
+    }
+    const { buffer } = bytes
+    if (buffer !== viewed) view = new DataView((viewed = buffer))
+    const start = bytes.byteOffset + from
+    const last = size - WORD
+    for (let i = 0; i < last; i += WORD)
+      if (view.getBigInt64(start + i) !== this.#view.getBigInt64(i)) return -1
+    // The last word overlaps the one before it unless the size is a multiple of 8.
+    return view.getBigInt64(start + last) === this.#view.getBigInt64(last) ? end : -1
+  }
 }

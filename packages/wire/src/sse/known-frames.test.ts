@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KnownFrames } from './known-frames.ts'
+import { KnownFrames } from './frame-loop.ts'
 
 /** A frame of one kind among many. */
 const frame = (kind: number | string, text: string): Buffer =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LargeEvent } from './large-event.ts'
+import { LargeEvent } from './stream-tap.ts'
 import { dataOf, eventOf } from './frame-splitter.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NumberedBytes } from './numbered-bytes.ts'
+import { NumberedBytes } from './frame-template.ts'
 
 const match = (known: string, text: string): number =>
   new NumberedBytes(Buffer.from(known)).endIn(Buffer.from(text), 0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { messagesCodec } from '../messages/codec.ts'
-import { KnownFrames } from './known-frames.ts'
+import { messagesCodec } from '../messages/index.ts'
+import { KnownFrames } from './frame-loop.ts'
 import { SharedTemplates } from './shared-templates.ts'
 
 const frame = (kind: number, text: string): string => `data: ${JSON.stringify({ kind, text })}\n\n`

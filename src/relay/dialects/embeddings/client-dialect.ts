@@ -10,7 +10,7 @@ import {
   readEmbeddingsRequest,
   VectorsWriter,
 } from '@sluice/wire/embeddings'
-import { withMappedModel } from '@sluice/wire/map-model'
+import { withMappedModel } from '@sluice/wire/edit-request'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 import { askedForVectors } from './vector-requests.ts'

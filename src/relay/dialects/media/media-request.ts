@@ -1,4 +1,4 @@
-import { reroutingField, reroutingName } from '@sluice/wire/allowed-field'
+import { reroutingField, reroutingName } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
 import { editRequest } from '@sluice/wire/edit-request'

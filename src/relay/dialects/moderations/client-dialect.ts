@@ -1,4 +1,4 @@
-import { withMappedModel } from '@sluice/wire/map-model'
+import { withMappedModel } from '@sluice/wire/edit-request'
 import {
   MODERATIONS_PROMPT,
   moderationsNames,

@@ -8,17 +8,18 @@ import {
   isInteger,
   isNumber,
   isText,
+  type JsonSchema,
   kindName,
   modelName,
   outputTokensOrNone,
   refuse,
   requestSchema,
+  withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import { areNumbers, checkTokenIds, tokenIdsSchema } from '../../token-ids.ts'
-import { type JsonSchema, withSchema } from '../../with-schema.ts'
 import { type ChatRequest, stop, streamOptions } from '../native/request.ts'
 
 /** A checked completions request, with the fields of a chat request. */

@@ -1,16 +1,25 @@
 import { WireError } from '../../wire-error.ts'
 import { ArrivedMedia } from '../../received-media.ts'
-import { foldParts } from '../../fold-reply.ts'
+import {
+  type Choice,
+  codePointsIn,
+  foldParts,
+  type Logprobs,
+  movedCitation,
+  readUrlCitation,
+  type Reply,
+  type ReplyEvent,
+  type StartedPart,
+} from '../../reply.ts'
 import { asRecord, textOr } from '../../json/record.ts'
-import type { Choice, Logprobs, Reply, ReplyEvent } from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
-import { noteArrived } from '../answer.ts'
-import { CITED_SEARCH, citesPage } from '../cited-pages.ts'
-import { parseAnswer } from '../object-arguments.ts'
-import { ReplyParts } from '../reply-parts.ts'
+import { CITED_SEARCH, citesPage, noteArrived } from '../answer.ts'
+import { CallParts, parseAnswer } from './call-parts.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { usageOf } from '../usage.ts'
+import type { CopiedPart } from '../../frame-writer.ts'
+import type { TextMatch } from '../../sse/frame-template.ts'
 
 /**
  * Decodes a whole reply with as many choices as were requested. Throws `upstream_error` if it is not a reply.
@@ -71,4 +80,169 @@ export function finishReasonOf(choice: Fields): string | undefined {
 export function logprobsOf(choice: Fields): Logprobs | undefined {
   const tokens = asRecord(choice['logprobs'])?.['content']
   return Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined
+}
+
+/** Kind of text in a message. */
+type Growing = 'text' | 'thinking' | 'refusal'
+
+const STARTS = {
+  text: { kind: 'text' },
+  thinking: { kind: 'thinking' },
+  refusal: { kind: 'text', refusal: true },
+} as const satisfies Record<Growing, StartedPart>
+
+/** Index for a `function_call`, which has none. */
+const LEGACY_INDEX = -1
+
+/**
+ * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit parts, so one ends and the next
+ * begins when the kind changes.
+ */
+export class ReplyParts {
+  readonly #emit: (event: ReplyEvent) => void
+  readonly #calls: CallParts
+  #replyId = ''
+  #nextIndex = 0
+  /** Text that is still growing; `base` is its offset in the reply's content. */
+  #growing: { readonly kind: Growing; readonly index: number; readonly base: number } | undefined
+  /** Code points of the content so far; citations state ranges of them. */
+  #contentLength = 0
+
+  constructor(emit: (event: ReplyEvent) => void) {
+    this.#emit = emit
+    this.#calls = new CallParts({
+      emit,
+      begin: () => {
+        this.#endGrowing()
+        return this.#nextIndex++
+      },
+      mintId: (part) => `call_${this.#replyId.replaceAll(/[^\w-]/g, '_')}_${part}`,
+    })
+  }
+
+  get calledTools(): boolean {
+    return this.#calls.hasCalls
+  }
+
+  /** Sets the reply's id. Ids for calls without one are derived from it, so that ids of two turns differ. */
+  setReplyId(id: string): void {
+    this.#replyId = id
+  }
+
+  /**
+   * Reads a message or a delta: thinking first, then content, then calls. `logprobs` belong to the tokens of
+   * its content.
+   */
+  read(message: Fields, logprobs?: Logprobs): void {
+    const thought = message['reasoning_content'] || message['reasoning']
+    if (typeof thought === 'string' && thought !== '') this.grow('thinking', thought)
+    else this.#readDetails(message['reasoning_details'])
+    this.#readContent(message['content'], logprobs)
+    this.#readRefusal(message['refusal'])
+    const transcript = asRecord(message['audio'])?.['transcript']
+    if (typeof transcript === 'string') this.grow('text', transcript)
+    this.#readAnnotations(message['annotations'])
+    const calls = message['tool_calls']
+    if (Array.isArray(calls)) for (const call of calls) this.#readCall(asRecord(call))
+    const legacy = asRecord(message['function_call'])
+    if (legacy && (legacy['name'] || legacy['arguments']))
+      this.#readCall({ index: LEGACY_INDEX, function: legacy })
+  }
+
+  /** Adds text, thinking or a refusal. */
+  grow(kind: Growing, text: string, logprobs?: Logprobs): void {
+    // A token that is a fragment of a character has no text.
+    if (text === '' && !logprobs) return
+    if (this.#growing?.kind !== kind) {
+      this.#endGrowing()
+      this.#calls.endComplete()
+      this.#growing = { kind, index: this.#nextIndex++, base: this.#contentLength }
+      this.#emit({ kind: 'part-start', index: this.#growing.index, part: STARTS[kind] })
+    }
+    const { index } = this.#growing
+    if (kind === 'thinking') return this.#emit({ kind, index, text })
+    if (kind === 'text') this.#contentLength += codePointsIn(text)
+    this.#emit(logprobs ? { kind: 'text', index, text, logprobs } : { kind: 'text', index, text })
+  }
+
+  /**
+   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   */
+  copy(kind: 'text' | 'thinking', { codePoints }: TextMatch): CopiedPart | undefined {
+    if (this.#growing?.kind !== kind) return undefined
+    if (kind === 'text') this.#contentLength += codePoints
+    return { kind, index: this.#growing.index }
+  }
+
+  /**
+   * Returns the part of the call with this index, so that arguments can be copied as bytes; undefined if the
+   * call has not begun.
+   */
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    return this.#calls.copyArguments(index, bytes, match)
+  }
+
+  /** Adds arguments to the call with this index. */
+  growCall(index: number, text: string): void {
+    this.#calls.readArguments(index, text)
+  }
+
+  /** Ends all open parts. */
+  end(): void {
+    this.#endGrowing()
+    this.#calls.endAll()
+  }
+
+  #readCall(call: Fields | undefined): void {
+    if (call) this.#calls.read(call)
+  }
+
+  /** Reads text, or parts with text and thinking, which may themselves be text or parts. */
+  #readContent(content: unknown, logprobs: Logprobs | undefined): void {
+    if (typeof content === 'string') return this.grow('text', content, logprobs)
+    if (!Array.isArray(content)) return undefined
+    for (const value of content) {
+      const part = asRecord(value)
+      if (!part) continue
+      if (part['thinking'] !== undefined) this.#readThoughts(part['thinking'])
+      else if (typeof part['text'] === 'string') this.grow('text', part['text'])
+      else this.#readRefusal(part['refusal'])
+    }
+    return undefined
+  }
+
+  #readThoughts(thinking: unknown): void {
+    const thoughts = Array.isArray(thinking) ? thinking.map((part) => asRecord(part)?.['text']) : [thinking]
+    for (const thought of thoughts) if (typeof thought === 'string') this.grow('thinking', thought)
+  }
+
+  #readRefusal(refusal: unknown): void {
+    if (typeof refusal === 'string') this.grow('refusal', refusal)
+  }
+
+  /** Reads reasoning from `reasoning_details`, for providers that send it only there. */
+  #readDetails(details: unknown): void {
+    if (!Array.isArray(details)) return
+    for (const detail of details) {
+      const thought = asRecord(detail)?.['text'] ?? asRecord(detail)?.['summary']
+      if (typeof thought === 'string') this.grow('thinking', thought)
+    }
+  }
+
+  /** Reads citations of the growing text. Those in a delta without any text come after it. */
+  #readAnnotations(annotations: unknown): void {
+    if (!Array.isArray(annotations) || this.#growing?.kind !== 'text') return
+    const { index, base } = this.#growing
+    for (const value of annotations) {
+      const annotation = asRecord(value)
+      if (annotation?.['type'] !== 'url_citation') continue
+      const citation = readUrlCitation(asRecord(annotation['url_citation']))
+      if (citation) this.#emit({ kind: 'citation', index, citation: movedCitation(citation, base) })
+    }
+  }
+
+  #endGrowing(): void {
+    if (this.#growing) this.#emit({ kind: 'part-end', index: this.#growing.index })
+    this.#growing = undefined
+  }
 }

@@ -1,19 +1,37 @@
 import { choicesAsked } from '../../choices.ts'
 import type { Dropped } from '../../codec.ts'
-import type { Conversation } from '../../conversation.ts'
+import type {
+  Cache,
+  Conversation,
+  MediaPart,
+  MediaSource,
+  OpaquePart,
+  Part,
+  Place,
+  SystemText,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../../conversation.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
-import { logprobsAsked } from '../../logprobs-asked.ts'
+import { logprobsAsked } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
-import { decodeMessages } from '../decode-messages.ts'
-import { nameDroppedFields } from '../dropped-fields.ts'
-import { fieldsAt, listAt, present } from '../../field.ts'
+import { drop, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
+import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
-import { decodeThinkingConfig } from '../../thinking-config.ts'
+import { decodeThinkingConfig } from '../../thinking.ts'
 import { decodeThinking } from '../thinking.ts'
-import { decodeToolChoice } from '../tool-choice.ts'
-import { decodeTools } from '../tools.ts'
-import { decodeWebSearch } from '../web-search.ts'
+import { decodeToolChoice, decodeTools, decodeWebSearch } from '../tools.ts'
+import { customArguments } from '../../custom-tool.ts'
+import { refuse } from '../../field-check.ts'
+import { inputOrEmpty } from '../../tool-input.ts'
+import { cacheOf } from '../cache-control.ts'
+import { isOwnDetail, readThoughts, signatureIn } from '../reasoning-details.ts'
+import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
+import { generatedText } from '../answer.ts'
 
 /**
  * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot express
@@ -57,4 +75,352 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
 /** Settings of thinking as clients of Google's chat endpoint send them. */
 function googleThinking(extraBody: unknown): unknown {
   return present(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
+}
+
+/** System texts and turns of a conversation. */
+export interface Transcript {
+  readonly system: readonly SystemText[]
+  readonly turns: readonly Turn[]
+}
+
+/** Turn that is still being read. */
+interface OpenTurn {
+  readonly role: Turn['role']
+  readonly parts: Part[]
+}
+
+/**
+ * Members of a message that are read, or that only repeat known facts, such as a tool's name or the
+ * annotations of an earlier reply.
+ */
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'refusal',
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'tool_calls',
+  'tool_call_id',
+  'function_call',
+  'cache_control',
+  'annotations',
+])
+
+const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
+  ['name', 'messages.name'],
+  ['audio', 'messages.audio'],
+])
+
+/**
+ * Decodes `messages`; `docs/api.md: Chat completions`, translations. System and developer texts are
+ * collected, in order. Consecutive tool results form one user turn together with the user's next text. Empty
+ * messages form no turn. A result without its call is kept, so that the upstream refuses it. Throws
+ * `invalid_request` with the path of an unreadable value.
+ */
+function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
+  const reader = new MessagesReader(dropped)
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`
+    reader.read(fieldsAt(message, path), path)
+  }
+  return reader.transcript
+}
+
+type RoleReader = (reader: MessagesReader, message: Fields, path: string) => void
+
+class MessagesReader {
+  readonly #system: SystemText[] = []
+  readonly #turns: OpenTurn[] = []
+  readonly #calls = new CallReader()
+  /** User turn that began with tool results; the user's next text is added to it. */
+  #results: OpenTurn | undefined
+  readonly #dropped: Dropped
+
+  constructor(dropped: Dropped) {
+    this.#dropped = dropped
+  }
+
+  get transcript(): Transcript {
+    return { system: this.#system, turns: this.#turns }
+  }
+
+  read(message: Fields, path: string): void {
+    const role = textAt(message['role'], `${path}.role`)
+    const read = MessagesReader.#ROLES.get(role)
+    if (!read) refuse(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
+    read(this, message, path)
+    for (const [key, value] of Object.entries(message)) {
+      if (READ_FIELDS.has(key) || isEmptyValue(value)) continue
+      if (key === 'name' && (role === 'tool' || role === 'function')) continue
+      drop(this.#dropped, DROPPED_FIELDS.get(key) ?? 'unknown')
+    }
+  }
+
+  static readonly #ROLES: ReadonlyMap<string, RoleReader> = new Map<string, RoleReader>([
+    ['system', (reader, message, path) => reader.#readSystem(message, path)],
+    ['developer', (reader, message, path) => reader.#readSystem(message, path)],
+    ['user', (reader, message, path) => reader.#readUser(message, path)],
+    ['assistant', (reader, message, path) => reader.#readAssistant(message, path)],
+    ['tool', (reader, message, path) => reader.#readTool(message, path)],
+    ['function', (reader, message, path) => reader.#readFunction(message, path)],
+  ])
+
+  #readSystem(message: Fields, path: string): void {
+    const at = this.#place
+    for (const part of this.#content(message, path)) {
+      if (part.kind === 'text') this.#system.push(at ? { ...part, at } : part)
+      else if (part.kind === 'opaque') drop(this.#dropped, 'messages.content')
+      else refuse(`${path}.content`, 'text', part.kind)
+    }
+  }
+
+  /** Position of the next part; undefined before the first turn. */
+  get #place(): Place | undefined {
+    const { length } = this.#turns
+    if (this.#results) return { turn: length - 1, part: this.#results.parts.length }
+    return length === 0 ? undefined : { turn: length, part: 0 }
+  }
+
+  #readUser(message: Fields, path: string): void {
+    const parts = this.#content(message, path)
+    if (this.#results) this.#results.parts.push(...parts)
+    else if (parts.length > 0) this.#turns.push({ role: 'user', parts })
+    this.#results = undefined
+  }
+
+  #readAssistant(message: Fields, path: string): void {
+    this.#results = undefined
+    const parts: Part[] = []
+    const thought =
+      optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
+    const details = present(message['reasoning_details']) ?? []
+    const given = Array.isArray(details) ? (details as readonly unknown[]) : []
+    if (given.some((detail) => !isOwnDetail(detail))) drop(this.#dropped, 'unknown')
+    const thoughts = readThoughts(thought, given)
+    parts.push(...thoughts.first)
+    parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
+    const refusal = optionalText(message, 'refusal', path)
+    if (refusal !== '') parts.push({ kind: 'text', text: refusal })
+    const calls = present(message['tool_calls'])
+    if (calls !== undefined) {
+      for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
+        const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
+        parts.push(...thoughts.before(index), ...signatureIn(value as Fields), call)
+      }
+    }
+    parts.push(...thoughts.after(Array.isArray(calls) ? calls.length : 0))
+    const legacy = present(message['function_call'])
+    if (legacy !== undefined) parts.push(this.#calls.readLegacyCall(legacy, `${path}.function_call`))
+    markLast(parts, cacheOf(message, path).cache)
+    if (parts.length > 0) this.#turns.push({ role: 'assistant', parts })
+  }
+
+  #readTool(message: Fields, path: string): void {
+    const callId = textAt(message['tool_call_id'], `${path}.tool_call_id`)
+    if (this.#calls.isOpaque(callId)) this.#addResult({ kind: 'opaque', protocol: 'chat', value: message })
+    else this.#addResult(this.#result(callId, message, path))
+  }
+
+  #readFunction(message: Fields, path: string): void {
+    const callId = this.#calls.legacyId(textAt(message['name'], `${path}.name`))
+    this.#addResult(this.#result(callId, message, path))
+  }
+
+  #result(callId: string, message: Fields, path: string): ToolResultPart {
+    const parts = this.#content(message, path)
+    const kept = parts.filter((part) => part.kind !== 'thinking')
+    return { kind: 'tool-result', callId, parts: kept, isError: false }
+  }
+
+  #addResult(part: Part): void {
+    if (!this.#results) this.#turns.push((this.#results = { role: 'user', parts: [] }))
+    this.#results.parts.push(part)
+  }
+
+  /** Decodes content. The cache mark of the message moves to its last part. */
+  #content(message: Fields, path: string): ContentPart[] {
+    const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
+    markLast(parts, cacheOf(message, path).cache)
+    return parts
+  }
+}
+
+/** Reports whether a value is one that clients send back for an unset field. */
+function isEmptyValue(value: unknown): boolean {
+  return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
+}
+
+function optionalText(message: Fields, key: string, path: string): string {
+  const value = present(message[key])
+  return value === undefined ? '' : textAt(value, `${path}.${key}`)
+}
+
+function markLast(parts: Part[], cache: Cache | undefined): void {
+  const last = parts.at(-1)
+  if (!cache || !last || last.kind === 'opaque' || last.kind === 'thinking' || last.kind === 'search') return
+  parts[parts.length - 1] = { ...last, cache }
+}
+
+/** Reads an assistant's calls and keeps what is needed to read their results. */
+class CallReader {
+  readonly #opaqueIds = new Set<string>()
+  /** Legacy calls without a result: their names, in order, with the ids created for them. */
+  readonly #legacy: { readonly name: string; readonly id: string }[] = []
+  #legacyCount = 0
+
+  /**
+   * Reads an element of `tool_calls`. A call of a kind that only chat has becomes an opaque part, and so does
+   * its result.
+   */
+  readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
+    const call = fieldsAt(value, path)
+    const id = textAt(call['id'], `${path}.id`)
+    const type = present(call['type'])
+    const kind = type === undefined ? 'function' : textAt(type, `${path}.type`)
+    if (kind === 'custom') return customCall(id, fieldsAt(call['custom'], `${path}.custom`), `${path}.custom`)
+    if (kind !== 'function') {
+      this.#opaqueIds.add(id)
+      return { kind: 'opaque', protocol: 'chat', value }
+    }
+    return functionCall(id, fieldsAt(call['function'], `${path}.function`), `${path}.function`)
+  }
+
+  isOpaque(id: string): boolean {
+    return this.#opaqueIds.has(id)
+  }
+
+  /** Reads a `function_call`, and creates its id from its number. */
+  readLegacyCall(value: unknown, path: string): ToolCallPart {
+    const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
+    this.#legacy.push({ name: part.name, id: part.id })
+    return part
+  }
+
+  /**
+   * Finds the id of the call that a message of role `function` answers: the first unanswered call of that
+   * name.
+   */
+  legacyId(name: string): string {
+    const at = this.#legacy.findIndex((call) => call.name === name)
+    return at < 0 ? this.#nextId() : (this.#legacy.splice(at, 1)[0]?.id ?? this.#nextId())
+  }
+
+  #nextId(): string {
+    return `call_function_${this.#legacyCount++}`
+  }
+}
+
+/** Reads a call of a custom tool. Its text becomes the only argument of a function. */
+function customCall(id: string, call: Fields, path: string): ToolCallPart {
+  const input = present(call['input'])
+  return {
+    kind: 'tool-call',
+    id,
+    name: textAt(call['name'], `${path}.name`),
+    input: customArguments(input === undefined ? '' : textAt(input, `${path}.input`)),
+    isCustom: true,
+  }
+}
+
+/** Reads a call. Its arguments remain the text that the model wrote. */
+function functionCall(id: string, call: Fields, path: string): ToolCallPart {
+  const input = present(call['arguments'])
+  return {
+    kind: 'tool-call',
+    id,
+    name: textAt(call['name'], `${path}.name`),
+    input: inputOrEmpty(input === undefined ? '' : textAt(input, `${path}.arguments`)),
+  }
+}
+
+/** Part of a message's `content`. */
+type ContentPart = TextPart | MediaPart | ThinkingPart | OpaquePart
+
+/** Reads a part of a known type. Returns undefined if it is empty. */
+type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
+
+const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
+  ['text', (part, path) => textPart(part, 'text', path)],
+  ['refusal', (part, path) => textPart(part, 'refusal', path)],
+  ['thinking', thinkingPart],
+  [
+    'image_url',
+    (part, path) => {
+      const detail = fieldsIn(part['image_url'])?.['detail']
+      const isSaid = present(detail) !== undefined && detail !== 'auto'
+      return {
+        ...media(linked(part, 'image_url', 'image/*', path), part, path),
+        ...(isSaid && { detail: textAt(detail, `${path}.image_url.detail`) }),
+      }
+    },
+  ],
+  ['video_url', (part, path) => media(linked(part, 'video_url', 'video/*', path), part, path)],
+  ['input_audio', audioPart],
+  ['file', filePart],
+])
+
+/**
+ * Decodes a message's content. A string is one text; null and empty texts are left out. A part of a type that
+ * only chat may have becomes an opaque part. Throws `invalid_request` for a part without a type, or whose
+ * contents do not match its type.
+ */
+function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
+  if (content === undefined || content === null || content === '') return []
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  if (!Array.isArray(content)) refuse(path, 'a string or an array of parts', kindOf(content))
+  return content.flatMap((value: unknown, index) => {
+    const at = `${path}[${index}]`
+    const part = fieldsAt(value, at)
+    const read = PARTS.get(textAt(part['type'], `${at}.type`))
+    return read ? (read(part, at, dropped) ?? []) : { kind: 'opaque', protocol: 'chat', value }
+  })
+}
+
+function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
+  const text = textAt(part[key], `${path}.${key}`)
+  return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
+}
+
+/** Reads a `thinking` part, which some providers send as text or as a list of parts with text. */
+function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
+  if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
+  const text = generatedText({ content: [part] }).join('')
+  return text === '' ? undefined : { kind: 'thinking', text }
+}
+
+/** Reads the `{url}` in a part's member. Some clients send the URL without the object. */
+function linked(part: Fields, key: string, family: string, path: string): MediaSource {
+  const value = part[key]
+  if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)
+  const at = `${path}.${key}.url`
+  return mediaAt(textAt(fieldsAt(value, `${path}.${key}`)['url'], at), at, family)
+}
+
+function audioPart(part: Fields, path: string): MediaPart {
+  const at = `${path}.input_audio`
+  const audio = fieldsAt(part['input_audio'], at)
+  const format = textAt(audio['format'], `${at}.format`)
+  return media(audioAt(textAt(audio['data'], `${at}.data`), format, `${at}.data`), part, path)
+}
+
+function filePart(part: Fields, path: string): MediaPart {
+  const at = `${path}.file`
+  const file = fieldsAt(part['file'], at)
+  const data = present(file['file_data'])
+  if (data === undefined && present(file['file_id']) !== undefined)
+    refuse(`${at}.file_id`, 'file_data', 'the id of a file, which cannot be passed on to this model')
+  const name = present(file['filename'])
+  return {
+    ...media(fileAt(textAt(data, `${at}.file_data`), `${at}.file_data`), part, path),
+    ...(name !== undefined && { name: textAt(name, `${at}.filename`) }),
+  }
+}
+
+function media(source: MediaSource, part: Fields, path: string): MediaPart {
+  return { kind: 'media', source, ...cacheOf(part, path) }
+}
+
+function fieldsIn(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null ? (value as Fields) : undefined
 }

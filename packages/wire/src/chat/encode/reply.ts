@@ -1,16 +1,22 @@
 import type { ReplyIdentity } from '../../codec.ts'
-import type { Choice, Reply, ReplyPart } from '../../reply.ts'
+import {
+  type Choice,
+  type Citation,
+  codePointsIn,
+  type Logprobs,
+  type Reply,
+  type ReplyPart,
+  urlCitation,
+} from '../../reply.ts'
 import type { Asked } from '../../conversation.ts'
-import { customInput } from '../../custom-input.ts'
+import { customInput } from '../../custom-tool.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { annotationsIn } from '../annotations.ts'
 import { logprobsIn } from '../../logprobs.ts'
-import { writeLogprobs } from '../logprobs.ts'
-import { callSignature, extraContent, isMarked } from '../thought-signature.ts'
-import { codePointsIn } from '../../citation.ts'
-import { writeDetail } from '../reasoning-details.ts'
+import { callSignature, extraContent, isMarked, writeDetail } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage-out.ts'
+import { usageOut } from '../usage.ts'
+import type { Fields } from '../../field.ts'
+import { asRecord } from '../../json/record.ts'
 
 /** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
 export const PROOF_MARK = '\n'
@@ -96,4 +102,41 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
 /** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
 export function customNames(asked: Asked | undefined): ReadonlySet<string> {
   return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
+}
+
+/**
+ * Renders a citation for chat clients. It belongs to a part of `length` that begins at `base` in the content.
+ */
+export function writeAnnotation(citation: Citation, length: number, base: number): object {
+  return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
+}
+
+/** Renders the citations of all texts; together these are one content. */
+function annotationsIn(parts: readonly ReplyPart[]): object[] {
+  let base = 0
+  return parts.flatMap((part) => {
+    if (part.kind !== 'text') return []
+    const start = base
+    const length = codePointsIn(part.text)
+    base += length
+    return (part.citations ?? []).map((citation) => writeAnnotation(citation, length, start))
+  })
+}
+
+/** Renders the `logprobs` of a choice; null if there are none. */
+export function writeLogprobs(tokens: Logprobs | undefined): object | null {
+  return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
+}
+
+/** Chat's tokens have members that the deltas of responses do not. */
+function writeToken(value: unknown): Fields {
+  const token = asRecord(value) ?? {}
+  const others = token['top_logprobs']
+  return {
+    ...token,
+    bytes: token['bytes'] ?? null,
+    top_logprobs: Array.isArray(others)
+      ? others.map((other) => ({ ...asRecord(other), bytes: asRecord(other)?.['bytes'] ?? null }))
+      : [],
+  }
 }

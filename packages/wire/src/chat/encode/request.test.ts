@@ -4,9 +4,8 @@ import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../../conversation.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { mustFetch } from '../encode-part.ts'
+import { encodeRequest, mustFetch } from './request.ts'
 import { decodeRequest } from '../decode/request.ts'
-import { encodeRequest } from './request.ts'
 
 function encode(
   fields: Partial<Conversation>,

@@ -1,6 +1,10 @@
 import {
+  AUDIO_TOKENS,
+  DOCUMENT_TOKENS,
   featureTokens,
+  IMAGE_TOKENS,
   mediaExcess,
+  type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
@@ -8,8 +12,7 @@ import {
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia } from '../../prompt-levels.ts'
-import { findMedia } from '../prompt-media.ts'
+import { type FoundMedia, type Level, type PromptLevels, SERVICE_OF_OPENAI } from '../../prompt-text.ts'
 
 /** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
@@ -80,4 +83,169 @@ function mediaIn(scan: ScannedObject, message: Node): { readonly part: Node; rea
     const media = scan.kindOf(part) === 'object' ? findMedia(scan, part) : undefined
     return media ? [{ part, media }] : []
   })
+}
+
+const SAMPLING_OF_CHAT = {
+  max_tokens: 'sampling',
+  max_completion_tokens: 'sampling',
+  n: 'sampling',
+  stop: 'sampling',
+  temperature: 'sampling',
+  top_p: 'sampling',
+  top_k: 'sampling',
+  min_p: 'sampling',
+  seed: 'sampling',
+  presence_penalty: 'sampling',
+  frequency_penalty: 'sampling',
+  repetition_penalty: 'sampling',
+  logit_bias: 'sampling',
+  logprobs: 'sampling',
+  top_logprobs: 'sampling',
+} as const
+
+/** Levels that chat and completions share. */
+const CHAT_PARTS = {
+  part: {
+    notPrompt: {
+      type: 'kind',
+      id: 'id',
+      index: 'id',
+      format: 'kind',
+      cache_control: 'service',
+      signature: 'signature',
+    },
+    read: {
+      text: 'text',
+      refusal: 'text',
+      thinking: 'part',
+      summary: 'part',
+      data: 'encrypted',
+      image_url: 'media',
+      input_audio: 'media',
+      file: 'media',
+      video_url: 'media',
+    },
+    media: findMedia,
+  },
+  media: {
+    notPrompt: { detail: 'service', format: 'kind', file_id: 'id' },
+    read: { url: 'text', data: 'text', file_data: 'text', filename: 'text' },
+  },
+} as const satisfies Record<string, Level>
+
+/** The prompt of a chat request. */
+export const CHAT_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: {
+        ...SAMPLING_OF_CHAT,
+        ...SERVICE_OF_OPENAI,
+        reasoning_effort: 'service',
+        verbosity: 'service',
+        modalities: 'service',
+        audio: 'service',
+      },
+      read: {
+        messages: 'message',
+        tools: 'json',
+        functions: 'json',
+        tool_choice: 'json',
+        function_call: 'json',
+        response_format: 'json',
+        prediction: 'message',
+      },
+    },
+    message: {
+      notPrompt: { type: 'kind', id: 'id', tool_call_id: 'id', audio: 'id', cache_control: 'service' },
+      read: {
+        role: 'text',
+        name: 'text',
+        content: 'part',
+        refusal: 'text',
+        reasoning_content: 'part',
+        reasoning: 'part',
+        reasoning_details: 'part',
+        tool_calls: 'call',
+        function_call: 'function',
+      },
+    },
+    ...CHAT_PARTS,
+    call: {
+      notPrompt: { type: 'kind', id: 'id', index: 'id' },
+      read: { function: 'function', custom: 'function', extra_content: 'signed' },
+    },
+    function: { notPrompt: {}, read: { name: 'text', arguments: 'text', input: 'text' } },
+    signed: { notPrompt: { thought_signature: 'signature' }, read: { google: 'signed' } },
+  },
+  turns: 'messages',
+  isFramed: true,
+} as const satisfies PromptLevels
+
+/** The prompt of a completions request. */
+export const COMPLETIONS_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: { ...SAMPLING_OF_CHAT, ...SERVICE_OF_OPENAI, best_of: 'sampling', echo: 'service' },
+      read: { prompt: 'text', suffix: 'text' },
+    },
+  },
+  turns: 'prompt',
+  hasTokenIds: true,
+} as const satisfies PromptLevels
+
+/** Estimate for a type of part, valid if its data match the type. */
+interface MediaKind extends MediaTokens {
+  /** Member with the URL or the data, inside the member that has the name of the type. */
+  readonly member: string
+  /**
+   * Beginning of a URL or of data of this type. Anything else may be converted to a document, even if it is
+   * text.
+   */
+  readonly pattern: RegExp
+}
+
+/** URLs that a conversion treats as images. Other types are detected from the bytes. */
+const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
+const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
+/** Base64 of anything but a PDF, or a data URL of audio. */
+const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
+/** Number of bytes of a URL or of data that are compared. */
+const MAX_PREFIX_BYTES = 256
+
+/**
+ * Estimates by type of part. Video has about 300 tokens per second, so that 100,000 are five and a half
+ * minutes.
+ */
+const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
+  ['image_url', { ...IMAGE_TOKENS, member: 'url', pattern: PICTURE }],
+  ['input_audio', { ...AUDIO_TOKENS, member: 'data', pattern: AUDIO }],
+  ['file', { ...DOCUMENT_TOKENS, member: 'file_data', pattern: /^/ }],
+  ['video_url', { max: () => 100_000, typical: () => 10_000, member: 'url', pattern: VIDEO }],
+])
+
+/** Finds the media of a part of content, by its type. */
+function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
+  const type = scan.memberOf(part, 'type')
+  if (type === undefined || scan.kindOf(type) !== 'string') return undefined
+  const name = scan.parse(type) as string
+  const kind = MEDIA.get(name)
+  if (!kind) return undefined
+  const holder = scan.memberOf(part, name)
+  const isObject = holder !== undefined && scan.kindOf(holder) === 'object'
+  const value = isObject ? scan.memberOf(holder, kind.member) : holder
+  const data = value !== undefined && scan.kindOf(value) === 'string' ? value : undefined
+  const filename = isObject && name === 'file' ? scan.memberOf(holder, 'filename') : undefined
+  return {
+    tokens: data !== undefined && isOfKind(scan, data, kind) ? kind : DOCUMENT_TOKENS,
+    data,
+    name: filename === undefined ? undefined : String(scan.parse(filename)),
+  }
+}
+
+/** Reports whether the data match the type of the part. If not, they are estimated as a document. */
+function isOfKind(scan: ScannedObject, data: Node, { pattern }: MediaKind): boolean {
+  const start = scan.startOf(data) + 1
+  const end = Math.min(scan.endOf(data) - 1, start + MAX_PREFIX_BYTES)
+  // Some clients escape slashes. With other escape sequences the part is estimated as a document.
+  return pattern.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

@@ -1,31 +1,31 @@
 import { WireError } from '../../wire-error.ts'
-import { withSchema, type JsonSchema } from '../../with-schema.ts'
 import {
-  type Check,
-  checkMembers,
-  checkEachObject,
   boolean,
+  type Check,
+  checkEachObject,
+  checkMembers,
+  checkSecret,
+  checkValue,
   integer,
   isInteger,
   isNumber,
   isPresent,
   isText,
   isTexts,
+  type JsonSchema,
   kindName,
   modelName,
   object,
-  checkValue,
   outputTokens,
   refuse,
   requestSchema,
-  checkSecret,
   text,
+  withSchema,
 } from '../../field-check.ts'
-import type { OfferedTool, ProviderTools } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
-import { toolsBesides } from '../../tools-besides.ts'
 import { promptBounds } from './prompt.ts'
 
 /** Fields of a chat request that the gateway reads; all others pass as they came. */

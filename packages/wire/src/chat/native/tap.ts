@@ -1,19 +1,17 @@
 import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { Verdict } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import { ToolTally } from '../../tool-tally.ts'
+import { ToolTally } from '../../tool-use.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
-import { noteArrived } from '../answer.ts'
-import { CITED_SEARCH, citesPage } from '../cited-pages.ts'
+import { CITED_SEARCH, citesPage, generatedText, noteArrived, textMessage } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { generatedText, textMessage } from '../generated-text.ts'
-import { countsOut } from '../usage-out.ts'
-import { usageOf } from '../usage.ts'
+import { countsOut, usageOf } from '../usage.ts'
+import { ArrivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
 export interface TapOptions {
@@ -173,4 +171,43 @@ function readChoice(value: unknown): ChunkChoice {
     cites: citesPage(choice?.['delta'] ?? choice?.['message']),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
+}
+
+/**
+ * Reads the facts of a whole reply; never throws. The reply is parsed completely, because JSON.parse is
+ * faster than a search for the members that are needed.
+ */
+export function usageOfReply(bytes: Buffer): ReplyFacts {
+  const reply = parseRecord(bytes.toString()) ?? {}
+  const choices = reply['choices']
+  const error = isError(reply['error'])
+  return {
+    valid: Array.isArray(choices) && !error,
+    usage: usageOf(reply),
+    ...(citesPageIn(choices) && { tools: [CITED_SEARCH] }),
+    error,
+    text: () => textOf(choices),
+    arrived: () => arrivedIn(choices),
+  }
+}
+
+function textOf(choices: unknown): string {
+  if (!Array.isArray(choices)) return ''
+  return choices
+    .flatMap((value) => {
+      const choice = asRecord(value)
+      return generatedText(choice?.['message'] ?? textMessage(choice))
+    })
+    .join('\n')
+}
+
+function arrivedIn(choices: unknown): ArrivedMedia {
+  const arrived = new ArrivedMedia()
+  if (Array.isArray(choices))
+    for (const choice of choices) noteArrived(asRecord(asRecord(choice)?.['message']), arrived)
+  return arrived
+}
+
+function citesPageIn(choices: unknown): boolean {
+  return Array.isArray(choices) && choices.some((choice) => citesPage(asRecord(choice)?.['message']))
 }

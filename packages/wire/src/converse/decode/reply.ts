@@ -3,10 +3,10 @@ import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { Reply, ReplyPart } from '../../reply.ts'
-import { readBlock } from '../reply-block.ts'
-import { readStop } from '../stop-reasons.ts'
-import { readConverseUsage } from '../usage.ts'
+import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
+import type { Fields } from '../../field.ts'
+import { NO_USAGE } from '../../usage.ts'
+import { count, maxCount, promptOnly, type ReportedUsage, toCount } from '../../reported-usage.ts'
 
 /**
  * Decodes a whole reply, which contains neither an id nor the model. A call's input is the text that the
@@ -45,4 +45,95 @@ function scanned(bytes: Buffer): ScannedObject | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Type of a call of the provider's own tool. The client must not run it. */
+const SERVER_CALL = 'server_tool_use'
+
+/**
+ * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's
+ * input. Blocks that other dialects cannot express become opaque parts; none is refused.
+ */
+function readBlock(block: Fields, input: string): ReplyPart[] {
+  if (typeof block['text'] === 'string') return textPart(block['text'])
+  const call = asRecord(block['toolUse'])
+  if (call && !isServerCall(call))
+    return [{ kind: 'tool-call', id: textOf(call['toolUseId']), name: textOf(call['name']), input }]
+  const reasoning = asRecord(asRecord(block['reasoningContent'])?.['reasoningText'])
+  if (reasoning) return thinkingParts(textOf(reasoning['text']), textOf(reasoning['signature']))
+  const cited = asRecord(block['citationsContent'])?.['content']
+  // Other dialects cannot express these sources; only the cited text is kept.
+  if (Array.isArray(cited))
+    return textPart(cited.map((part: unknown) => textOf(asRecord(part)?.['text'])).join(''))
+  return Object.keys(block).length > 0 ? [{ kind: 'opaque', protocol: 'converse', value: block }] : []
+}
+
+/** Reports whether a call is one of the provider's own tools. */
+export function isServerCall(call: Fields): boolean {
+  return call['type'] === SERVER_CALL
+}
+
+/** A thought with its signature, if it has one; an empty list if it has neither text nor signature. */
+function thinkingParts(text: string, signature: string): ReplyPart[] {
+  if (signature !== '') return [{ kind: 'thinking', text, proof: { protocol: 'converse', value: signature } }]
+  return text === '' ? [] : [{ kind: 'thinking', text }]
+}
+
+function textPart(text: string): ReplyPart[] {
+  return text === '' ? [] : [{ kind: 'text', text }]
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** Stop reasons of Converse; unknown ones mean a normal end. */
+const REASONS: ReadonlyMap<unknown, StopReason> = new Map<unknown, StopReason>([
+  ['tool_use', 'tool-calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['stop_sequence', 'stop-sequence'],
+  ['guardrail_intervened', 'refusal'],
+  ['content_filtered', 'refusal'],
+])
+
+/** Reads a stop reason; undefined if there is none. */
+export function readStop(reason: unknown): Stop | undefined {
+  if (typeof reason !== 'string' || reason === '') return undefined
+  return { reason: REASONS.get(reason) ?? 'end' }
+}
+
+/**
+ * Reads a usage, whose counts are disjoint: tokens read from and written to a cache are not part of the
+ * input; thoughts are part of the output. Some servers include cached tokens in the input; the total shows
+ * which is the case. Returns undefined without an input, and only the prompt without an output. Written
+ * tokens without a split by lifetime are of the five-minute kind.
+ */
+export function readConverseUsage(value: unknown): ReportedUsage | undefined {
+  const usage = asRecord(value)
+  const stated = toCount(usage?.['inputTokens'])
+  if (!usage || stated === undefined) return undefined
+  const output = count(usage, 'outputTokens')
+  const cacheRead = maxCount(usage, 'cacheReadInputTokens', 'cacheReadInputTokenCount')
+  const written = maxCount(usage, 'cacheWriteInputTokens', 'cacheWriteInputTokenCount')
+  const cached = cacheRead + written
+  const isInside = cached > 0 && cached <= stated && toCount(usage['totalTokens']) === stated + output
+  const cacheWrite1h = Math.min(writtenForAnHour(usage['cacheDetails']), written)
+  const counts = {
+    ...NO_USAGE,
+    input: isInside ? stated - cached : stated,
+    cacheRead,
+    cacheWrite5m: written - cacheWrite1h,
+    cacheWrite1h,
+    output,
+  }
+  return toCount(usage['outputTokens']) === undefined ? promptOnly(counts) : counts
+}
+
+function writtenForAnHour(details: unknown): number {
+  if (!Array.isArray(details)) return 0
+  return details
+    .map((detail: unknown) => asRecord(detail) ?? {})
+    .filter(({ ttl }) => ttl === '1h')
+    .reduce((sum, detail) => sum + count(detail, 'inputTokens'), 0)
 }

@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
 } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../converse-capabilities.ts'
-import { arrayOf, membersOf, objectOf } from '../../json/json-text.ts'
+import { arrayOf, membersOf, objectOf } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { drop } from './dropped-fields.ts'
 

@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
-import { type MemberText, membersOf, objectOf } from '../../json/json-text.ts'
+import { type MemberText, membersOf, objectOf } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
   budgetOf,

@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, OutputSchema, TextPart, Tool } from '../../conversation.ts'
-import { membersOf, objectOf } from '../../json/json-text.ts'
+import { membersOf, objectOf } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { parseRecord } from '../../json/record.ts'
 import { drop } from './dropped-fields.ts'

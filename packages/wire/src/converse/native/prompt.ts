@@ -1,5 +1,5 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from '../../prompt-levels.ts'
+import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../../prompt-tokens.ts'
 
 /** Estimates by the member that contains the media. */

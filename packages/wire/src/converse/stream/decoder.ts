@@ -7,9 +7,7 @@ import { FrameReader } from '../../sse/frame-reader.ts'
 import { eventOf, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { isServerCall } from '../reply-block.ts'
-import { readStop } from '../stop-reasons.ts'
-import { readConverseUsage } from '../usage.ts'
+import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
 
 /** Block that has begun and not ended. */
 interface OpenBlock {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PartialArgs } from '../partial-args.ts'
+import { PartialArgs } from './reply.ts'
 
 const assembled = (...pieces: readonly unknown[]): string => {
   const args = new PartialArgs()

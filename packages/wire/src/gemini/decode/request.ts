@@ -1,19 +1,30 @@
 import { choicesAsked } from '../../choices.ts'
 import type { Dropped } from '../../codec.ts'
-import type { Conversation, TextPart } from '../../conversation.ts'
-import { checkMembers, refuse } from '../../field-check.ts'
-import { type Fields, fieldsAt, textAt } from '../../field.ts'
-import type { ScannedObject } from '../../json/scanned-object.ts'
-import { logprobsAsked } from '../../logprobs-asked.ts'
-import { decodeThinkingConfig } from '../../thinking-config.ts'
+import type {
+  Conversation,
+  Part,
+  TextPart,
+  ThinkingPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+  WebSearch,
+} from '../../conversation.ts'
+import { checkMembers, kindName, refuse } from '../../field-check.ts'
+import { enumAt, type Fields, fieldsAt, kindOf, listAt, textAt } from '../../field.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { logprobsAsked } from '../../logprobs.ts'
+import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
-import { checkConfigRules, CONVERTED_CHECKS, CONVERTED_RULES } from '../converted-checks.ts'
-import { ContentsReader } from '../decode-contents.ts'
-import { decodeTools } from '../decode-tools.ts'
+import { checkConfigRules, CONVERTED_CHECKS, CONVERTED_RULES } from '../native/request.ts'
 import { drop, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
-import { decodeOutputFormat } from '../output-format.ts'
-import { either, topValue } from '../spelling.ts'
+import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
+import { either, nodeOf, topMember, topValue } from '../spelling.ts'
+import { decodeMedia, decodePlainPart } from './part.ts'
+import { readSignature } from '../signature.ts'
 
 /**
  * Decodes a checked request. The model and whether to stream come from the request's path, as members `model`
@@ -73,4 +84,301 @@ function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
     if (text === undefined) drop(dropped, 'systemInstruction')
     return text === undefined || text === '' ? [] : [{ kind: 'text', text: textAt(text, `${path}.text`) }]
   })
+}
+
+/** Roles of contents, including older names of the role of function responses. */
+const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>([
+  ['user', 'user'],
+  ['function', 'user'],
+  ['tool', 'user'],
+  ['model', 'assistant'],
+])
+
+/** A part and its path. */
+interface Place {
+  readonly node: Node
+  readonly path: string
+}
+
+/**
+ * Reads `contents`. A content without a role is the user's. Calls without an id get one derived from their
+ * number, so that the same history always has the same ids. A response belongs to the call with its id, or
+ * else to the first unanswered call of its name. Throws `invalid_request` with the path of an unreadable
+ * value, and for a response without its call.
+ */
+class ContentsReader {
+  readonly #scan: ScannedObject
+  readonly #dropped: Dropped
+  /** Calls without a response, in order. */
+  readonly #open: { readonly id: string; readonly name: string }[] = []
+  /** Ids of calls that are already used. */
+  readonly #ids = new Set<string>()
+  #calls = 0
+
+  constructor(scan: ScannedObject, dropped: Dropped) {
+    this.#scan = scan
+    this.#dropped = dropped
+  }
+
+  /** Reads all turns that are not empty. */
+  read(): Turn[] {
+    const contents = topMember(this.#scan, 'contents')
+    if (!contents) return []
+    const nodes = elementsOf(this.#scan, contents.node)
+    return nodes
+      .map((node, index) => this.#readTurn(node, `contents[${index}]`))
+      .filter(({ parts }) => parts.length > 0)
+  }
+
+  #readTurn(node: Node, path: string): Turn {
+    const content = fieldsAt(this.#scan.parse(node), path)
+    const role = ROLES.get(content['role'] ?? 'user')
+    if (!role) refuse(`${path}.role`, `'user' or 'model'`, 'another role')
+    const parts = nodeOf(this.#scan, node, 'parts')
+    if (parts === undefined) return { role, parts: [] }
+    return {
+      role,
+      parts: withWholeThoughts(
+        elementsOf(this.#scan, parts).flatMap((part, index) =>
+          this.#readPart({ node: part, path: `${path}.parts[${index}]` }),
+        ),
+      ),
+    }
+  }
+
+  #readPart(place: Place): Part[] {
+    const part = fieldsAt(this.#scan.parse(place.node), place.path)
+    const call = either(part, 'functionCall')
+    if (call !== undefined) return this.#readCall(part, fieldsAt(call, `${place.path}.functionCall`), place)
+    const response = either(part, 'functionResponse')
+    if (response === undefined) return decodePlainPart(part, place.path, this.#dropped)
+    const path = `${place.path}.functionResponse`
+    const node = nodeOf(this.#scan, place.node, 'functionResponse') as Node
+    return [this.#readResponse(fieldsAt(response, path), { node, path })]
+  }
+
+  /** The signature of a call becomes a part before it. */
+  #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
+    const args = nodeOf(this.#scan, nodeOf(this.#scan, node, 'functionCall'), 'args')
+    if (args !== undefined && this.#scan.kindOf(args) !== 'object')
+      refuse(`${path}.functionCall.args`, 'an object', kindOf(this.#scan.parse(args)))
+    const name = textAt(call['name'], `${path}.functionCall.name`)
+    const given = either(call, 'id')
+    const id = given === undefined ? this.#nextId() : textAt(given, `${path}.functionCall.id`)
+    this.#ids.add(id)
+    this.#open.push({ id, name })
+    const read: ToolCallPart = {
+      kind: 'tool-call',
+      id,
+      name,
+      input: args === undefined ? '{}' : this.#scan.textOf(args),
+    }
+    const signature = either(part, 'thoughtSignature')
+    if (signature === undefined || signature === '') return [read]
+    return [readSignature(textAt(signature, `${path}.thoughtSignature`), '', 'call'), read]
+  }
+
+  #readResponse(given: Fields, { node, path }: Place): ToolResultPart {
+    const name = textAt(given['name'], `${path}.name`)
+    const response = nodeOf(this.#scan, node, 'response')
+    if (response !== undefined && this.#scan.kindOf(response) !== 'object')
+      refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
+    const { text, isError } = saidIn(this.#scan, response)
+    const media = either(given, 'parts') ?? []
+    if (!Array.isArray(media)) refuse(`${path}.parts`, 'an array', kindOf(media))
+    const parts = media.flatMap((part: unknown, index) => {
+      const at = `${path}.parts[${index}]`
+      const read = decodeMedia(fieldsAt(part, at), at, this.#dropped)
+      if (!read) drop(this.#dropped, 'parts')
+      return read ? [read] : []
+    })
+    const said: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
+    return {
+      kind: 'tool-result',
+      callId: this.#answered(given, name, path),
+      parts: [...said, ...parts],
+      isError,
+    }
+  }
+
+  /** Finds the call to which a response belongs. A call is answered only once. */
+  #answered(response: Fields, name: string, path: string): string {
+    const id = either(response, 'id')
+    const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
+    const at = byId >= 0 ? byId : this.#open.findIndex((call) => call.name === name)
+    const call = this.#open[at]
+    if (!call) return refuse(path, 'the response to a call in an earlier turn', 'one without its call')
+    this.#open.splice(at, 1)
+    return call.id
+  }
+
+  #nextId(): string {
+    let id: string
+    do id = `call_${++this.#calls}`
+    while (this.#ids.has(id))
+    return id
+  }
+}
+
+/**
+ * Joins thoughts that arrived in pieces, of which the last has the signature: another provider has signed the
+ * whole text. Gemini itself does not sign thoughts, but the parts after them.
+ */
+function withWholeThoughts(parts: readonly Part[]): Part[] {
+  const whole: Part[] = []
+  let pieces: ThinkingPart[] = []
+  for (const part of parts) {
+    if (part.kind === 'thinking' && !part.proof) {
+      pieces.push(part)
+      continue
+    }
+    const isEnd = part.kind === 'thinking' && part.proof?.protocol !== 'gemini'
+    if (isEnd) whole.push({ ...part, text: [...pieces, part].map(({ text }) => text).join('') })
+    else whole.push(...pieces, part)
+    pieces = []
+  }
+  return [...whole, ...pieces]
+}
+
+/** Elements of a list. Servers also accept a single element in place of the list. */
+function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
+  return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
+}
+
+/** Members of a response that by convention contain a tool's output. */
+const OUTPUT = 'output'
+const ERROR = 'error'
+
+/**
+ * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
+ * written.
+ */
+function saidIn(
+  scan: ScannedObject,
+  response: Node | undefined,
+): { readonly text: string; readonly isError: boolean } {
+  if (response === undefined) return { text: '', isError: false }
+  const whole = scan.parse(response) as Fields
+  const [name, ...others] = Object.keys(whole)
+  if (name === undefined) return { text: '', isError: false }
+  if (others.length > 0 || (name !== OUTPUT && name !== ERROR))
+    return {
+      text: scan.textOf(response),
+      isError: Object.hasOwn(whole, ERROR) && !Object.hasOwn(whole, OUTPUT),
+    }
+  const value = scan.memberOf(response, name) as Node
+  const isText = scan.kindOf(value) === 'string'
+  return { text: isText ? (whole[name] as string) : scan.textOf(value), isError: name === ERROR }
+}
+
+type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
+
+/** Maximum searches of a request; Gemini requests cannot state one. */
+const WEB_SEARCH: WebSearch = { maxUses: 5 }
+
+const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
+  ['AUTO', 'auto'],
+  ['MODE_UNSPECIFIED', 'auto'],
+  ['VALIDATED', 'auto'],
+  ['ANY', 'any'],
+  ['NONE', 'none'],
+])
+
+/**
+ * Reads the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
+ * other dialects. Throws `invalid_request` with the path of an unreadable value, and for the choice of a tool
+ * that is not offered.
+ */
+function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
+  const tools: Tool[] = []
+  let webSearch: WebSearch | undefined
+  const list = topMember(scan, 'tools')
+  const nodes =
+    list === undefined ? [] : scan.kindOf(list.node) === 'array' ? scan.elements(list.node) : [list.node]
+  for (const [index, node] of nodes.entries()) {
+    const path = `tools[${index}]`
+    const tool = fieldsAt(scan.parse(node), path)
+    tools.push(...decodeFunctions(scan, node, `${path}.functionDeclarations`, dropped))
+    if (either(tool, 'googleSearch') !== undefined || either(tool, 'googleSearchRetrieval') !== undefined)
+      webSearch = WEB_SEARCH
+    if (hasOthers(tool)) drop(dropped, 'tools.server')
+  }
+  return { webSearch, parallelTools: undefined, ...decodeChoice(scan, tools, dropped) }
+}
+
+const READ =
+  /^(?:functionDeclarations|function_declarations|googleSearch(?:Retrieval)?|google_search(?:_retrieval)?)$/
+
+function hasOthers(tool: Fields): boolean {
+  return Object.entries(tool).some(([key, value]) => value !== null && !READ.test(key))
+}
+
+function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped: Dropped): Tool[] {
+  const list = nodeOf(scan, tool, 'functionDeclarations')
+  if (list === undefined) return []
+  if (scan.kindOf(list) !== 'array') refuse(path, 'an array', kindName(scan, list))
+  return scan.elements(list).map((node, index) => {
+    const at = `${path}[${index}]`
+    const given = fieldsAt(scan.parse(node), at)
+    if (either(given, 'response') !== undefined || either(given, 'responseJsonSchema') !== undefined)
+      drop(dropped, 'tools.response')
+    const description = either(given, 'description')
+    return {
+      name: textAt(given['name'], `${at}.name`),
+      description:
+        description === undefined ? undefined : textAt(description, `${at}.description`) || undefined,
+      schema: schemaOf(scan, node, at),
+      strict: undefined,
+    }
+  })
+}
+
+function schemaOf(scan: ScannedObject, declaration: Node, path: string): string | undefined {
+  const json = objectIn(scan, declaration, 'parametersJsonSchema', path)
+  if (json !== undefined) return scan.textOf(json)
+  const openApi = objectIn(scan, declaration, 'parameters', path)
+  return openApi === undefined ? undefined : lowerCaseTypes(scan, openApi)
+}
+
+function decodeChoice(
+  scan: ScannedObject,
+  tools: readonly Tool[],
+  dropped: Dropped,
+): Pick<Offer, 'tools' | 'toolChoice'> {
+  const config = topValue(scan, 'toolConfig')
+  const holder = config === undefined ? {} : fieldsAt(config, 'toolConfig')
+  const calling = either(holder, 'functionCallingConfig')
+  if (calling === undefined) return { tools, toolChoice: undefined }
+  const path = 'toolConfig.functionCallingConfig'
+  const fields = fieldsAt(calling, path)
+  const given = either(fields, 'mode')
+  const kind =
+    given === undefined
+      ? undefined
+      : enumAt(MODES, textAt(given, `${path}.mode`).toUpperCase(), `${path}.mode`)
+  const allowed = either(fields, 'allowedFunctionNames')
+  const names = allowed === undefined ? [] : listAt(allowed, `${path}.allowedFunctionNames`)
+  if (tools.length === 0) {
+    if (kind === 'any') drop(dropped, 'tool_choice')
+    return { tools, toolChoice: undefined }
+  }
+  if (names.length === 0 || kind === 'none') return { tools, toolChoice: kind && { kind } }
+  for (const [index, name] of names.entries())
+    if (!tools.some((tool) => tool.name === name))
+      refuse(`${path}.allowedFunctionNames[${index}]`, `the name of a function in 'tools'`, 'another name')
+  return chosen(tools, kind ?? 'auto', names as readonly string[])
+}
+
+/**
+ * A single allowed function becomes a choice of this function; with several, all other tools are left out.
+ */
+function chosen(
+  tools: readonly Tool[],
+  kind: 'auto' | 'any',
+  names: readonly string[],
+): { tools: readonly Tool[]; toolChoice: ToolChoice } {
+  const [only, ...others] = names
+  if (kind === 'any' && only !== undefined && others.length === 0)
+    return { tools, toolChoice: { kind: 'tool', name: only } }
+  return { tools: tools.filter(({ name }) => names.includes(name)), toolChoice: { kind } }
 }

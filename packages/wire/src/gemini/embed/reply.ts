@@ -1,9 +1,8 @@
 import { promptTokens, type Usage } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
-import { NamedVectors } from '../../named-vectors.ts'
+import { NamedVectors, type RawVector } from '../../vectors.ts'
 import type { ReplyFacts } from '../../reply-facts.ts'
 import type { VectorsReading, VectorsWriting } from '../../texts-to-embed.ts'
-import type { RawVector } from '../../vectors.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 

@@ -1,20 +1,25 @@
 import type { Dropped } from '../../codec.ts'
 import {
+  type Check,
   checkEachObject,
   checkMembers,
-  type Check,
+  type JsonSchema,
   object,
   refuse,
   requestSchema,
+  withSchema,
 } from '../../field-check.ts'
 import { type Fields, kindOf } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
-import { type JsonSchema, withSchema } from '../../with-schema.ts'
 import { hasMediaIn, mediaExcess } from '../native/prompt.ts'
 import { either, nodeOf } from '../spelling.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { type EditedRequest, editRequest } from '../../edit-request.ts'
+import { changedArray, type Fate, withMember } from '../../json/json-edit.ts'
+import { resourceName } from '../model-name.ts'
 
 /** Method of an embedding model: for one content, or for a list of requests with one content each. */
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
@@ -130,4 +135,31 @@ function checkRequests(
     if (content === undefined || scan.kindOf(content) !== 'object')
       refuse(`${path}.content`, 'an object', 'none')
   })
+}
+
+/**
+ * Adapts a native request to an upstream that has another name for the model: requests repeat the name from
+ * the path, and the upstream compares both. All other bytes are the client's.
+ */
+export function gateEmbedRequest(
+  scan: ScannedObject,
+  upstreamModel: string,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): EditedRequest {
+  const name = JSON.stringify(resourceName(upstreamModel))
+  const isOther = (model: Node): boolean => JSON.stringify(scan.parse(model)) !== name
+  const model = scan.span('model')
+  const requests = scan.span('requests')
+  const changed =
+    requests &&
+    changedArray(scan, requests.node, (request): Fate => {
+      const named = scan.memberOf(request, 'model')
+      if (named === undefined || !isOther(named)) return 'stays'
+      return { text: withMember(scan, request, named, name) }
+    })
+  const replace = new Map<string, string>()
+  if (model && isOther(model.node)) replace.set('model', name)
+  if (changed !== undefined) replace.set('requests', changed)
+  return editRequest(scan, channel, passThrough || channel.pass_through, { remove: [], replace })
 }

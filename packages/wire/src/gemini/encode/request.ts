@@ -1,12 +1,35 @@
 import type { Dropped, UpstreamModel } from '../../codec.ts'
-import type { Conversation, Part, SystemText, Tool, ToolChoice, Turn } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-text.ts'
+import type {
+  Conversation,
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  Thinking,
+  ThinkingPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../../conversation.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { drop } from '../dropped-fields.ts'
-import { ContentsWriter } from '../encode-contents.ts'
-import { encodeText } from '../encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
-import { encodeThinking } from '../thinking.ts'
+import { WireError } from '../../wire-error.ts'
+import { parseRecord } from '../../json/record.ts'
+import type { Capabilities, GeminiCapabilities } from '../../model-capabilities.ts'
+import { inputObject } from '../../tool-input.ts'
+import { UNSIGNED_CALL } from '../signature.ts'
+import {
+  budgetOf,
+  DYNAMIC,
+  isThinkingOff,
+  nearestEffort,
+  offEffort,
+  requestedEffort,
+} from '../../thinking.ts'
 
 /** Maximum number of stop sequences that upstreams accept. */
 const MAX_STOPS = 5
@@ -164,4 +187,257 @@ function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly 
     ...texts.filter(({ at }) => at?.part === number),
     ...parts.slice(number, number + 1),
   ]).flat()
+}
+
+/** Placeholder for an empty turn, because upstreams require parts. */
+const PLACEHOLDER = '{"text":"..."}'
+
+/** Content that is being collected. Consecutive turns of the same role become one. */
+interface OpenContent {
+  readonly role: 'user' | 'model'
+  readonly parts: string[]
+}
+
+/**
+ * Encodes turns as `contents`, beginning with the user's. Function responses come first in their turn, with
+ * the names of their calls. If the model requires signatures, the first call of each step has one, or the
+ * documented placeholder; earlier turns too, so that a longer history begins with the same bytes.
+ */
+class ContentsWriter {
+  readonly #capabilities: GeminiCapabilities
+  readonly #dropped: Dropped
+  readonly #names = new Map<string, string>()
+
+  constructor(capabilities: GeminiCapabilities, dropped: Dropped) {
+    this.#capabilities = capabilities
+    this.#dropped = dropped
+  }
+
+  /** Encodes the contents, each as JSON text. */
+  write(turns: readonly Turn[]): string[] {
+    const contents: OpenContent[] = []
+    for (const turn of turns) {
+      const role = turn.role === 'user' ? 'user' : 'model'
+      const parts = turn.role === 'user' ? this.#writeUser(turn.parts) : this.#writeModel(turn.parts)
+      const last = contents.at(-1)
+      if (last?.role === role) last.parts.push(...parts)
+      else if (role === 'user' || parts.length > 0) contents.push({ role, parts })
+    }
+    if (contents[0]?.role !== 'user') contents.unshift({ role: 'user', parts: [] })
+    return contents.map(({ role, parts }) => {
+      const written = parts.length > 0 ? parts.join(',') : PLACEHOLDER
+      return `{"role":"${role}","parts":[${written}]}`
+    })
+  }
+
+  #writeUser(parts: readonly Part[]): string[] {
+    const responses: string[] = []
+    const others: string[] = []
+    for (const part of parts) {
+      if (part.kind === 'tool-result') {
+        const { response, media } = this.#writeResult(part)
+        responses.push(response)
+        others.push(...media)
+      } else others.push(...this.#writeOther(part))
+    }
+    return [...responses, ...others]
+  }
+
+  #writeResult(part: ToolResultPart): ReturnType<typeof encodeResult> {
+    return encodeResult(part, this.#names.get(part.callId), {
+      holdsMedia: this.#capabilities.mixesTools,
+      dropped: this.#dropped,
+    })
+  }
+
+  #writeModel(parts: readonly Part[]): string[] {
+    const written: string[] = []
+    /** Signature of the next call. */
+    let signature: string | undefined
+    let isFirstCall = true
+    for (const part of parts) {
+      if (part.kind === 'tool-call') {
+        const standIn = isFirstCall && this.#capabilities.requiresSignatures ? UNSIGNED_CALL : undefined
+        written.push(this.#writeCall(part, signature ?? standIn))
+        signature = undefined
+        isFirstCall = false
+      } else if (part.kind === 'thinking' && part.proof?.protocol === 'gemini' && part.proof.signs === 'call')
+        signature = part.proof.value
+      else written.push(...this.#writeOther(part))
+    }
+    return written
+  }
+
+  #writeCall({ id, name, input, cache }: ToolCallPart, signature: string | undefined): string {
+    if (cache) drop(this.#dropped, 'cache_control')
+    const args = inputObject(input)
+    if (args === undefined)
+      throw new WireError(
+        'invalid_request',
+        `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
+      )
+    this.#names.set(id, name)
+    const call = objectOf([
+      ['id', JSON.stringify(id)],
+      ['name', JSON.stringify(name)],
+      ['args', args],
+    ])
+    return objectOf([
+      ['functionCall', call],
+      ['thoughtSignature', signature && JSON.stringify(signature)],
+    ])
+  }
+
+  #writeOther(part: Exclude<Part, ToolCallPart | ToolResultPart> | Part): string[] {
+    switch (part.kind) {
+      case 'text':
+        if (part.cache) drop(this.#dropped, 'cache_control')
+        return part.text === '' ? [] : [encodeText(part, this.#dropped)]
+      case 'media':
+        return [encodeMedia(part, this.#dropped)]
+      case 'thinking':
+        return this.#writeThought(part)
+      case 'opaque':
+        if (part.protocol === 'gemini') return [JSON.stringify(part.value)]
+        drop(this.#dropped, 'content')
+        return []
+      case 'search':
+      case 'tool-call':
+      case 'tool-result':
+        drop(this.#dropped, 'content')
+        return []
+    }
+  }
+
+  /** Thoughts without a signature are left out; sent as text they would confuse the model. */
+  #writeThought({ text, proof }: ThinkingPart): string[] {
+    if (proof?.protocol !== 'gemini') {
+      drop(this.#dropped, 'reasoning_content')
+      return []
+    }
+    if (proof.signs === 'text') return [JSON.stringify({ text: '', thoughtSignature: proof.value })]
+    return [JSON.stringify({ text, thought: true, thoughtSignature: proof.value })]
+  }
+}
+
+/** The result of a tool in Gemini's format: the response, and media that cannot be inside it. */
+interface WrittenResult {
+  readonly response: string
+  readonly media: readonly string[]
+}
+
+/**
+ * Encodes a tool result. A text that is a JSON object becomes the response itself; any other text becomes its
+ * member `output`, or `error` if the tool failed. Media are inside the response if `holdsMedia`. Throws
+ * `invalid_request` if the name of the function is unknown, because Gemini requires it.
+ */
+function encodeResult(
+  { callId, parts, isError, cache }: ToolResultPart,
+  name: string | undefined,
+  { holdsMedia, dropped }: { readonly holdsMedia: boolean; readonly dropped: Dropped },
+): WrittenResult {
+  if (name === undefined)
+    throw new WireError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
+  if (cache || parts.some((part) => part.kind === 'text' && part.cache)) drop(dropped, 'cache_control')
+  if (parts.some(({ kind }) => kind === 'opaque')) drop(dropped, 'content')
+  const text = parts
+    .filter((part): part is TextPart => part.kind === 'text')
+    .map((part) => part.text)
+    .join('\n')
+  const media = parts
+    .filter((part): part is MediaPart => part.kind === 'media')
+    .map((part) => encodeMedia(part, dropped))
+  const response = objectOf([
+    ...membersOf({ id: callId, name }),
+    ['response', responseOf(text, isError)],
+    ['parts', holdsMedia && media.length > 0 ? `[${media.join(',')}]` : undefined],
+  ])
+  return { response: `{"functionResponse":${response}}`, media: holdsMedia ? [] : media }
+}
+
+function responseOf(text: string, isError: boolean): string {
+  if (isError) return JSON.stringify({ error: text })
+  const trimmed = text.trim()
+  // The text of an object is kept unchanged, with its digits and the order of keys.
+  return trimmed.startsWith('{') && parseRecord(trimmed) ? trimmed : JSON.stringify({ output: text })
+}
+
+/** Encodes a text as a part. */
+function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
+  if (cache) drop(dropped, 'cache_control')
+  return JSON.stringify({ text })
+}
+
+/** Encodes media as a part. Media given by URL have been fetched before. */
+function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
+  if (source.kind === 'url')
+    throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
+  if (cache) drop(dropped, 'cache_control')
+  if (detail !== undefined) drop(dropped, 'image_url.detail')
+  if (name !== undefined) drop(dropped, 'title')
+  return JSON.stringify({ inlineData: { mimeType: source.mediaType, data: source.data } })
+}
+
+/** Fields of `generationConfig` that depend on each other; undefined ones are omitted. */
+interface ThinkingFields {
+  readonly maxOutputTokens: number | undefined
+  readonly thinkingConfig:
+    | {
+        readonly includeThoughts?: true
+        readonly thinkingBudget?: number
+        readonly thinkingLevel?: string
+      }
+    | undefined
+}
+
+/**
+ * Encodes thinking and the maximum of output tokens, which here includes thoughts. The model decides whether
+ * thinking is a level or a budget. A budget must be below the maximum, which grows if needed. A model that
+ * cannot stop thinking gets the smallest amount; a model of which nothing is known gets the smallest level
+ * only if the client named it.
+ */
+function encodeThinking(
+  { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
+  capabilities: Capabilities,
+  dropped: Dropped,
+): ThinkingFields {
+  const plain = { maxOutputTokens: maxTokens, thinkingConfig: undefined }
+  if (!thinking) return plain
+  const isOff = isThinkingOff(thinking)
+  if (capabilities.thinking === 'none') {
+    if (!isOff) drop(dropped, 'thinking')
+    return plain
+  }
+  const { levels } = capabilities.gemini
+  if (levels) {
+    const asked = requestedEffort(thinking)
+    const level = isOff ? levels[0] : asked && nearestEffort(asked, levels)
+    return {
+      maxOutputTokens: maxTokens,
+      thinkingConfig: {
+        ...(!isOff && { includeThoughts: true }),
+        ...(level && { thinkingLevel: level.toUpperCase() }),
+      },
+    }
+  }
+  if (!capabilities.isKnown && offEffort(thinking) === 'minimal')
+    return { ...plain, thinkingConfig: { thinkingLevel: 'MINIMAL' } }
+  const budget = budgetFor(thinking, capabilities)
+  return {
+    maxOutputTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,
+    thinkingConfig: { ...(!isOff && { includeThoughts: true }), thinkingBudget: budget },
+  }
+}
+
+/** Returns the maximum of output tokens that is sent for a conversation. */
+export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
+  return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
+}
+
+function budgetFor(thinking: Thinking, { gemini }: Capabilities): number {
+  const [min, max] = gemini.budgets
+  if (isThinkingOff(thinking)) return gemini.canStopThinking ? 0 : min
+  if (thinking.kind === 'adaptive' && thinking.effort === undefined) return DYNAMIC
+  const asked = thinking.kind === 'budget' ? thinking.tokens : budgetOf(requestedEffort(thinking) ?? 'medium')
+  return Math.min(Math.max(asked, min), max)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
-import { checkCounted, countableText, countedBody } from '../count.ts'
+import { checkCounted, countableText, countedBody } from './request.ts'
 
 const CONTENTS = '"contents":[{"parts":[{"text":"Hello there."}]}]'
 const WHOLE = `{"generateContentRequest": {"model":"models/small","x":1.0,${CONTENTS},"systemInstruction":{"parts":[{"text":"Be good."}]}}}`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
-import { hasOnlyTexts } from '../plain-contents.ts'
+import { hasOnlyTexts } from './request.ts'
 
 const plain = (contents: string): boolean => hasOnlyTexts(scanObject(Buffer.from(`{"contents":${contents}}`)))
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { mediaOf } from './prompt.ts'
-import { GEMINI_PROMPT } from '../prompt-levels.ts'
+import { GEMINI_PROMPT, mediaOf } from './prompt.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT, '')
 

@@ -1,14 +1,18 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia } from '../../prompt-levels.ts'
+import type { FoundMedia, Level, PromptLevels } from '../../prompt-text.ts'
 import {
-  featureTokens,
+  AUDIO_TOKENS,
+  DOCUMENT_TOKENS,
   mediaExcess as excessOf,
+  featureTokens,
+  IMAGE_TOKENS,
+  LARGEST_CONTEXT,
+  type MediaTokens,
   MESSAGE_TOKENS,
   REQUEST_TOKENS,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { findMedia } from '../prompt-media.ts'
-import { nodeOf, snakeCase, topMember } from '../spelling.ts'
+import { camelCase, nodeOf, snakeCase, topMember } from '../spelling.ts'
 
 /** Beginnings of the names of members that contain media, in either spelling, and of an escape in a name. */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
@@ -100,4 +104,126 @@ function mediaIn(scan: ScannedObject, content: Node): FoundMedia[] {
       return media ? [media] : []
     })
   })
+}
+
+const GEMINI_CONTENTS = {
+  content: { notPrompt: { role: 'kind' }, read: { parts: 'part' } },
+  part: {
+    notPrompt: {
+      thought: 'kind',
+      thoughtSignature: 'signature',
+      videoMetadata: 'service',
+      mediaResolution: 'service',
+    },
+    read: {
+      text: 'text',
+      functionCall: 'call',
+      functionResponse: 'result',
+      executableCode: 'code',
+      codeExecutionResult: 'code',
+      inlineData: 'data',
+      fileData: 'data',
+    },
+    media: findMedia,
+  },
+  call: { notPrompt: { id: 'id' }, read: { name: 'text', args: 'json', partialArgs: 'json' } },
+  result: {
+    notPrompt: { id: 'id', scheduling: 'service', willContinue: 'service' },
+    read: { name: 'text', response: 'json', parts: 'part' },
+  },
+  code: {
+    notPrompt: { id: 'id', language: 'kind', outcome: 'kind' },
+    read: { code: 'text', output: 'text' },
+  },
+  data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
+} as const satisfies Record<string, Level>
+
+/** The prompt of a request that generates content. */
+export const GEMINI_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: {
+        model: 'service',
+        stream: 'service',
+        safetySettings: 'service',
+        serviceTier: 'service',
+        labels: 'metadata',
+        cachedContent: 'id',
+      },
+      read: {
+        contents: 'content',
+        systemInstruction: 'content',
+        tools: 'json',
+        toolConfig: 'json',
+        generationConfig: 'config',
+      },
+    },
+    config: {
+      notPrompt: {
+        maxOutputTokens: 'sampling',
+        candidateCount: 'sampling',
+        temperature: 'sampling',
+        topP: 'sampling',
+        topK: 'sampling',
+        stopSequences: 'sampling',
+        seed: 'sampling',
+        presencePenalty: 'sampling',
+        frequencyPenalty: 'sampling',
+        responseLogprobs: 'sampling',
+        logprobs: 'sampling',
+        responseMimeType: 'service',
+        responseModalities: 'service',
+        mediaResolution: 'service',
+        speechConfig: 'service',
+        imageConfig: 'service',
+        thinkingConfig: 'service',
+      },
+      read: { responseSchema: 'json', responseJsonSchema: 'json' },
+    },
+    ...GEMINI_CONTENTS,
+  },
+  turns: 'contents',
+  isFramed: true,
+  spelled: camelCase,
+} as const satisfies PromptLevels
+
+/** The prompt of an embeddings request. */
+export const GEMINI_EMBED_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: { model: 'service', taskType: 'service', outputDimensionality: 'service' },
+      read: { requests: 'request', content: 'content', title: 'text' },
+    },
+    ...GEMINI_CONTENTS,
+  },
+  turns: 'content',
+  spelled: camelCase,
+} as const satisfies PromptLevels
+
+/** Files of any kind, given by URL. */
+const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }
+
+/** Finds the media of a part. */
+function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
+  const inline = nodeOf(scan, part, 'inlineData')
+  const holder = inline ?? nodeOf(scan, part, 'fileData')
+  if (holder === undefined) return undefined
+  const type = nodeOf(scan, holder, 'mimeType')
+  const name = nodeOf(scan, holder, 'displayName')
+  const data = nodeOf(scan, holder, inline === undefined ? 'fileUri' : 'data')
+  const stated = type === undefined ? '' : String(scan.parse(type))
+  return {
+    tokens: tokensOf(stated, inline !== undefined),
+    data: data !== undefined && scan.kindOf(data) === 'string' ? data : undefined,
+    ...(inline !== undefined && {
+      type: stated,
+      name: name === undefined ? undefined : String(scan.parse(name)),
+    }),
+  }
+}
+
+function tokensOf(type: string, isInline: boolean): MediaTokens {
+  if (type.startsWith('image/')) return IMAGE_TOKENS
+  if (!isInline || type.startsWith('video/')) return FILE_TOKENS
+  return type.startsWith('audio/') ? AUDIO_TOKENS : DOCUMENT_TOKENS
 }

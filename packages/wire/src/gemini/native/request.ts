@@ -2,22 +2,32 @@ import {
   type Check,
   checkEachObject,
   checkMembers,
+  checkSecret,
   isInteger,
+  isNumber,
+  isTexts,
+  type JsonSchema,
   kindName,
+  object,
   refuse,
   requestSchema,
   text,
+  type ValueTest,
+  withSchema,
 } from '../../field-check.ts'
 import type { ProviderTools } from '../../tool-use.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
-import type { Member, ScannedObject } from '../../json/scanned-object.ts'
-import { type JsonSchema, withSchema } from '../../with-schema.ts'
-import { type PromptBounds, respondsInMedia } from '../../prompt-tokens.ts'
-import { checkConfigRules, type ConfigRule, CONVERTED_CHECKS, list, spelled } from '../converted-checks.ts'
-import { hasOnlyTexts } from '../plain-contents.ts'
-import { mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { either, nodeOf, topMember, topValue } from '../spelling.ts'
+import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
+import { type PromptBounds, type PromptText, respondsInMedia } from '../../prompt-tokens.ts'
+import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
+import { camelCase, either, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
+import { KnownNames, type SpellingsOf } from '../../json/known-names.ts'
+import { requestNames } from '../../request-names.ts'
+import { edit } from '../../json/json-edit.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import { promptText } from '../../prompt-text.ts'
+import { resourceName } from '../model-name.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface GeminiRequest extends PromptBounds {
@@ -41,10 +51,19 @@ const CONFIG_RULES: readonly ConfigRule[] = [
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
 ]
 
+/** An array, or a single object in place of it. */
+const list = checkSecret(
+  'an array or an object',
+  withSchema(
+    { type: ['array', 'object'] },
+    (value: unknown) => Array.isArray(value) || asRecord(value) !== undefined,
+  ),
+)
+
 /**
  * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
  */
-export const CHECKS: ReadonlyMap<string, Check> = spelled([
+const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
   ['tools', list],
   [CONFIG, withSchema({ type: 'object' }, checkConfig)],
@@ -116,6 +135,175 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   return tools.length > 0 ? { tools } : undefined
 }
 
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** Registers each check under both spellings of its field. */
+function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<string, Check> {
+  return new Map(
+    fields.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
+  )
+}
+
+/**
+ * Fields that are checked only if a request is converted. In native requests, checking them is left to the
+ * provider.
+ */
+export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = spelled([
+  ['systemInstruction', object],
+  ['toolConfig', object],
+  ['safetySettings', list],
+  ['cachedContent', text],
+])
+
+/** Rule for a field of `generationConfig`, which has two spellings. */
+type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
+
+/**
+ * Fields of `generationConfig` that are checked only if a request is converted. Numbers may have fractions
+ * where the provider's types allow them.
+ */
+export const CONVERTED_RULES: readonly ConfigRule[] = [
+  ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
+  ['topP', 'a number from 0 to 1', isNumber(0, 1)],
+  ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
+  ['stopSequences', 'an array of strings', isTexts],
+  ['seed', 'an integer from -2147483648 to 2147483647', isInteger(-(2 ** 31), 2 ** 31 - 1)],
+  ['presencePenalty', 'a number from -2 to 2', isNumber(-2, 2)],
+  ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
+]
+
+/** Checks fields of `generationConfig`, which is at `path`. Throws `invalid_request` that names the field. */
+export function checkConfigRules(config: Fields, path: string, rules: readonly ConfigRule[]): void {
+  for (const [name, expected, test] of rules) {
+    const value = either(config, name)
+    if (value !== undefined && !test(value))
+      refuse(`${path}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
+  }
+}
+
+/**
+ * Reports whether the contents are only texts, without media, calls, thoughts and signatures. For most
+ * requests a look at each part answers that much faster than searches through all bytes.
+ */
+export function hasOnlyTexts(scan: ScannedObject): boolean {
+  const contents = topMember(scan, 'contents')
+  if (!contents || scan.kindOf(contents.node) !== 'array') return false
+  for (const content of scan.elements(contents.node)) {
+    const parts = nodeOf(scan, content, 'parts')
+    if (parts === undefined || scan.kindOf(parts) !== 'array') return false
+    for (const part of scan.elements(parts)) if (!isText(scan, part)) return false
+  }
+  return true
+}
+
+function isText(scan: ScannedObject, part: Node): boolean {
+  return (
+    scan.kindOf(part) === 'object' &&
+    scan.values(part).length === 1 &&
+    scan.memberOf(part, 'text') !== undefined
+  )
+}
+
+const spellingsOf: SpellingsOf = (field) => {
+  const usual = camelCase(field)
+  return [usual, snakeCase(usual)]
+}
+
+/** Builds the names of an object; each field has two spellings. */
+function names(fields: string, below?: Readonly<Record<string, KnownNames>>): KnownNames {
+  return new KnownNames(fields.split(' '), below, spellingsOf)
+}
+
+// Arguments and responses of functions are not listed, because their names are the client's.
+const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
+  inlineData: names('mimeType data displayName'),
+  fileData: names('mimeType fileUri displayName'),
+  functionCall: names('id name args'),
+  functionResponse: names('id name response'),
+})
+
+const content = names('role', { parts: part })
+
+const tool = names(
+  'googleSearch googleSearchRetrieval googleMaps enterpriseWebSearch codeExecution urlContext fileSearch ' +
+    'computerUse retrieval mcpServers',
+  {
+    functionDeclarations: names(
+      'name description behavior parameters parametersJsonSchema response responseJsonSchema',
+    ),
+  },
+)
+
+const generation = {
+  contents: content,
+  systemInstruction: content,
+  tools: tool,
+  toolConfig: names('retrievalConfig', { functionCallingConfig: names('mode allowedFunctionNames') }),
+  generationConfig: names(
+    'maxOutputTokens candidateCount temperature topP topK stopSequences seed presencePenalty ' +
+      'frequencyPenalty responseModalities responseMimeType responseSchema responseJsonSchema ' +
+      'responseLogprobs logprobs mediaResolution speechConfig imageConfig routingConfig modelSelectionConfig',
+    { thinkingConfig: names('thinkingBudget thinkingLevel includeThoughts') },
+  ),
+}
+
+const FIELDS = [...CHECKS.keys(), ...CONVERTED_CHECKS.keys(), 'model', 'store', 'stream']
+
+/** Names of the fields of requests that generate content. */
+export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
+
+/** Names of the fields of requests that count tokens, which may contain a whole request. */
+export const countNames = requestNames(
+  FIELDS,
+  { ...generation, generateContentRequest: geminiNames },
+  spellingsOf,
+)
+
+const EMBED_FIELDS = 'model title taskType outputDimensionality'
+
+/** Names of the fields of embeddings requests, for one content or several. */
+export const embedNames = requestNames(
+  EMBED_FIELDS.split(' '),
+  {
+    content,
+    requests: names(EMBED_FIELDS, { content }),
+    embedContentConfig: names(EMBED_FIELDS),
+  },
+  spellingsOf,
+)
+
+/** Member with a whole request; only this form can contain a system instruction and tools. */
+const REQUEST = 'generateContentRequest'
+
+/** Checks a request to count tokens, which contains contents or a whole request. Throws `invalid_request`. */
+export function checkCounted(scan: ScannedObject): void {
+  readGeminiRequest(countedPart(scan), '')
+}
+
+/** Returns the text to count. Throws `invalid_request` if content is stored at the provider. */
+export function countableText(scan: ScannedObject): PromptText {
+  const part = countedPart(scan)
+  if (topValue(part, 'cachedContent') !== undefined)
+    refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
+  return promptText(part, GEMINI_PROMPT, '')
+}
+
+/**
+ * Renders the request for an upstream that has another name for the model: a whole request inside repeats the
+ * name.
+ */
+export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
+  const member = topMember(scan, REQUEST)
+  if (!member) return scan.bytes
+  const inner = countedPart(scan)
+  const named = inner.value('model')
+  if (typeof named !== 'string' || resourceName(named) === resourceName(upstreamModel)) return scan.bytes
+  const model = JSON.stringify(resourceName(upstreamModel))
+  const text = edit(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
+  return edit(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
+}
+
+function countedPart(scan: ScannedObject): ScannedObject {
+  const member = topMember(scan, REQUEST)
+  if (!member) return scan
+  if (scan.kindOf(member.node) !== 'object') refuse(member.key, 'an object', 'something else')
+  return scanObject(Buffer.from(scan.textOf(member.node)))
 }

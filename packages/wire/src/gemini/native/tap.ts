@@ -1,19 +1,18 @@
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { Verdict } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
-import { blockReason, partsOf, plainText } from '../answer.ts'
-import { noteArrived } from '../note-received-media.ts'
+import { answerTexts, blockReason, noteArrived, partsOf, plainText } from '../answer.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
-import { generatedText } from '../generated-text.ts'
-import { KEEP_ALIVE_FRAME } from '../keep-alive-frame.ts'
+import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
 import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
+import { ArrivedMedia } from '../../received-media.ts'
 
 /** Maximum number of candidates that are tracked; the protocol allows no more. */
 const MAX_CANDIDATES = 8
@@ -115,4 +114,41 @@ export class GeminiTap extends StreamTap {
 
 function indexOf({ index }: Fields): number {
   return Number.isInteger(index) && (index as number) > 0 ? Math.min(index as number, MAX_CANDIDATES) : 0
+}
+
+/** Reads the facts of a whole answer; never throws. An answer that reports a refused prompt is valid too. */
+export function usageOfAnswer(bytes: Buffer): ReplyFacts {
+  const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
+  const error = answers.some((answer) => isError(answer['error']))
+  const candidates = answers.flatMap(({ candidates: all }) =>
+    Array.isArray(all) ? (all as readonly unknown[]).map((one) => asRecord(one) ?? {}) : [],
+  )
+  const usage = new StreamUsage()
+  for (const answer of answers) usage.read(answer)
+  return {
+    valid: !error && (candidates.length > 0 || answers.some((answer) => blockReason(answer) !== undefined)),
+    usage: usage.usage,
+    tools: usage.tools.uses,
+    error,
+    text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
+    arrived() {
+      const arrived = new ArrivedMedia()
+      for (const candidate of candidates) noteArrived(partsOf(candidate), arrived)
+      return arrived
+    },
+  }
+}
+
+/** Text that the model wrote in a part: text, thoughts, calls and code; only non-empty pieces. */
+function generatedText(part: unknown): string[] {
+  const record = asRecord(part)
+  if (!record) return []
+  const call = asRecord(record['functionCall'])
+  const args = call?.['args'] ?? call?.['partialArgs']
+  return [
+    record['text'],
+    call?.['name'],
+    args === undefined ? undefined : JSON.stringify(args),
+    asRecord(record['executableCode'])?.['code'],
+  ].filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }

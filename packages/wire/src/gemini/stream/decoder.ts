@@ -1,22 +1,28 @@
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import { isError } from '../../reply-facts.ts'
-import type { CopiedPart } from '../../copied-text.ts'
+import type { CopiedPart } from '../../frame-writer.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
-import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
 import { ofChoice } from '../../choices.ts'
 import type { Stop } from '../../reply.ts'
-import type { EventMemory } from '../../sse/event-memory.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import { argumentsIn, blockReason, candidateAt, identityOf, partsOf, plainText } from '../answer.ts'
-import { noteArrived } from '../note-received-media.ts'
+import {
+  argumentsIn,
+  blockReason,
+  candidateAt,
+  identityOf,
+  noteArrived,
+  partsOf,
+  plainText,
+} from '../answer.ts'
 import { readGeminiError } from '../errors.ts'
 import { citationsIn } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
-import { ReplyParts } from '../reply-parts.ts'
+import { ReplyParts } from '../decode/reply.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
-import type { SeenTools } from '../../tool-tally.ts'
+import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
 /** Index of the text in a frame. */

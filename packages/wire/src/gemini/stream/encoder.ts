@@ -2,17 +2,15 @@ import type { Usage } from '../../usage.ts'
 import { choiceOf } from '../../choices.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { Proof } from '../../conversation.ts'
-import { type CopiedText, frameOf } from '../../copied-text.ts'
-import type { FrameWriter } from '../../frame-writer.ts'
+import { type CopiedText, frameOf, type FrameWriter } from '../../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../../reply.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
-import { KEEP_ALIVE_FRAME } from '../keep-alive-frame.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage-out.ts'
-import { WrittenGrounding } from '../grounding-writer.ts'
-import { EMPTY_PART, PartWriter } from '../part-writer.ts'
+import { usageOut } from '../usage.ts'
+import { WrittenGrounding } from '../grounding.ts'
+import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
 /** A part that is written only once it is complete. */
 interface Gathered {
@@ -229,3 +227,10 @@ class ChunkFrames {
     return this.isArray ? `${this.frame(chunk)}]` : this.frame(chunk)
   }
 }
+
+/**
+ * Comment that keeps a stream of events alive. Gemini has no event without content, and clients skip
+ * comments. The comment keeps the connection in use, although a client that waits for an event does not see
+ * it.
+ */
+export const KEEP_ALIVE_FRAME = ': keep-alive\r\n\r\n'

@@ -6,9 +6,8 @@ import type { Reply, ReplyPart } from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readBlock } from '../reply-block.ts'
-import { ServerSearches } from '../server-tools.ts'
+import { ServerSearches, usesIn } from '../server-tools.ts'
 import { readStop } from '../stop-reasons.ts'
-import { usesIn } from '../tool-blocks.ts'
 import { readMessagesUsage } from '../usage.ts'
 
 /**

@@ -1,8 +1,12 @@
 import type { ReplyIdentity } from '../../codec.ts'
-import type { Reply } from '../../reply.ts'
-import { encodeBlocks, messageId } from '../encode-block.ts'
+import type { Reply, ReplyPart } from '../../reply.ts'
 import { writeStop } from '../stop-reasons.ts'
-import { writeUsage } from '../write-usage.ts'
+import { writeUsage } from '../usage.ts'
+import { sealProof } from '../../envelope.ts'
+import type { SearchPart } from '../../provider-search.ts'
+import { inputObject } from '../../tool-input.ts'
+import { writeCitation } from '../reply-block.ts'
+import { searchBlocks } from '../server-tools.ts'
 
 /** Encodes a whole reply; `docs/api.md: Messages response`. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
@@ -20,4 +24,50 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   })
   const tail = JSON.stringify({ ...writeStop(stop, said), usage: writeUsage(usage) })
   return Buffer.from(`${head.slice(0, -1)},"content":[${content.join(',')}],${tail.slice(1)}`)
+}
+
+/**
+ * Encodes a part of a reply as the JSON texts of its blocks; an empty list for empty text and for parts that
+ * messages cannot express. A call's input keeps the text that the model wrote if it is an object; otherwise
+ * it becomes empty. `key` makes the ids of a search unique.
+ */
+export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
+  if (part.kind === 'search') return writtenSearch(part, key).map((block) => JSON.stringify(block))
+  const block = encodeBlock(part)
+  return block === undefined ? [] : [block]
+}
+
+/**
+ * Blocks of a search that another provider ran. A search of this dialect has none here, because its blocks
+ * are opaque parts.
+ */
+export function writtenSearch(search: SearchPart, key: string): readonly object[] {
+  return search.protocol === 'messages' ? [] : searchBlocks(search, key)
+}
+
+function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
+  switch (part.kind) {
+    case 'text':
+      return part.text === ''
+        ? undefined
+        : JSON.stringify({ type: 'text', text: part.text, citations: part.citations?.map(writeCitation) })
+    case 'thinking':
+      return JSON.stringify({
+        type: 'thinking',
+        thinking: part.text,
+        signature: part.proof ? sealProof(part.proof, 'messages') : '',
+      })
+    case 'tool-call': {
+      const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)
+      return `${head},"input":${inputObject(part.input) ?? '{}'}}`
+    }
+    case 'opaque':
+      return part.protocol === 'messages' ? JSON.stringify(part.value) : undefined
+  }
+}
+
+/** Returns the upstream's id if it has the format of messages; otherwise the one that the gateway created. */
+export function messageId(id: string, identity: ReplyIdentity): string {
+  if (id.startsWith('msg_')) return id
+  return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`
 }

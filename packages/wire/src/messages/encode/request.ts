@@ -10,9 +10,9 @@ import type {
   ToolResultPart,
   WebSearch,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-text.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
-import { dropLogprobs } from '../../logprobs-asked.ts'
+import { dropLogprobs } from '../../logprobs.ts'
 import type { SearchPart } from '../../provider-search.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'

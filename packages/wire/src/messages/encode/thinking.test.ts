@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
 import type { Conversation, Effort, Part, Thinking, Tool, Turn } from '../../conversation.ts'
 import { encodeRequest } from './request.ts'
-import { maxTokensOf } from './thinking.ts'
-import { withoutThinkingSuffix, withSuffixThinking } from '../thinking-suffix.ts'
+import { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './thinking.ts'
 
 const user: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 const call: Part = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' }

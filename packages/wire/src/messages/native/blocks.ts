@@ -1,4 +1,4 @@
-import { checkEachObject, kindName, refuse } from '../../field-check.ts'
+import { checkEachObject, implies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
 /** Rule for a member of an object. */
@@ -55,7 +55,7 @@ const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'str
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
 /** Rules for a type of block. */
-export type Fields = readonly (readonly [key: string, rule: FieldRule])[]
+type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
 /** Rules by type of block; blocks of other types pass. `docs/api.md: Messages`, content blocks. */
 export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
@@ -79,7 +79,7 @@ export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
 ])
 
 /** Rules by type of source. */
-export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   [
     'base64',
     [
@@ -91,7 +91,7 @@ export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
 ])
 
 /** Rules for blocks and sources of all types. */
-export const KNOWN_TO_ALL: Fields = [
+const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
 ]
@@ -131,4 +131,47 @@ function checkFields(scan: ScannedObject, holder: Node, path: string, fields: Fi
 
 function typeOf(scan: ScannedObject, holder: Node, path: string): string {
   return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
+}
+
+/** JSON Schema's names for kinds of values. */
+const TYPES: Readonly<Record<JsonKind, string>> = {
+  string: 'string',
+  number: 'number',
+  true: 'boolean',
+  false: 'boolean',
+  null: 'null',
+  array: 'array',
+  object: 'object',
+}
+
+/** Schema of the values that a field's rule accepts. */
+export function fieldSchema({ kinds, optional, emptyText }: FieldRule): JsonSchema {
+  const types = [...new Set([...kinds.map((kind) => TYPES[kind]), ...(optional ? ['null'] : [])])]
+  return { type: types.length === 1 ? types[0] : types, ...(emptyText && { maxLength: 0 }) }
+}
+
+/** Schema of an object whose fields follow these rules. */
+export function fieldsSchema(fields: Fields): JsonSchema {
+  return {
+    type: 'object',
+    required: fields.filter(([, { optional }]) => !optional).map(([key]) => key),
+    properties: Object.fromEntries(fields.map(([key, rule]) => [key, fieldSchema(rule)])),
+  }
+}
+
+/** Schema of blocks; other types pass. The content of a tool result is described as blocks of any type. */
+export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
+  return { type: 'array', items: typedSchema(types) }
+}
+
+function typedSchema(types: ReadonlyMap<string, Fields>): JsonSchema {
+  const rules = [...types].map(([type, fields]) => {
+    const must = fieldsSchema(fields)
+    const properties = must['properties'] as Record<string, JsonSchema>
+    if (type === 'image') properties['source'] = typedSchema(SOURCES)
+    if (type === 'tool_result')
+      properties['content'] = { ...properties['content'], items: fieldsSchema(KNOWN_TO_ALL) }
+    return implies({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
+  })
+  return { ...fieldsSchema(KNOWN_TO_ALL), allOf: rules }
 }

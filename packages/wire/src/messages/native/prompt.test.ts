@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { promptBounds } from './prompt.ts'
-import { MESSAGES_PROMPT } from '../prompt-levels.ts'
+import { MESSAGES_PROMPT, promptBounds } from './prompt.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, MESSAGES_PROMPT, '')
 

@@ -1,6 +1,9 @@
 import {
+  DOCUMENT_TOKENS,
   featureTokens,
+  IMAGE_TOKENS,
   mediaExcess,
+  type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
@@ -8,7 +11,7 @@ import {
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { findMedia, textMember } from '../prompt-media.ts'
+import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
 /** Fields that add no more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -102,4 +105,108 @@ function contentOf(scan: ScannedObject, message: Node): Node | undefined {
 
 function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
   return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
+}
+
+/** The prompt of a messages request. */
+export const MESSAGES_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: {
+        model: 'service',
+        stream: 'service',
+        max_tokens: 'sampling',
+        temperature: 'sampling',
+        top_p: 'sampling',
+        top_k: 'sampling',
+        stop_sequences: 'sampling',
+        metadata: 'metadata',
+        cache_control: 'service',
+        service_tier: 'service',
+        inference_geo: 'service',
+        speed: 'service',
+        thinking: 'service',
+        anthropic_version: 'service',
+        anthropic_beta: 'service',
+      },
+      read: {
+        system: 'block',
+        messages: 'message',
+        tools: 'json',
+        tool_choice: 'json',
+        output_config: 'output',
+        output_format: 'json',
+      },
+    },
+    output: { notPrompt: { effort: 'service' }, read: { format: 'json' } },
+    message: { notPrompt: { role: 'kind' }, read: { content: 'block' } },
+    block: {
+      notPrompt: {
+        type: 'kind',
+        id: 'id',
+        tool_use_id: 'id',
+        cache_control: 'service',
+        signature: 'signature',
+        is_error: 'service',
+        citations: 'of the answer',
+      },
+      read: {
+        text: 'text',
+        thinking: 'text',
+        data: 'encrypted',
+        encrypted_content: 'encrypted',
+        name: 'text',
+        input: 'json',
+        content: 'block',
+        title: 'text',
+        context: 'text',
+        source: 'source',
+      },
+      media: findMedia,
+    },
+    source: {
+      notPrompt: { type: 'kind', media_type: 'kind', file_id: 'id' },
+      read: { data: 'text', url: 'text', content: 'block' },
+    },
+  },
+  turns: 'messages',
+  isFramed: true,
+} as const satisfies PromptLevels
+
+const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
+  ['image', IMAGE_TOKENS],
+  ['document', DOCUMENT_TOKENS],
+])
+/** Sources that are text and completely in the body. */
+const TEXT_SOURCES: ReadonlySet<string | undefined> = new Set(['text', 'content'])
+
+/** Finds the media of a block: images, and documents that are not text. */
+function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
+  const kind = textMember(scan, block, 'type')
+  const media = MEDIA.get(kind ?? '')
+  if (!media) return undefined
+  const source = scan.memberOf(block, 'source')
+  if (source === undefined || scan.kindOf(source) !== 'object') return { tokens: media, data: undefined }
+  if (TEXT_SOURCES.has(textMember(scan, source, 'type'))) return undefined
+  const data = [scan.memberOf(source, 'data'), scan.memberOf(source, 'url')].find(
+    (node) => node !== undefined && scan.kindOf(node) === 'string',
+  )
+  return {
+    tokens: kind === 'image' && !mayBePicture(scan, source) ? DOCUMENT_TOKENS : media,
+    data,
+    type: textMember(scan, source, 'media_type'),
+    name: textMember(scan, block, 'title'),
+  }
+}
+
+/** Reports whether a source may be an image; a conversion turns any other into a file or text. */
+function mayBePicture(scan: ScannedObject, source: Node): boolean {
+  const kind = textMember(scan, source, 'type')
+  if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')
+  return kind !== 'url' || /^https?:\/\//i.test(textMember(scan, source, 'url') ?? '')
+}
+
+/** Returns a member that is a string; otherwise undefined. */
+function textMember(scan: ScannedObject, holder: Node, key: string): string | undefined {
+  const node = scan.memberOf(holder, key)
+  return node !== undefined && scan.kindOf(node) === 'string' ? (scan.parse(node) as string) : undefined
 }

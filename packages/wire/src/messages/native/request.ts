@@ -1,31 +1,40 @@
-import { withSchema, type JsonSchema, implies } from '../../with-schema.ts'
 import {
-  type Check,
-  checkMembers,
-  checkEachObject,
   boolean,
+  type Check,
+  checkEachObject,
+  checkMembers,
+  checkSecret,
+  checkValue,
+  implies,
   integer,
   isNumber,
   isText,
   isTexts,
+  type JsonSchema,
   kindName,
   modelName,
   object,
-  checkValue,
   outputTokensOrNone,
   refuse,
   requestSchema,
-  checkSecret,
   text,
+  withSchema,
 } from '../../field-check.ts'
-import type { OfferedTool, ProviderTools } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
-import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './blocks.ts'
-import { blocksSchema, fieldSchema } from '../block-schema.ts'
+import {
+  BLOCKS,
+  blocksSchema,
+  checkContent,
+  checkField,
+  checkTextBlocks,
+  type FieldRule,
+  fieldSchema,
+} from './blocks.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
-import { toolsBesides } from '../../tools-besides.ts'
 import { promptBounds } from './prompt.ts'
+import { CACHE_MARK, names, requestNames } from '../../request-names.ts'
 
 /** Fields of a messages request that the gateway reads; all others pass as they came. */
 export interface MessagesRequest extends PromptBounds {
@@ -106,7 +115,7 @@ const thinking: JsonSchema = {
  * Table of `docs/api.md: Messages`, row for row. Enumerations are open, because a provider may have further
  * values.
  */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokensOrNone],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
@@ -226,4 +235,73 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
 function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>): OfferedTool[] {
   if (typeof type !== 'string' || type === 'custom') return []
   return [{ type, ...(typeof maxUses === 'number' && { maxUses }) }]
+}
+
+const sourceNames = names('type media_type data url file_id content')
+
+// The content of a document or a result is not listed, because its names are the client's.
+const blockNames = names(
+  'type text content title context id name input tool_use_id is_error thinking signature data',
+  {
+    source: sourceNames,
+    cache_control: CACHE_MARK,
+  },
+)
+
+const toolNames = names('type name description input_schema strict model max_uses user_location', {
+  cache_control: CACHE_MARK,
+})
+
+const formatNames = names('type name schema')
+
+/** Names of the fields of messages requests. */
+export const messagesNames = requestNames(
+  [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
+  {
+    messages: names('role', { content: blockNames }),
+    system: blockNames,
+    tools: toolNames,
+    tool_choice: names('type name disable_parallel_tool_use'),
+    thinking: names('type budget_tokens display'),
+    output_config: names('effort', { format: formatNames }),
+    output_format: formatNames,
+    cache_control: CACHE_MARK,
+    fallbacks: names('model'),
+  },
+)
+
+/** Checks of a request to count tokens. The gateway's counter or the upstream checks all other fields. */
+const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  [
+    'model',
+    checkValue(
+      'a name',
+      withSchema(
+        { type: 'string', minLength: 1 },
+        (value: unknown) => typeof value === 'string' && value !== '',
+      ),
+    ),
+  ],
+  ['messages', withSchema({ type: 'array' }, checkMessageList)],
+])
+
+const COUNT_REQUIRED = ['model', 'messages'] as const
+
+/** Builds the JSON Schema of requests that `countedModel` accepts. */
+export function countRequestSchema(): JsonSchema {
+  return requestSchema(COUNT_REQUIRED, COUNT_CHECKS)
+}
+
+/**
+ * Returns the model for which tokens are counted. Throws `invalid_request` if the model or the messages are
+ * missing.
+ */
+export function countedModel(scan: ScannedObject): string {
+  checkMembers(scan, COUNT_REQUIRED, COUNT_CHECKS)
+  return scan.value('model') as string
+}
+
+/** Checks messages in place, without parsing them. */
+function checkMessageList(scan: ScannedObject, { node }: Member): void {
+  if (scan.kindOf(node) !== 'array') refuse('messages', 'an array', kindName(scan, node))
 }

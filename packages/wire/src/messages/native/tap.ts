@@ -1,16 +1,15 @@
 import type { Verdict } from '../../sse/frame-loop.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { deltaText, generatedText } from '../generated-text.ts'
-import { noteBlock } from '../tool-blocks.ts'
-import { StreamedUsage } from '../usage.ts'
+import { noteBlock, usesIn } from '../server-tools.ts'
+import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
 /** Maximum number of blocks that are tracked; no reply has more. */
 const MAX_BLOCKS = 1024
@@ -131,4 +130,55 @@ export class MessagesTap extends StreamTap {
 
 function indexOf(event: Event): number {
   return Math.min(blockIndex(event), MAX_BLOCKS)
+}
+
+/** Reads the facts of a whole reply; never throws. */
+export function usageOfMessage(bytes: Buffer): ReplyFacts {
+  const reply = parseRecord(bytes.toString()) ?? {}
+  const content = reply['content']
+  const tools = usesIn(content)
+  const error = reply['type'] === 'error' || isError(reply['error'])
+  return {
+    valid: Array.isArray(content) && !error,
+    usage: readMessagesUsage(reply['usage'], tools),
+    tools,
+    error,
+    text: () =>
+      Array.isArray(content) ? content.flatMap((block) => generatedText(asRecord(block))).join('\n') : '',
+  }
+}
+
+/**
+ * Collects the text that the model wrote in a block, whole or at its start: text, thinking, name and input of
+ * a tool call. Returns only non-empty pieces. Results of the provider's tools are not generated text.
+ */
+function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
+  if (!block) return []
+  const type = String(block['type'])
+  const pieces = [block['text'], block['thinking']]
+  if (type === 'compaction') pieces.push(block['content'])
+  if (type.endsWith('tool_use')) pieces.push(block['name'], inputText(block['input']))
+  return pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== '')
+}
+
+/** Returns the text that a delta adds; undefined if it adds none (signatures, citations). */
+function deltaText(delta: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const key = DELTAS.get(String(delta?.['type']))
+  const text = key === undefined ? undefined : delta?.[key]
+  return typeof text === 'string' && text !== '' ? text : undefined
+}
+
+/** Name of the member with the text, by type of delta. */
+const DELTAS: ReadonlyMap<string, string> = new Map([
+  ['text_delta', 'text'],
+  ['thinking_delta', 'thinking'],
+  ['input_json_delta', 'partial_json'],
+  ['compaction_delta', 'content'],
+])
+
+/** Returns the text of a call's input; undefined for the `{}` at the start of a stream. */
+function inputText(input: unknown): string | undefined {
+  return typeof input === 'object' && input !== null && Object.keys(input).length > 0
+    ? JSON.stringify(input)
+    : undefined
 }

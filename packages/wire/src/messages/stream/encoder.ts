@@ -1,18 +1,16 @@
 import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
-import type { Citation } from '../../citation.ts'
-import { type CopiedText, frameOf, type TextFrame } from '../../copied-text.ts'
+import type { Citation, ReplyEvent, StartedPart, Stop } from '../../reply.ts'
+import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import type { Proof } from '../../conversation.ts'
 import { sealProof } from '../../envelope.ts'
-import type { FrameWriter } from '../../frame-writer.ts'
 import type { SearchPart } from '../../provider-search.ts'
-import type { ReplyEvent, StartedPart, Stop } from '../../reply.ts'
 import type { Usage } from '../../usage.ts'
-import { messageId, writtenSearch } from '../encode-block.ts'
+import { messageId, writtenSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
 import { writeCitation } from '../reply-block.ts'
 import { writeStop } from '../stop-reasons.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
-import { writeUsage } from '../write-usage.ts'
+import { writeUsage } from '../usage.ts'
 
 /** Part that waits for the end of an earlier one. */
 interface Waiting {

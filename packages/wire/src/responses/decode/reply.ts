@@ -2,11 +2,20 @@ import { WireError } from '../../wire-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { Reply, ReplyPart } from '../../reply.ts'
+import {
+  type Citation,
+  type Logprobs,
+  readUrlCitation,
+  type Reply,
+  type ReplyPart,
+  type ReplyText,
+} from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
-import { type MemberText, readItem, textOr } from '../read-item.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { toolsOf, usageOf } from '../usage.ts'
+import { open } from '../../envelope.ts'
+import { isSearch, readSearch } from '../search-item.ts'
+import { customArguments } from '../../custom-tool.ts'
 
 /** Decodes a whole response. Throws `upstream_error` if it is not a response, or if the response failed. */
 export function decodeReply(bytes: Buffer): Reply {
@@ -65,4 +74,105 @@ function scanned(text: string): ScannedObject | undefined {
   } catch {
     return undefined
   }
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Returns a member of an item as it was written; undefined if there is none. */
+export type MemberText = (member: string) => string | undefined
+
+/** Calls whose input is a member of their item, with the name of the tool. */
+const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]> = new Map([
+  ['local_shell_call', ['local_shell', 'action']],
+  ['shell_call', ['shell', 'action']],
+  ['apply_patch_call', ['apply_patch', 'operation']],
+  ['tool_search_call', ['tool_search', 'arguments']],
+])
+
+/**
+ * Reads an item of a whole response or of a stream as parts. Items that the provider ran itself, and others
+ * that other dialects cannot express, become opaque parts; none is refused.
+ */
+export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
+  switch (item['type']) {
+    case 'message':
+      return listOf(item['content']).map(readText)
+    case 'reasoning':
+      return [readReasoning(item)]
+    case 'function_call':
+      return [
+        call(item, textOr(item['name']), textOr(item['arguments']) || objectText(item, 'arguments', textOf)),
+      ]
+    case 'custom_tool_call':
+      return [call(item, textOr(item['name']), customArguments(textOr(item['input'])))]
+    default: {
+      if (isSearch(item)) return [readSearch(item)]
+      const [name, member] = TYPED_CALLS.get(item['type']) ?? []
+      if (name === undefined || member === undefined || isServerRun(item))
+        return [{ kind: 'opaque', protocol: 'responses', value: item }]
+      return [call(item, name, textOf(member) ?? '')]
+    }
+  }
+}
+
+/** Reports whether the provider ran the call itself. */
+export function isServerRun(item: Item): boolean {
+  if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
+  return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
+}
+
+function readText(part: Item): ReplyText {
+  const citations = listOf(part['annotations']).flatMap((annotation) => readAnnotation(annotation) ?? [])
+  const logprobs = readLogprobs(part['logprobs'])
+  return {
+    kind: 'text',
+    text: partText(part),
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs && { logprobs }),
+    ...(part['type'] === 'refusal' && { refusal: true }),
+  }
+}
+
+/** Reads an annotation; undefined for citations of files, which other dialects do not have. */
+export function readAnnotation(annotation: Item | undefined): Citation | undefined {
+  return annotation?.['type'] === 'url_citation' ? readUrlCitation(annotation) : undefined
+}
+
+/** Log probabilities of a text or a delta; undefined if there are none. */
+export function readLogprobs(value: unknown): Logprobs | undefined {
+  return Array.isArray(value) && value.length > 0 ? value : undefined
+}
+
+/** The text of a part of a message. */
+export function partText(part: Item): string {
+  return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
+}
+
+/** Reads thoughts: their summaries, or else the text that open models provide. */
+function readReasoning(item: Item): ReplyPart {
+  const summary = listOf(item['summary'])
+  const text =
+    summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
+  const encrypted = textOr(item['encrypted_content'])
+  if (encrypted === '') return { kind: 'thinking', text }
+  const enclosed = open(encrypted, 'responses')
+  return 'opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text, ...enclosed }
+}
+
+function call(item: Item, name: string, input: string): ReplyPart {
+  return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
+}
+
+/** Some servers send arguments as an object instead of as text. */
+function objectText(item: Item, member: string, textOf: MemberText): string {
+  return asRecord(item[member]) ? (textOf(member) ?? '') : ''
+}
+
+function listOf(value: unknown): Item[] {
+  return Array.isArray(value) ? value.map((part: unknown) => asRecord(part) ?? {}) : []
+}
+
+/** Returns the value if it is a string; otherwise ''. */
+export function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ToolNames } from '../tool-names.ts'
+import { ToolNames } from './tools.ts'
 
 describe('names of tools as functions', () => {
   test('names of tools as functions are their own names, with their namespace before them', () => {

@@ -1,10 +1,22 @@
 import type { ReplyIdentity } from '../../codec.ts'
-import type { Asked } from '../../conversation.ts'
+import type { Asked, Tool, ToolForm } from '../../conversation.ts'
 import { isCut } from '../../cut-calls.ts'
-import type { Reply, ReplyPart } from '../../reply.ts'
-import { itemId, itemType, ToolForms, writeItem } from '../output-item.ts'
+import {
+  type Citation,
+  codePointsIn,
+  type Reply,
+  type ReplyPart,
+  type ReplyText,
+  type StartedPart,
+  urlCitation,
+} from '../../reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
+import { membersOf, objectOf } from '../../json/json-edit.ts'
+import { inputObject, inputOrEmpty } from '../../tool-input.ts'
+import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../../envelope.ts'
+import { searchItem } from '../search-item.ts'
+import { customInput } from '../../custom-tool.ts'
 
 /**
  * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
@@ -41,4 +53,168 @@ function saysSomething(part: ReplyPart): boolean {
     case 'search':
       return true
   }
+}
+
+/** Status of an item. */
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+
+/** Types of items that this gateway writes, with the prefixes of their ids. */
+const ID_PREFIXES = {
+  message: 'msg',
+  reasoning: 'rs',
+  web_search_call: 'ws',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  local_shell_call: 'lsh',
+  shell_call: 'sh',
+  apply_patch_call: 'apc',
+  tool_search_call: 'tsc',
+} as const
+
+/** The type of an item that this gateway writes. */
+export type ItemType = keyof typeof ID_PREFIXES
+
+/** Forms in which the client knows tools, by the names that they have as functions. */
+export class ToolForms {
+  readonly #forms: ReadonlyMap<string, ToolForm>
+
+  constructor(tools: readonly Tool[] = []) {
+    this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
+  }
+
+  /** The form of a tool that is called. */
+  of(name: string): ToolForm {
+    return this.#forms.get(name) ?? { type: 'function', name }
+  }
+}
+
+/**
+ * The type of the item for a part. `input` is the input of a call if it is complete. If it is not valid for
+ * its type, because it was cut off or malformed, the call is written as a function call.
+ */
+export function itemType(
+  part: Pick<StartedPart, 'kind'>,
+  form: ToolForm | undefined,
+  input?: string,
+): ItemType {
+  if (part.kind === 'text') return 'message'
+  if (part.kind === 'search') return 'web_search_call'
+  if (part.kind !== 'tool-call' || !form) return 'reasoning'
+  if (form.type === 'custom') return 'custom_tool_call'
+  return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
+}
+
+/** Id of an item in the response. It differs from the id of a call inside the item. */
+export function itemId(type: ItemType, response: string, index: number): string {
+  return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
+}
+
+/** Members that every item has in addition to its content. */
+export interface ItemFrame {
+  readonly id: string
+  readonly type: ItemType
+  readonly status: ItemStatus
+  readonly form: ToolForm | undefined
+}
+
+/** Encodes a part of a reply as the JSON text of its item. */
+export function writeItem(part: ReplyPart, frame: ItemFrame): string {
+  const { id, status } = frame
+  switch (part.kind) {
+    case 'text':
+      return JSON.stringify({
+        id,
+        type: 'message',
+        status,
+        role: 'assistant',
+        content: status === 'in_progress' ? [] : [part.refusal ? refusalPart(part) : textPart(part)],
+      })
+    case 'thinking':
+      return JSON.stringify({
+        id,
+        type: 'reasoning',
+        summary: part.text === '' ? [] : [summaryPart(part)],
+        encrypted_content: encryptedContent(part, status),
+      })
+    case 'search':
+      // The query is written only when the search is over.
+      return JSON.stringify(
+        status === 'in_progress' ? { id, type: 'web_search_call', status } : { id, ...searchItem(part) },
+      )
+    case 'opaque':
+      return JSON.stringify({
+        id,
+        type: 'reasoning',
+        summary: [],
+        encrypted_content: status === 'in_progress' ? null : sealOpaque(part),
+      })
+    case 'tool-call':
+      return writeCall(part, frame)
+  }
+}
+
+/** Clients without storage discard thoughts that have no encrypted content. */
+function encryptedContent(
+  { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
+  status: ItemStatus,
+): string | null {
+  if (proof) return sealProof(proof, 'responses')
+  return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
+}
+
+/** A text inside a message. */
+export function textPart({ text, citations, logprobs = [] }: Omit<ReplyText, 'kind'>): object {
+  return { type: 'output_text', annotations: annotationsOf(text, citations), logprobs, text }
+}
+
+/** A refusal inside a message. */
+export function refusalPart({ text }: Pick<ReplyText, 'text'>): object {
+  return { type: 'refusal', refusal: text }
+}
+
+/** Encodes the citations of a text. */
+export function annotationsOf(text: string, citations: readonly Citation[] = []): object[] {
+  if (citations.length === 0) return []
+  const length = codePointsIn(text)
+  return citations.map((citation) => ({ type: 'url_citation', ...urlCitation(citation, length) }))
+}
+
+/** A text inside a reasoning item. */
+export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
+  return { type: 'summary_text', text }
+}
+
+/** Encodes a call as an item of the type that the client knows. */
+function writeCall(
+  { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
+  { id, type, status, form = { type: 'function', name } }: ItemFrame,
+): string {
+  const { namespace } = form
+  const named = { name: form.name, ...(namespace !== undefined && { namespace }) }
+  const common = { id, type, status, call_id: callId }
+  switch (type) {
+    case 'custom_tool_call':
+      return JSON.stringify({ ...common, ...named, input: customInput(input) })
+    case 'local_shell_call':
+      return objectOf([...membersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
+    case 'shell_call':
+      return objectOf([...membersOf(common), ['action', inputOrEmpty(input)]])
+    case 'apply_patch_call':
+      return objectOf([...membersOf(common), ['operation', inputOrEmpty(input)]])
+    case 'tool_search_call':
+      return objectOf([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
+    case 'function_call':
+    case 'message':
+    case 'reasoning':
+    case 'web_search_call': {
+      const args = status === 'in_progress' ? '' : inputOrEmpty(input)
+      return JSON.stringify({ ...common, ...named, arguments: args })
+    }
+  }
+}
+
+/** An action must have an environment, even an empty one. */
+function withEnvironment(input: string): string {
+  const action = JSON.parse(input) as Readonly<Record<string, unknown>>
+  return JSON.stringify({ type: 'exec', env: {}, ...action })
 }

@@ -2,8 +2,11 @@ import { WireError } from '../../wire-error.ts'
 import { refuseChoices } from '../../choices.ts'
 import type { Dropped, UpstreamModel } from '../../codec.ts'
 import type {
+  Cache,
   Conversation,
   CustomDefinition,
+  MediaPart,
+  OpaquePart,
   Part,
   TextPart,
   ThinkingPart,
@@ -12,19 +15,19 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { customInput } from '../../custom-input.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-text.ts'
-import { sizeOf } from '../../search-size.ts'
+import { customInput } from '../../custom-tool.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
+import { sizeOf } from '../../provider-search.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { drop, LOGPROBS } from '../dropped-fields.ts'
-import { contentOf, encodePart, type Written } from '../encode-part.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { searchItem } from '../search-item.ts'
 import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
+import { audioFormat, dataUrl } from '../../media-source.ts'
 
 /** Smallest maximum of output tokens that upstreams accept. */
 const MIN_OUTPUT_TOKENS = 16
@@ -261,4 +264,58 @@ function encodeResult(
   const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
   const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
   return { type, call_id: callId, output }
+}
+
+/** A part of content, or an item, in the format of this dialect. */
+type Written = Readonly<Record<string, unknown>>
+
+/** Encodes a part of a user's message or of a tool's output; an empty list if responses cannot express it. */
+function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
+  switch (part.kind) {
+    case 'text':
+      return [{ type: 'input_text', text: part.text, ...breakpoint(part.cache) }]
+    case 'media':
+      return [{ ...encodeMedia(part), ...breakpoint(part.cache) }]
+    case 'opaque':
+      drop(dropped, 'content')
+      return []
+  }
+}
+
+/** Renders content as a string if it is a single text without other properties. */
+function contentOf(parts: readonly Written[]): string | readonly Written[] {
+  const [first, second] = parts
+  if (!first) return ''
+  const isPlain = second === undefined && 'text' in first && first['prompt_cache_breakpoint'] === undefined
+  return isPlain ? (first['text'] as string) : parts
+}
+
+/** Images and documents can be sent by URL; other media, and those of unknown type, must be fetched. */
+export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
+  return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
+}
+
+/** Marks that the prompt may be cached up to here. The provider decides for how long. */
+function breakpoint(cache: Cache | undefined): Written {
+  return cache ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
+}
+
+function encodeMedia(part: MediaPart): Written {
+  const { source, name, detail } = part
+  if (mustFetch(part))
+    throw new WireError('invalid_request', 'A recording that is given by its URL could not be passed on.')
+  const url = source.kind === 'url' ? source.url : dataUrl(source)
+  if (source.mediaType?.startsWith('image/'))
+    return { type: 'input_image', image_url: url, ...(detail !== undefined && { detail }) }
+  if (source.kind === 'url') return { type: 'input_file', file_url: url }
+  const format = audioFormat(source.mediaType)
+  if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
+  if (source.mediaType.startsWith('text/'))
+    return { type: 'input_text', text: Buffer.from(source.data, 'base64').toString() }
+  return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
+}
+
+/** Creates a file name, which the dialect requires. */
+function nameFor(mediaType: string): string {
+  return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../../../test/channel.ts'
-import type { GatedField } from '../../allowed-field.ts'
-import type { UpstreamSettings } from '../../upstream-settings.ts'
+import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { gateResponsesRequest } from './gate.ts'
 import { readResponsesRequest } from './request.ts'

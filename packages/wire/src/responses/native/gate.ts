@@ -1,5 +1,4 @@
-import type { GatedField } from '../../allowed-field.ts'
-import type { UpstreamSettings } from '../../upstream-settings.ts'
+import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../../edit-request.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'

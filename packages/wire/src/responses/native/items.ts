@@ -1,4 +1,7 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { isEnvelope } from '../../envelope.ts'
+import { edit } from '../../json/json-edit.ts'
+import { scanObject } from '../../json/json-scan.ts'
 
 /** Creates the id of an item that has none; `prefix` depends on its type. */
 type NewId = (prefix: string) => string
@@ -46,4 +49,117 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
     return `{${inside}${inside.trim() === '' ? '' : ','}${added.join(',')}}`
   })
   return `[${items.join(',')}]`
+}
+
+/** Reference to an item of a response that this gateway converted. */
+export interface ItemReference {
+  readonly node: Node
+  readonly id: string
+  /** The response to which the item belongs; ids of items contain its id. */
+  readonly responseId: string
+}
+
+/** Ids of items as `itemId` derives them from a response's id. */
+const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
+
+/** References in a request's input to items of responses that this gateway converted. */
+export function itemReferences(scan: ScannedObject): ItemReference[] {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return []
+  return scan.elements(input.node).flatMap((node) => {
+    const id = referredId(scan, node) ?? ''
+    const [, key] = ITEM_ID.exec(id) ?? []
+    return key === undefined ? [] : [{ node, id, responseId: `resp_${key}` }]
+  })
+}
+
+/** Ids of the items to which a request's input refers, wherever they are stored. */
+export function referredIds(scan: ScannedObject): readonly string[] {
+  return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
+}
+
+/** Reports whether a request's input contains any reference to an item. */
+export function refersToItems(scan: ScannedObject): boolean {
+  return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
+}
+
+/** The request with references replaced by the items; references that are not in `items` stay. */
+export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string>): ScannedObject {
+  const input = scan.span('input')
+  if (!input) return scan
+  const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)]))
+  const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
+  const replace = new Map([['input', `[${texts.join(',')}]`]])
+  return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
+}
+
+/** Reports whether a request's input contains thoughts that only another dialect can read. */
+export function hasForeignThoughts(scan: ScannedObject): boolean {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return false
+  return scan.elements(input.node).some((node) => scan.kindOf(node) === 'object' && isForeign(scan, node))
+}
+
+/**
+ * The JSON text of a request's input for a provider of the responses dialect. Items that the gateway made
+ * lose their ids, because the provider would look them up; thoughts that only another dialect can read are
+ * left out.
+ */
+export function inputForProvider(scan: ScannedObject): string {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return input ? scan.textOf(input.node) : '[]'
+  const texts = scan.elements(input.node).flatMap((node) => {
+    const text = scan.textOf(node)
+    if (scan.kindOf(node) !== 'object' || referredId(scan, node) !== undefined) return [text]
+    if (isForeign(scan, node)) return []
+    if (!isConverted(scan, node)) return [text]
+    const bytes = Buffer.from(text)
+    return [edit(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
+  })
+  return `[${texts.join(',')}]`
+}
+
+function isForeign(scan: ScannedObject, node: Node): boolean {
+  if (textIn(scan, node, 'type') !== 'reasoning') return false
+  return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
+}
+
+/** Reports whether an item belongs to a response that this gateway converted. */
+function isConverted(scan: ScannedObject, node: Node): boolean {
+  return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
+}
+
+/** The id in a reference; undefined for any other item. A reference may omit its type. */
+function referredId(scan: ScannedObject, node: Node): string | undefined {
+  if (scan.kindOf(node) !== 'object') return undefined
+  const type = scan.memberOf(node, 'type')
+  const isReference =
+    type === undefined || scan.kindOf(type) === 'null'
+      ? scan.memberOf(node, 'role') === undefined
+      : textIn(scan, node, 'type') === 'item_reference'
+  return isReference ? textIn(scan, node, 'id') : undefined
+}
+
+function textIn(scan: ScannedObject, node: Node, member: string): string | undefined {
+  const found = scan.memberOf(node, member)
+  return found !== undefined && scan.kindOf(found) === 'string' ? String(scan.parse(found)) : undefined
+}
+
+/**
+ * Reports whether a request's input is only messages, without references, reasoning or encrypted content. For
+ * most requests one look at each item is enough.
+ */
+export function hasOnlyMessages(scan: ScannedObject): boolean {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return true
+  for (const item of scan.elements(input.node)) if (!isMessage(scan, item)) return false
+  return true
+}
+
+function isMessage(scan: ScannedObject, item: Node): boolean {
+  if (scan.kindOf(item) !== 'object' || scan.memberOf(item, 'role') === undefined) return false
+  const type = scan.memberOf(item, 'type')
+  const isTyped = type !== undefined && scan.kindOf(type) !== 'null'
+  if (isTyped && (scan.kindOf(type) !== 'string' || scan.parse(type) !== 'message')) return false
+  return scan.memberOf(item, 'encrypted_content') === undefined
 }

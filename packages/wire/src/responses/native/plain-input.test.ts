@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { encryptedInput, hasForeignThoughts, hasOnlyMessages, itemReferences } from '../index.ts'
-import { refersToItems } from '../item-references.ts'
+import { refersToItems } from './items.ts'
 
 const MADE = `rs_${'0'.repeat(32)}001`
 const scanOf = (input: unknown) => scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))

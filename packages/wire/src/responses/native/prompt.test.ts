@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { promptBounds } from './prompt.ts'
-import { RESPONSES_PROMPT } from '../prompt-levels.ts'
+import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, RESPONSES_PROMPT, '')
 

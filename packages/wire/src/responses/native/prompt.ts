@@ -1,9 +1,13 @@
 import { isPresent } from '../../field-check.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia } from '../../prompt-levels.ts'
+import { type FoundMedia, type PromptLevels, SERVICE_OF_OPENAI } from '../../prompt-text.ts'
 import {
+  AUDIO_TOKENS,
+  DOCUMENT_TOKENS,
   featureTokens,
+  IMAGE_TOKENS,
   mediaExcess,
+  type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
@@ -11,7 +15,6 @@ import {
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import { itemNodes } from './items.ts'
-import { findMedia } from '../prompt-media.ts'
 
 /** Tokens of a tool that is sent as a function whose schema is not in the request: up to 150. */
 const TYPED_TOOL_TOKENS = 160
@@ -115,4 +118,120 @@ function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readon
       return media ? [{ part, media }] : []
     }),
   )
+}
+
+/** The prompt of a responses request. */
+export const RESPONSES_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: {
+        ...SERVICE_OF_OPENAI,
+        background: 'service',
+        include: 'service',
+        max_output_tokens: 'sampling',
+        max_tool_calls: 'sampling',
+        temperature: 'sampling',
+        top_p: 'sampling',
+        top_logprobs: 'sampling',
+        truncation: 'service',
+        reasoning: 'service',
+        client_metadata: 'metadata',
+        previous_response_id: 'id',
+        conversation: 'id',
+      },
+      read: {
+        input: 'item',
+        instructions: 'item',
+        tools: 'json',
+        tool_choice: 'json',
+        text: 'format',
+        prompt: 'reference',
+      },
+    },
+    format: { notPrompt: { verbosity: 'service' }, read: { format: 'json' } },
+    reference: { notPrompt: { id: 'id', version: 'id' }, read: { variables: 'item' } },
+    item: {
+      notPrompt: {
+        type: 'kind',
+        id: 'id',
+        call_id: 'id',
+        item_id: 'id',
+        file_id: 'id',
+        status: 'of the answer',
+        phase: 'of the answer',
+        annotations: 'of the answer',
+        logprobs: 'of the answer',
+        detail: 'service',
+      },
+      read: {
+        role: 'text',
+        name: 'text',
+        content: 'item',
+        output: 'item',
+        summary: 'item',
+        text: 'text',
+        refusal: 'text',
+        transcript: 'text',
+        arguments: 'text',
+        input: 'text',
+        code: 'text',
+        query: 'text',
+        diff: 'text',
+        action: 'json',
+        operation: 'json',
+        encrypted_content: 'encrypted',
+        image_url: 'item',
+        file_data: 'text',
+        file_url: 'text',
+        filename: 'text',
+        input_audio: 'sound',
+      },
+      media: findMedia,
+    },
+    sound: { notPrompt: { format: 'kind' }, read: { data: 'text' } },
+  },
+  turns: 'input',
+  isFramed: true,
+} as const satisfies PromptLevels
+
+/** URLs that a conversion treats as an image; anything else is counted as a document. */
+const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
+/** Number of bytes of a URL that are compared. */
+const MAX_PREFIX_BYTES = 256
+
+/** Media by the type of their part, and the members that may contain their data. */
+const MEDIA: ReadonlyMap<string, { readonly tokens: MediaTokens; readonly members: readonly string[] }> =
+  new Map([
+    ['input_image', { tokens: IMAGE_TOKENS, members: ['image_url'] }],
+    ['computer_screenshot', { tokens: IMAGE_TOKENS, members: ['image_url'] }],
+    ['input_file', { tokens: DOCUMENT_TOKENS, members: ['file_data', 'file_url'] }],
+    ['input_audio', { tokens: AUDIO_TOKENS, members: ['data'] }],
+  ])
+
+/** Finds the media of a part, by its type. */
+function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
+  const type = scan.memberOf(part, 'type')
+  if (type === undefined || scan.kindOf(type) !== 'string') return undefined
+  const kind = MEDIA.get(scan.parse(type) as string)
+  if (!kind) return undefined
+  const sound = scan.memberOf(part, 'input_audio')
+  const holder = sound !== undefined && scan.kindOf(sound) === 'object' ? sound : part
+  const data = kind.members
+    .map((member) => scan.memberOf(holder, member))
+    .find((node) => node !== undefined && scan.kindOf(node) === 'string')
+  const name = scan.memberOf(part, 'filename')
+  const isOther = kind.tokens === IMAGE_TOKENS && data !== undefined && !isPicture(scan, data)
+  return {
+    tokens: isOther ? DOCUMENT_TOKENS : kind.tokens,
+    data,
+    name: name === undefined ? undefined : String(scan.parse(name)),
+  }
+}
+
+/** An image given by its file id is counted as an image, although the file may be anything. */
+function isPicture(scan: ScannedObject, url: Node): boolean {
+  const start = scan.startOf(url) + 1
+  const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
+  // Some clients escape slashes. Data with other escape sequences are counted as a document.
+  return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

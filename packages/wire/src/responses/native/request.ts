@@ -1,4 +1,4 @@
-import type { OfferedTool, ProviderTools } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
 import { WireError } from '../../wire-error.ts'
 import {
   boolean,
@@ -6,24 +6,30 @@ import {
   checkEachObject,
   checkMembers,
   checkSecret,
+  checkValue,
   integer,
+  isInteger,
+  isNumber,
   isPresent,
   isText,
+  isTexts,
+  type JsonSchema,
   kindName,
   modelName,
+  object,
   outputTokens,
   refuse,
   requestSchema,
   text,
+  withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
-import type { PromptBounds } from '../../prompt-tokens.ts'
-import { toolsBesides } from '../../tools-besides.ts'
-import { type JsonSchema, withSchema } from '../../with-schema.ts'
-import { CONVERTED_CHECKS } from '../converted-checks.ts'
-import { itemNodes } from './items.ts'
-import { promptBounds } from './prompt.ts'
+import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
+import { itemNodes, refersToItems } from './items.ts'
+import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
+import { names, requestNames } from '../../request-names.ts'
+import { promptText } from '../../prompt-text.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface ResponsesRequest extends PromptBounds {
@@ -47,7 +53,7 @@ const typed: JsonSchema = { type: 'object', required: ['type'], properties: { ty
 /**
  * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
  */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   [
     'input',
@@ -72,7 +78,7 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 ])
 
 /** Required fields. */
-export const REQUIRED = ['model'] as const
+const REQUIRED = ['model'] as const
 /** At least one of these fields must be given, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
@@ -180,4 +186,139 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
 function memoryOf(container: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const limit = container?.['memory_limit']
   return typeof limit === 'string' ? limit : undefined
+}
+
+const secretText = checkSecret('a string', isText)
+const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
+
+/**
+ * Fields that are checked only if a request is converted. In native requests, checking them is left to the
+ * provider. Enumerations are open, because a provider may have further values.
+ */
+export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  [
+    'instructions',
+    checkSecret(
+      'a string',
+      withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)),
+    ),
+  ],
+  ['stream_options', object],
+  [
+    'conversation',
+    checkSecret(
+      'a string or an object',
+      withSchema(
+        { type: ['string', 'object'] },
+        (value: unknown) => isText(value) || asRecord(value) !== undefined,
+      ),
+    ),
+  ],
+  ['include', checkValue('an array of strings', isTexts)],
+  ['parallel_tool_calls', boolean],
+  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['top_logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
+  [
+    'tool_choice',
+    checkSecret(
+      'a string or an object with a type',
+      withSchema(
+        { anyOf: [isText.schema, typed] },
+        (value: unknown) => isText(value) || isText(asRecord(value)?.['type']),
+      ),
+    ),
+  ],
+  ['text', object],
+  ['reasoning', checkSecret('an object whose effort is a string', withSchema(effort, isReasoning))],
+  ['truncation', text],
+  [
+    'metadata',
+    checkSecret(
+      'an object of strings',
+      withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
+        Object.values(asRecord(value) ?? { not: 1 }).every(isText),
+      ),
+    ),
+  ],
+  ['prompt_cache_key', secretText],
+  ['prompt_cache_retention', text],
+  ['prompt_cache_options', object],
+  ['safety_identifier', secretText],
+  ['user', secretText],
+  ['prompt', object],
+])
+
+function isReasoning(value: unknown): boolean {
+  const reasoning = asRecord(value)
+  return reasoning !== undefined && isText(reasoning['effort'] ?? '')
+}
+
+const part = names(
+  'type text refusal detail image_url file_data file_id file_url filename annotations prompt_cache_breakpoint',
+  { input_audio: names('data format') },
+)
+
+const TOOL =
+  'type name description parameters strict format execution model search_context_size user_location ' +
+  'max_num_results vector_store_ids quality size n partial_images background server_label server_url'
+const container = names('type file_ids memory_limit')
+const inNamespace = names(TOOL, { container, environment: container })
+const tool = names(TOOL, { tools: inNamespace, container, environment: container })
+
+// The members of calls and of their results are not listed, because their names are the client's.
+const item = names(
+  'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
+  { content: part, tools: tool },
+)
+
+/** Names of the fields of requests for responses, for compaction, and for counting tokens. */
+export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERTED_CHECKS.keys()], {
+  input: item,
+  instructions: item,
+  tools: tool,
+  tool_choice: names('type name mode server_label', { tools: tool }),
+  reasoning: names('effort summary generate_summary max_tokens enabled'),
+  text: names('verbosity', { format: names('type name description schema strict') }),
+  stream_options: names('include_obfuscation include_usage'),
+  conversation: names('id'),
+  prompt: names('id version variables'),
+  prompt_cache_options: names('mode ttl'),
+})
+
+/** Fields that refer to items stored elsewhere. */
+const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
+
+/**
+ * Returns the model for which tokens are counted. Throws `invalid_request` for the same faults as a responses
+ * request.
+ */
+export function countedModel(scan: ScannedObject): string {
+  checkMembers(scan, REQUIRED, CHECKS)
+  return scan.value('model') as string
+}
+
+/**
+ * Returns the text of a checked request to count. Throws `invalid_request` if its input refers to something
+ * that is not part of it. `isComposed`: the references were already replaced by what they refer to.
+ */
+export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
+  for (const field of REFERENCES)
+    if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
+  if (!isComposed && refersToItems(scan)) refuseReference('input')
+  return promptText(scan, RESPONSES_PROMPT, '')
+}
+
+function refuseReference(field: string): never {
+  refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
+}
+
+/**
+ * Checks a request to compact a conversation like a responses request that is neither streamed nor stored.
+ */
+export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
+  const { providerTools: _, ...request } = readResponsesRequest(scan)
+  if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
+  // `store: false` here keeps the gateway from adding a `store` field, which compaction requests do not have.
+  return { ...request, background: false, store: false }
 }

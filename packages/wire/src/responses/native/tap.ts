@@ -1,20 +1,17 @@
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { Verdict } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
-import { type EventMemory, MAX_EVENT_BYTES } from '../../sse/event-memory.ts'
-import { FrameSplitter, isErrorEvent } from '../../sse/frame-splitter.ts'
+import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import { ToolTally } from '../../tool-tally.ts'
+import { ToolTally } from '../../tool-use.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from '../event.ts'
-import { encryptedIn } from '../encrypted-content.ts'
-import { generatedText } from '../generated-text.ts'
-import { inItems, itemIdIn } from '../item-texts.ts'
-import { textOr } from '../read-item.ts'
-import { noteItem } from '../tool-items.ts'
-import { usageOf } from '../usage.ts'
+import { textOr } from '../decode/reply.ts'
+import { noteItem, toolsOf, usageOf } from '../usage.ts'
+import type { ScannedObject } from '../../json/scanned-object.ts'
+import { isEnvelope } from '../../envelope.ts'
 
 /** Events that add generated text; other events repeat it. */
 const DELTA = /\.delta$/
@@ -218,4 +215,126 @@ export class ResponsesTap extends StreamTap {
     this.error = { data, afterContent: this.contentFrames > 0 }
     return 'end'
   }
+}
+
+/** Facts that a whole response reports about itself. */
+export interface ResponseFacts extends ReplyFacts {
+  /** The upstream's id of the response; '' if it has none. */
+  readonly id: string
+  /** The upstream's id of the response that it continues; '' if there is none. */
+  readonly previousId: string
+  /** `completed`, `queued` etc.; undefined if it is missing. */
+  readonly status: string | undefined
+  /** Encrypted contents of its items, which only the account that created them can read. */
+  readonly encrypted: readonly string[]
+  /** Ids of its items. */
+  readonly itemIds: readonly string[]
+}
+
+/**
+ * Reads the facts of a compaction. No text is counted, because a compaction repeats messages of the request
+ * and is otherwise encrypted.
+ */
+export function usageOfCompaction(bytes: Buffer): ResponseFacts {
+  return { ...usageOfResponse(bytes), text: () => '' }
+}
+
+/**
+ * Reads the facts of a whole response; never throws. A failed response is an error, whatever its HTTP status.
+ */
+export function usageOfResponse(bytes: Buffer): ResponseFacts {
+  const response = parseRecord(bytes.toString()) ?? {}
+  const { id, previous_response_id: previousId, status, output } = response
+  const error = isError(response['error']) || status === 'failed'
+  return {
+    id: typeof id === 'string' ? id : '',
+    previousId: typeof previousId === 'string' ? previousId : '',
+    status: typeof status === 'string' ? status : undefined,
+    encrypted: inItems(output, encryptedIn),
+    itemIds: inItems(output, itemIdIn),
+    valid: Array.isArray(output) && !error,
+    usage: usageOf(response),
+    tools: toolsOf(response),
+    error,
+    text: () =>
+      Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
+  }
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Maximum length of an item's id that is kept. */
+const MAX_ID_LENGTH = 256
+
+const NONE: readonly string[] = []
+
+/** The id of an item, if it has one that is short enough to be kept. */
+function itemIdIn(item: Item | undefined): readonly string[] {
+  const id = item?.['id']
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? [id] : NONE
+}
+
+/** Collects texts from the items of an output, in order; none if it is not a list. */
+function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly string[]): readonly string[] {
+  if (!Array.isArray(output)) return NONE
+  const found: string[] = []
+  for (const item of output) for (const text of textsIn(asRecord(item))) found.push(text)
+  return found
+}
+
+/** Members of an item, and of objects inside it, that the model wrote. */
+const TEXTS = [
+  'name',
+  'arguments',
+  'input',
+  'code',
+  'text',
+  'refusal',
+  'transcript',
+  'query',
+  'diff',
+] as const
+const LISTS = ['summary', 'content'] as const
+const OBJECTS = ['action', 'operation'] as const
+
+/** Text that the model wrote in an output item; only non-empty pieces. */
+function generatedText(item: unknown): string[] {
+  const record = asRecord(item)
+  if (!record) return []
+  const pieces = TEXTS.map((key) => record[key])
+  const lists = LISTS.flatMap((key) => (Array.isArray(record[key]) ? (record[key] as unknown[]) : []))
+  const objects = OBJECTS.map((key) => record[key])
+  const action = asRecord(record['action'])
+  for (const key of ['command', 'commands'] as const) {
+    const words = action?.[key]
+    if (Array.isArray(words)) pieces.push(...(words as unknown[]))
+  }
+  return [
+    ...pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== ''),
+    ...[...lists, ...objects].flatMap(generatedText),
+  ]
+}
+
+/** Maximum number of items, counted from the end of a request, whose encrypted contents are compared. */
+const MAX_COMPARED = 16
+
+/** The encrypted content of an item, if a provider of this dialect made it. */
+function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
+  const content = item?.['encrypted_content']
+  return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
+}
+
+/** Encrypted contents in a request's input that providers of this dialect made, the latest first. */
+export function encryptedInput(scan: ScannedObject): string[] {
+  const input = scan.span('input')
+  if (!input || scan.kindOf(input.node) !== 'array') return []
+  const found: string[] = []
+  for (const item of scan.elements(input.node).toReversed()) {
+    if (scan.kindOf(item) !== 'object') continue
+    const node = scan.memberOf(item, 'encrypted_content')
+    if (node === undefined || scan.kindOf(node) !== 'string') continue
+    found.push(...encryptedIn({ encrypted_content: scan.parse(node) }))
+    if (found.length >= MAX_COMPARED) break
+  }
+  return found
 }

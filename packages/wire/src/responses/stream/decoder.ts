@@ -2,11 +2,19 @@ import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import type { CopiedPart } from '../../copied-text.ts'
+import { type CopiedPart, textOf } from '../../frame-writer.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { elementsOf, itemTexts } from '../decode/reply.ts'
+import {
+  elementsOf,
+  itemTexts,
+  type MemberText,
+  readAnnotation,
+  readItem,
+  readLogprobs,
+  textOr,
+} from '../decode/reply.ts'
 import {
   DELTAS,
   type Event,
@@ -17,12 +25,11 @@ import {
   TERMINAL,
   textIndex,
 } from '../event.ts'
-import { ItemParts } from '../item-parts.ts'
-import { readAnnotation, readLogprobs, textOr } from '../read-item.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { noteItem } from '../tool-items.ts'
-import { ToolTally } from '../../tool-tally.ts'
-import { usageOf } from '../usage.ts'
+import { noteItem, usageOf } from '../usage.ts'
+import { ToolTally } from '../../tool-use.ts'
+import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../../reply.ts'
+import { CUSTOM_MEMBER } from '../../custom-tool.ts'
 
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
   DELTAS.map(({ type, kind }) => [type, kind]),
@@ -168,4 +175,227 @@ export class ResponsesStreamDecoder extends FrameReader {
       ...(code !== undefined && { code }),
     })
   }
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Kind of text that deltas append to. */
+type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
+
+/** An item that is not done. */
+interface OpenItem {
+  /** The item when it was added; calls already have their names then. */
+  readonly added: Item
+  /** The growing part; undefined before there is any text. */
+  part: number | undefined
+  /** Index of the growing text in the item, and its emitted characters. */
+  textIndex: number
+  told: string
+  /** Number of emitted citations and log probabilities of this text. */
+  toldCitations: number
+  toldLogprobs: number
+  /** Number of complete texts of the item. */
+  finished: number
+  /** First half of a surrogate pair whose second half is still to come. */
+  half: string
+}
+
+const CUSTOM_HEAD = `{"${CUSTOM_MEMBER}":"`
+const BETWEEN_SUMMARIES = '\n\n'
+
+/**
+ * Assembles parts from the items of a stream. Each text becomes a part, and all thoughts of an item become
+ * one. Text that was not in a delta is emitted when the item is done.
+ */
+class ItemParts {
+  calledTools = false
+  readonly #emit: (event: ReplyEvent) => void
+  readonly #open = new Map<number, OpenItem>()
+  readonly #done = new Set<number>()
+  #parts = 0
+
+  constructor(emit: (event: ReplyEvent) => void) {
+    this.#emit = emit
+  }
+
+  /** Begins an item. A call becomes a part immediately. */
+  begin(index: number, added: Item): void {
+    if (this.#done.has(index)) return
+    const item = openItem(added)
+    this.#open.set(index, item)
+    const type = added['type']
+    if (type === 'function_call') this.#startCall(item, '')
+    else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
+  }
+
+  /** Begins another summary of the same thoughts. */
+  beginSummary(index: number, summary: number): void {
+    const item = this.#open.get(index)
+    if (summary > 0 && item?.part !== undefined) this.#tell(item, 'thinking', BETWEEN_SUMMARIES)
+  }
+
+  /** Appends to a text. An item that was never added begins with it. */
+  grow(index: number, textIndex: number, kind: Kind, text: string, logprobs?: Logprobs): void {
+    if (text === '' || this.#done.has(index)) return
+    if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
+    const item = this.#open.get(index) as OpenItem
+    const isContent = kind === 'text' || kind === 'refusal'
+    if (isContent && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
+    item.textIndex = textIndex
+    if (logprobs) item.toldLogprobs += logprobs.length
+    this.#tell(item, kind, text, logprobs)
+  }
+
+  /**
+   * Returns the part that is growing, so that the text can be copied as bytes; undefined if it is another
+   * one.
+   */
+  copy(
+    { index, textIndex }: { readonly index: number; readonly textIndex: number },
+    kind: Exclude<Kind, 'custom' | 'refusal'>,
+    bytes: Buffer,
+    match: TextMatch,
+  ): CopiedPart | undefined {
+    const item = this.#open.get(index)
+    if (item?.part === undefined || item.textIndex !== textIndex) return undefined
+    item.told += textOf(bytes, match)
+    return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
+  }
+
+  /** Adds a source of a text. One that arrives before its text is emitted when the item is done. */
+  cite(index: number, textIndex: number, citation: Citation): void {
+    const item = this.#open.get(index)
+    if (item?.part === undefined || item.textIndex !== textIndex || item.added['type'] !== 'message') return
+    item.toldCitations++
+    this.#emit({ kind: 'citation', index: item.part, citation })
+  }
+
+  /** Ends an item, given in its final state. */
+  finish(index: number, item: Item, textOf: MemberText): void {
+    if (this.#done.has(index)) return
+    this.#done.add(index)
+    const open = this.#open.get(index) ?? openItem(item)
+    this.#open.delete(index)
+    const parts = readItem(item, textOf)
+    for (const part of parts.slice(open.finished)) this.#complete(open, part)
+    // Ends the text of an item that turns out to be of another kind.
+    if (open.part !== undefined) this.#endText(open)
+  }
+
+  /** Ends all open items. */
+  endAll(): void {
+    for (const item of this.#open.values()) if (item.part !== undefined) this.#endText(item)
+    this.#open.clear()
+  }
+
+  #complete(open: OpenItem, part: ReplyPart): void {
+    switch (part.kind) {
+      case 'text':
+        this.#completeText(open, part)
+        break
+      case 'thinking':
+        this.#tellRest(open, 'thinking', part.text)
+        if (part.proof)
+          this.#emit({ kind: 'proof', index: this.#partOf(open, 'thinking'), proof: part.proof })
+        break
+      case 'tool-call':
+        if (open.part === undefined) this.#start(open, { kind: 'tool-call', id: part.id, name: part.name })
+        this.calledTools = true
+        this.#tellRest(open, 'tool-call', part.input)
+        break
+      case 'search':
+      case 'opaque':
+        this.#start(open, part)
+    }
+    if (open.part !== undefined) this.#endText(open)
+  }
+
+  /** Emits what was not in a delta: the remaining text, its log probabilities and its citations. */
+  #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
+    this.#tellRest(open, refusal ? 'refusal' : 'text', text)
+    if (open.part === undefined) return
+    const index = open.part
+    const rest = logprobs.slice(open.toldLogprobs)
+    if (rest.length > 0) this.#emit({ kind: 'text', index, text: '', logprobs: rest })
+    for (const citation of citations.slice(open.toldCitations))
+      this.#emit({ kind: 'citation', index, citation })
+  }
+
+  #tellRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
+    // If the deltas differ from the final text, the deltas are kept.
+    if (whole.length > open.told.length && whole.startsWith(open.told))
+      this.#tell(open, kind, whole.slice(open.told.length))
+  }
+
+  #tell(item: OpenItem, kind: Kind, text: string, logprobs?: Logprobs): void {
+    const piece = kind === 'custom' ? escaped(item, text) : text
+    if (piece === '') return
+    const index = this.#partOf(item, kind)
+    item.told += piece
+    if (kind === 'text') this.#emit({ kind, index, text: piece, ...(logprobs && { logprobs }) })
+    else if (kind === 'refusal') this.#emit({ kind: 'text', index, text: piece })
+    else if (kind === 'thinking') this.#emit({ kind, index, text: piece })
+    else this.#emit({ kind: 'tool-input', index, text: piece })
+  }
+
+  #partOf(item: OpenItem, kind: Kind): number {
+    if (item.part !== undefined) return item.part
+    if (kind === 'refusal') return this.#start(item, { kind: 'text', refusal: true })
+    return kind === 'text' || kind === 'thinking' ? this.#start(item, { kind }) : this.#startCall(item, '')
+  }
+
+  #startCall(item: OpenItem, head: string): number {
+    const { added } = item
+    this.calledTools = true
+    const id = textOr(added['call_id']) || textOr(added['id'])
+    const index = this.#start(item, { kind: 'tool-call', id, name: textOr(added['name']) })
+    if (head !== '') this.#emit({ kind: 'tool-input', index, text: head })
+    item.told = head
+    return index
+  }
+
+  #start(item: OpenItem, part: Extract<ReplyEvent, { kind: 'part-start' }>['part']): number {
+    const index = this.#parts++
+    item.part = index
+    this.#emit({ kind: 'part-start', index, part })
+    return index
+  }
+
+  #endText(item: OpenItem): void {
+    if (item.part !== undefined) this.#emit({ kind: 'part-end', index: item.part })
+    item.part = undefined
+    item.told = ''
+    item.toldCitations = 0
+    item.toldLogprobs = 0
+    item.finished++
+  }
+}
+
+function openItem(added: Item): OpenItem {
+  return {
+    added,
+    part: undefined,
+    textIndex: 0,
+    told: '',
+    toldCitations: 0,
+    toldLogprobs: 0,
+    finished: 0,
+    half: '',
+  }
+}
+
+/** Escapes plain text for the JSON text of arguments. */
+function escaped(item: OpenItem, text: string): string {
+  const whole = item.half + text
+  item.half = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : ''
+  return JSON.stringify(whole.slice(0, whole.length - item.half.length)).slice(1, -1)
+}
+
+/** Type of an item that begins with a text of this kind, without having been added. */
+const ITEM_TYPES: Readonly<Record<Kind, string>> = {
+  text: 'message',
+  refusal: 'message',
+  thinking: 'reasoning',
+  'tool-call': 'function_call',
+  custom: 'custom_tool_call',
 }
