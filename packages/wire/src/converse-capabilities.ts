@@ -28,10 +28,10 @@ export interface ConverseCapabilities {
   readonly hasShortIds: boolean
 }
 
-type Row = readonly [covers: (name: string) => boolean, says: Partial<ConverseCapabilities>]
+type ConverseRow = readonly [covers: (name: string) => boolean, says: Partial<ConverseCapabilities>]
 
 /** Capabilities of unknown models: what most models accept, without what only a few do. */
-const UNKNOWN: ConverseCapabilities = {
+const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
   thinking: undefined,
   topK: undefined,
   choices: 'any',
@@ -62,12 +62,12 @@ const NOVA = {
 } as const
 const MISTRAL = { topK: 'top_k', hasShortIds: true } as const
 const named =
-  (pattern: RegExp): Row[0] =>
+  (pattern: RegExp): ConverseRow[0] =>
   (name) =>
     pattern.test(name)
 
 /** The first row that matches a name counts. */
-const TABLE: readonly Row[] = [
+const CONVERSE_TABLE: readonly ConverseRow[] = [
   [
     (name) => isClaude(name) && isSince(claudeVersion(name) ?? { major: 99, minor: 0 }, 4, 5),
     { ...CLAUDE, cachesForAnHour: true, schema: 'format', takesStrict: true },
@@ -91,11 +91,11 @@ const TABLE: readonly Row[] = [
 
 /** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
 export function converseCapabilitiesOf(upstreamName: string, askedName: string): ConverseCapabilities {
-  return { ...UNKNOWN, ...(rowOf(upstreamName) ?? rowOf(askedName)) }
+  return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(askedName)) }
 }
 
-function rowOf(name: string): Partial<ConverseCapabilities> | undefined {
-  return TABLE.find(([covers]) => covers(name))?.[1]
+function converseRowOf(name: string): Partial<ConverseCapabilities> | undefined {
+  return CONVERSE_TABLE.find(([covers]) => covers(name))?.[1]
 }
 
 function isClaude(name: string): boolean {

@@ -135,3 +135,38 @@ function textOf(args: string): string {
     return args
   }
 }
+
+/** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; ascending. */
+const SIZES = [
+  ['low', 1],
+  ['medium', 5],
+  ['high', 10],
+] as const
+
+/** Maximum number of searches by the name of a size. */
+export const SEARCHES: ReadonlyMap<string, number> = new Map(SIZES)
+
+/** The smallest size that allows this many searches. */
+export function sizeOf(maxUses: number): string {
+  return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
+}
+
+const CHOICES = [
+  ['auto', 'auto'],
+  ['any', 'required'],
+  ['none', 'none'],
+] as const
+
+/** Kinds of choices that name no tool, by the word of `tool_choice`. */
+export const CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
+  CHOICES.map(([kind, word]) => [word, kind]),
+)
+
+/** The words of `tool_choice` by kind. */
+export const CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<Record<'auto' | 'any' | 'none', string>>
+
+/** Kinds of choices by the mode of `allowed_tools`. */
+export const CHOICE_MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
+  ['auto', 'auto'],
+  ['required', 'any'],
+])

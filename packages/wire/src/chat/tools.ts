@@ -1,4 +1,5 @@
 import type { Dropped } from '../codec.ts'
+import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../custom-tool.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { customTool } from '../custom-tool.ts'
 import { membersOf, objectOf } from '../json/json-edit.ts'
@@ -7,7 +8,7 @@ import { cacheControl, cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../field.ts'
 import { refuse } from '../field-check.ts'
-import { SEARCHES, sizeOf } from '../provider-search.ts'
+import { SEARCHES, sizeOf } from '../custom-tool.ts'
 
 /**
  * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. Some clients omit
@@ -79,24 +80,6 @@ export function encodeTool({ name, description, schema, strict, cache }: Tool): 
   return objectOf([['type', '"function"'], ['function', definition], ...membersOf(cacheControl(cache))])
 }
 
-const WORDS = [
-  ['auto', 'auto'],
-  ['any', 'required'],
-  ['none', 'none'],
-] as const
-
-const KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(WORDS.map(([kind, word]) => [word, kind]))
-const NAMES = Object.fromEntries(WORDS) as {
-  readonly auto: string
-  readonly any: string
-  readonly none: string
-}
-
-const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
-  ['auto', 'auto'],
-  ['required', 'any'],
-])
-
 /** Tools that may be called, and the constraint on calls. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
@@ -106,7 +89,8 @@ type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
-  if (typeof value === 'string') return { tools, toolChoice: { kind: enumAt(KINDS, value, 'tool_choice') } }
+  if (typeof value === 'string')
+    return { tools, toolChoice: { kind: enumAt(CHOICE_KINDS, value, 'tool_choice') } }
   const choice = fieldsAt(value, 'tool_choice')
   const type = textAt(choice['type'], 'tool_choice.type')
   if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
@@ -124,7 +108,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
-  const kind = enumAt(MODES, mode, `${path}.mode`)
+  const kind = enumAt(CHOICE_MODES, mode, `${path}.mode`)
   const names = new Set<string>()
   for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
     const at = `${path}.tools[${i}]`
@@ -142,7 +126,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
 /** Encodes the choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
-  return NAMES[choice.kind]
+  return CHOICE_WORDS[choice.kind]
 }
 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const

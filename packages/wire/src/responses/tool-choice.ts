@@ -1,21 +1,8 @@
+import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../custom-tool.ts'
 import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 import type { OfferedTools } from './decode/tools.ts'
-
-const WORDS = [
-  ['auto', 'auto'],
-  ['any', 'required'],
-  ['none', 'none'],
-] as const
-
-const KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(WORDS.map(([kind, word]) => [word, kind]))
-const NAMES = Object.fromEntries(WORDS) as Readonly<Record<'auto' | 'any' | 'none', string>>
-
-const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
-  ['auto', 'auto'],
-  ['required', 'any'],
-])
 
 /** Tools that may be called, and the constraint on calls. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice' | 'webSearch'>
@@ -31,7 +18,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const choice = present(value)
   if (choice === undefined) return { tools, webSearch, toolChoice: undefined }
   if (typeof choice === 'string') {
-    const kind = enumAt(KINDS, choice, 'tool_choice')
+    const kind = enumAt(CHOICE_KINDS, choice, 'tool_choice')
     if (kind === 'any' && tools.length === 0 && offered.hasDropped)
       refuse('tool_choice', UNAVAILABLE, 'tools that only their provider can run')
     return { tools, webSearch, toolChoice: { kind } }
@@ -45,7 +32,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
 
 /** `allowed_tools` may also name tools that were dropped, as long as others are left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
-  const kind = enumAt(MODES, choice['mode'], 'tool_choice.mode')
+  const kind = enumAt(CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
   const choosable = new Choosable(tools)
   let searches = false
@@ -99,7 +86,7 @@ class Choosable {
 
 /** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
-  if (choice.kind !== 'tool') return NAMES[choice.kind]
+  if (choice.kind !== 'tool') return CHOICE_WORDS[choice.kind]
   const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)
   return { type: isCustom ? 'custom' : 'function', name: choice.name }
 }

@@ -4,7 +4,7 @@ import { customTool } from '../../custom-tool.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { SEARCHES } from '../../provider-search.ts'
+import { SEARCHES } from '../../custom-tool.ts'
 import { drop } from '../dropped-fields.ts'
 
 /**

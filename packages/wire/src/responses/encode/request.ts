@@ -17,7 +17,7 @@ import type {
 } from '../../conversation.ts'
 import { customInput } from '../../custom-tool.ts'
 import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
-import { sizeOf } from '../../provider-search.ts'
+import { sizeOf } from '../../custom-tool.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
