@@ -3,7 +3,7 @@ import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { foldReply, type Reply } from '../reply.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { responsesCodec } from './index.ts'
-import { CustomInput } from '../custom-tool.ts'
+import { CustomInput } from '../openai-tools.ts'
 import { maxTokensOf } from './encode/request.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const

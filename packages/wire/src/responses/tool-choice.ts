@@ -1,4 +1,4 @@
-import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../custom-tool.ts'
+import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../openai-tools.ts'
 import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'

@@ -9,7 +9,7 @@ import {
   urlCitation,
 } from '../../reply.ts'
 import type { Asked } from '../../conversation.ts'
-import { customInput } from '../../custom-tool.ts'
+import { customInput } from '../../openai-tools.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
 import { callSignature, extraContent, isMarked, writeDetail } from '../reasoning-details.ts'

@@ -1,7 +1,7 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { Asked, OpaquePart, Proof } from '../../conversation.ts'
-import { CustomInput } from '../../custom-tool.ts'
+import { CustomInput } from '../../openai-tools.ts'
 import { choiceOf } from '../../choices.ts'
 import { type Citation, codePointsIn, type ReplyEvent, type StartedPart, type Stop } from '../../reply.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'

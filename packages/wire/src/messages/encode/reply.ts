@@ -5,7 +5,7 @@ import { writeUsage } from '../usage.ts'
 import { sealProof } from '../../envelope.ts'
 import type { SearchPart } from '../../provider-search.ts'
 import { inputObject } from '../../tool-input.ts'
-import { writeCitation } from '../reply-block.ts'
+import { writeCitation } from '../blocks.ts'
 import { searchBlocks } from '../server-tools.ts'
 
 /** Encodes a whole reply; `docs/api.md: Messages response`. */

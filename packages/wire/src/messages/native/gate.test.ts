@@ -7,7 +7,7 @@ import { scanObject } from '../../json/json-scan.ts'
 import { encodeBlocks } from '../encode/reply.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
-import { writeCitation } from '../reply-block.ts'
+import { writeCitation } from '../blocks.ts'
 
 const CHANNEL = channelOf({ protocol: ['messages'], model_mapping: new Map([['big', 'vendor/big-2026']]) })
 

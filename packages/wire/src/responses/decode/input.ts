@@ -10,7 +10,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { customArguments } from '../../custom-tool.ts'
+import { customArguments } from '../../openai-tools.ts'
 import { open } from '../../envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
 import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../../field.ts'

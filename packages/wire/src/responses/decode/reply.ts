@@ -15,7 +15,7 @@ import { stopOf } from '../stop-reasons.ts'
 import { toolsOf, usageOf } from '../usage.ts'
 import { open } from '../../envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
-import { customArguments } from '../../custom-tool.ts'
+import { customArguments } from '../../openai-tools.ts'
 
 /** Decodes a whole response. Throws `upstream_error` if it is not a response, or if the response failed. */
 export function decodeReply(bytes: Buffer): Reply {

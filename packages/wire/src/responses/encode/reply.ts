@@ -16,7 +16,7 @@ import { membersOf, objectOf } from '../../json/json-edit.ts'
 import { inputObject, inputOrEmpty } from '../../tool-input.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../../envelope.ts'
 import { searchItem } from '../search-item.ts'
-import { customInput } from '../../custom-tool.ts'
+import { customInput } from '../../openai-tools.ts'
 
 /**
  * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a

@@ -15,9 +15,9 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { customInput } from '../../custom-tool.ts'
+import { customInput } from '../../openai-tools.ts'
 import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
-import { sizeOf } from '../../custom-tool.ts'
+import { sizeOf } from '../../openai-tools.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'

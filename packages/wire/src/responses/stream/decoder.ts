@@ -29,7 +29,7 @@ import { stopOf } from '../stop-reasons.ts'
 import { noteItem, usageOf } from '../usage.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../../reply.ts'
-import { CUSTOM_MEMBER } from '../../custom-tool.ts'
+import { CUSTOM_MEMBER } from '../../openai-tools.ts'
 
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
   DELTAS.map(({ type, kind }) => [type, kind]),

@@ -21,7 +21,7 @@ import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import type { SearchPart } from '../../provider-search.ts'
 import { isCut } from '../../cut-calls.ts'
-import { CustomInput } from '../../custom-tool.ts'
+import { CustomInput } from '../../openai-tools.ts'
 
 /** A part that began before the previous one had ended; its events wait. */
 interface Waiting {
