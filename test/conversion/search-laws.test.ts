@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldReply, type Reply, type ReplyEvent, type ReplyPart } from '@sluice/wire/reply'
-import type { SearchPart } from '@sluice/wire/provider-search'
+import type { SearchPart } from '@sluice/wire/conversation'
 import { names, texts } from '../generators/json.ts'
 import { lawRuns } from '../tier.ts'
 import { ALL_CODECS, IDENTITY } from './convert-through.ts'

@@ -1,5 +1,4 @@
 import type { ConversionProtocol } from './protocols.ts'
-import type { SearchPart } from './provider-search.ts'
 
 /**
  * Request in a form that at least two dialects can express. Decoders create it, rules change it, encoders
@@ -298,3 +297,25 @@ export interface Grammar {
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
+
+/** Web search that a provider ran while it replied, as far as several dialects can express it. */
+export interface SearchPart {
+  readonly kind: 'search'
+  /**
+   * Dialect of the provider that ran the search. In messages, the opaque parts before it contain what that
+   * provider wants back.
+   */
+  readonly protocol: ConversionProtocol
+  /** Empty if the provider does not report it. */
+  readonly query: string
+  /** Pages that were found; none if the provider does not report them. */
+  readonly pages: readonly FoundPage[]
+  readonly isFailed: boolean
+}
+
+/** Web page that a search found. */
+export interface FoundPage {
+  readonly url: string
+  /** Empty if the provider does not report it. */
+  readonly title: string
+}

@@ -1,13 +1,4 @@
-import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking.ts'
-import {
-  claudeVersion,
-  geminiVersion,
-  gptVersion,
-  isSince,
-  kimiVersion,
-  type ModelVersion,
-} from './model-version.ts'
 
 /** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
 export const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
@@ -269,4 +260,166 @@ function rowOf(text: string): Partial<TableCapabilities> | undefined {
 
 function isAtLeast(version: ModelVersion | undefined, major: number, minor?: number): boolean {
   return version !== undefined && isSince(version, major, minor)
+}
+
+/**
+ * Differences between models behind Bedrock's Converse API, which refuses a whole request for one member that
+ * its model does not support; `docs/api.md: Parameters by model`.
+ */
+export interface ConverseCapabilities {
+  /** Vendor whose members switch thinking on; undefined if none are known. */
+  readonly thinking: 'claude' | 'nova' | 'effort' | undefined
+  /** The model-specific member for top-k; undefined if none is known. */
+  readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
+  /** The strongest supported tool choice: a named tool, any tool, or only the model's own choice. */
+  readonly choices: 'tool' | 'any' | 'auto'
+  /** Where cache points are accepted; Nova accepts them only after texts. */
+  readonly cache: 'everywhere' | 'texts' | 'nowhere'
+  /** Whether a cache point may last for an hour. */
+  readonly cachesForAnHour: boolean
+  /** How the model can be made to follow a schema for its text. */
+  readonly schema: 'format' | 'tool' | 'instruction'
+  /** Whether a tool's schema can be enforced. */
+  readonly takesStrict: boolean
+  /** Whether a tool result can be marked as failed. */
+  readonly statesFailures: boolean
+  /** Whether a turn may contain both texts and calls, or texts and results. */
+  readonly mixesTools: boolean
+  readonly takesSystem: boolean
+  /** Whether call ids must consist of nine letters and digits. */
+  readonly hasShortIds: boolean
+}
+
+type ConverseRow = readonly [covers: (name: string) => boolean, says: Partial<ConverseCapabilities>]
+
+/** Capabilities of unknown models: what most models accept, without what only a few do. */
+const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
+  thinking: undefined,
+  topK: undefined,
+  choices: 'any',
+  cache: 'nowhere',
+  cachesForAnHour: false,
+  schema: 'format',
+  takesStrict: false,
+  statesFailures: false,
+  mixesTools: true,
+  takesSystem: true,
+  hasShortIds: false,
+}
+
+const CLAUDE = {
+  thinking: 'claude',
+  topK: 'top_k',
+  choices: 'tool',
+  cache: 'everywhere',
+  schema: 'tool',
+  statesFailures: true,
+} as const
+const NOVA = {
+  topK: 'inferenceConfig',
+  choices: 'tool',
+  cache: 'texts',
+  schema: 'tool',
+  statesFailures: true,
+} as const
+const MISTRAL = { topK: 'top_k', hasShortIds: true } as const
+const named =
+  (pattern: RegExp): ConverseRow[0] =>
+  (name) =>
+    pattern.test(name)
+
+/** The first row that matches a name counts. */
+const CONVERSE_TABLE: readonly ConverseRow[] = [
+  [
+    (name) => isClaude(name) && isSince(claudeVersion(name) ?? { major: 99, minor: 0 }, 4, 5),
+    { ...CLAUDE, cachesForAnHour: true, schema: 'format', takesStrict: true },
+  ],
+  [isClaude, CLAUDE],
+  [named(/\bnova-[2-9]/i), { ...NOVA, thinking: 'nova' }],
+  [named(/\bnova-/i), NOVA],
+  [named(/\bgpt-oss/i), { thinking: 'effort', takesStrict: true }],
+  [
+    named(/\b(?:mistral-7b|mixtral)/i),
+    { ...MISTRAL, choices: 'auto', schema: 'instruction', takesSystem: false },
+  ],
+  [named(/\bmistral-(?:small|large)-24\d\d|\bpixtral/i), { ...MISTRAL, schema: 'instruction' }],
+  [named(/mistral|magistral|voxtral/i), MISTRAL],
+  [named(/\bllama/i), { choices: 'auto', schema: 'instruction', mixesTools: false }],
+  [named(/\bcohere\b|\bcommand-/i), { topK: 'k', choices: 'auto', schema: 'instruction' }],
+  [named(/\btitan-text/i), { choices: 'auto', schema: 'instruction', takesSystem: false }],
+  [named(/\b(?:jamba|palmyra)|deepseek[.-]r1/i), { choices: 'auto', schema: 'instruction' }],
+  [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
+]
+
+/** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
+function converseCapabilitiesOf(upstreamName: string, askedName: string): ConverseCapabilities {
+  return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(askedName)) }
+}
+
+function converseRowOf(name: string): Partial<ConverseCapabilities> | undefined {
+  return CONVERSE_TABLE.find(([covers]) => covers(name))?.[1]
+}
+
+function isClaude(name: string): boolean {
+  return /claude/i.test(name) || claudeVersion(name) !== undefined
+}
+
+/** Version in a model's name. A missing minor version is 0. */
+interface ModelVersion {
+  readonly major: number
+  readonly minor: number
+}
+
+/**
+ * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), after it (`claude-opus-4-7`,
+ * `claude-opus-4.7`), or only a tier, as in names of deployments. At most two digits, so that dates
+ * (`-20250514`) and context sizes do not match.
+ */
+const CLAUDE_NAMES = [
+  /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
+  /claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
+  /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
+] as const
+
+/** Patterns of GPT_NAMES's names. Azure writes 3.5 without the point. */
+const GPT_NAMES = [
+  /(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i,
+  /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i,
+] as const
+
+const GEMINI_NAMES = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
+
+const KIMI_NAMES = /(?:^|[^a-z])kimi-k(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
+
+/** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
+export function claudeVersion(model: string): ModelVersion | undefined {
+  return versionIn(model, CLAUDE_NAMES)
+}
+
+/** Finds the version of a GPT_NAMES model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined if there is none. */
+export function gptVersion(model: string): ModelVersion | undefined {
+  return versionIn(model, GPT_NAMES)
+}
+
+/** Finds the version of a Gemini model; undefined if there is none. */
+export function geminiVersion(model: string): ModelVersion | undefined {
+  return versionIn(model, [GEMINI_NAMES])
+}
+
+/** Finds the version of a Kimi model; undefined if there is none. */
+export function kimiVersion(model: string): ModelVersion | undefined {
+  return versionIn(model, [KIMI_NAMES])
+}
+
+/** Reports whether a version is the given one or later. */
+export function isSince({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
+  return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor)
+}
+
+function versionIn(model: string, patterns: readonly RegExp[]): ModelVersion | undefined {
+  for (const pattern of patterns) {
+    const found = pattern.exec(model)
+    if (found) return { major: Number(found[1]), minor: Number(found[2] ?? 0) }
+  }
+  return undefined
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { claudeVersion, geminiVersion, gptVersion, isSince, kimiVersion } from './model-version.ts'
+import { claudeVersion, geminiVersion, gptVersion, isSince, kimiVersion } from './model-capabilities.ts'
 
 describe('the version of a Claude model', () => {
   test.each([

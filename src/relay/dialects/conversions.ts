@@ -5,7 +5,7 @@ import type { Model } from '../../domain/records/model.ts'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
 import { withoutCacheMarks } from '@sluice/wire/cache-marks'
-import { choicesOf } from '@sluice/wire/choices'
+import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
 import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/edit-request'
 import type {
   Dropped,
@@ -17,12 +17,11 @@ import type {
   UpstreamModel,
 } from '@sluice/wire/codec'
 import type { Asked, Conversation, RepeatedFields } from '@sluice/wire/conversation'
-import { withCutStop } from '@sluice/wire/cut-calls'
+import { withCutStop } from '@sluice/wire/tool-input'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
-import { type Reply, replyText } from '@sluice/wire/reply'
 import { withoutGatedFields, withTakenFields } from '@sluice/wire/shared-fields'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'

@@ -1,7 +1,7 @@
 import { changedArray, edit, type Fate } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
-import { claudeVersion, isSince } from '@sluice/wire/model-version'
+import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
 import type { Adapted } from '../provider.ts'
 
 /** Version of the messages protocol that Bedrock expects in the body. */

@@ -1,14 +1,12 @@
 import type { Dropped } from '../codec.ts'
-import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../openai-tools.ts'
+import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS, customTool, SEARCHES, sizeOf } from '../openai-tools.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
-import { customTool } from '../openai-tools.ts'
 import { membersOf, objectOf } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../field.ts'
 import { refuse } from '../field-check.ts'
-import { SEARCHES, sizeOf } from '../openai-tools.ts'
 
 /**
  * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. Some clients omit

@@ -1,6 +1,8 @@
 import {
+  areNumbers,
   type Check,
   checkMembers,
+  checkTokenIds,
   checkValue,
   isInteger,
   isPresent,
@@ -10,6 +12,7 @@ import {
   refuse,
   requestSchema,
   text,
+  tokenIdsSchema,
   withSchema,
 } from '../field-check.ts'
 import type { ScanLimits } from '../json/json-scan.ts'
@@ -17,7 +20,6 @@ import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import type { PromptLevels } from '../prompt-text.ts'
 import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { requestNames } from '../request-names.ts'
-import { areNumbers, checkTokenIds, tokenIdsSchema } from '../token-ids.ts'
 
 /** Format of the vectors in a response; undefined if the client requested one that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined

@@ -1,7 +1,7 @@
 import { type Citation, codePointsIn, type ReplyPart, type Span } from '../reply.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import type { SearchPart } from '../provider-search.ts'
+import type { SearchPart } from '../conversation.ts'
 
 /** Maximum number of citations read from one answer. */
 const MAX_CITATIONS = 256

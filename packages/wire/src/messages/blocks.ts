@@ -1,7 +1,8 @@
 import type { Citation, ReplyPart } from '../reply.ts'
 import { FOREIGN_PAGE } from '../envelope.ts'
 import { asRecord } from '../json/record.ts'
-import type { SearchPart } from '../provider-search.ts'
+import type { FoundPage, SearchPart } from '../conversation.ts'
+import { ToolTally, type ToolUse } from '../tool-use.ts'
 
 /**
  * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's
@@ -53,4 +54,100 @@ export function writeCitation({ url, title }: Citation): object {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+type Block = Readonly<Record<string, unknown>>
+
+/** Maximum number of queries kept at a time; no reply has more searches in progress. */
+const MAX_QUERIES = 64
+
+/** Prefix of the ids of searches that other providers ran. Requests to upstreams leave them out. */
+export const FOREIGN_SEARCH = 'srvtoolu_sluice'
+
+/**
+ * Reads web searches from the blocks of a message: `server_tool_use` contains the query, a later
+ * `web_search_tool_result` the pages.
+ */
+export class ServerSearches {
+  readonly #queries = new Map<string, string>()
+
+  /** Reads a block. Returns the search that it completes, if any. */
+  note(block: unknown): SearchPart | undefined {
+    const { type, id, name, input, tool_use_id: of, content } = asRecord(block) ?? {}
+    if (type === 'server_tool_use' && name === 'web_search' && typeof id === 'string') {
+      if (this.#queries.size < MAX_QUERIES) this.#queries.set(id, textOf(asRecord(input)?.['query']))
+      return undefined
+    }
+    if (type !== 'web_search_tool_result') return undefined
+    const query = this.#queries.get(textOf(of)) ?? ''
+    this.#queries.delete(textOf(of))
+    const pages = Array.isArray(content) ? content.flatMap((page) => readPage(asRecord(page)) ?? []) : []
+    return { kind: 'search', protocol: 'messages', query, pages, isFailed: !Array.isArray(content) }
+  }
+}
+
+/**
+ * Reports whether an opaque value is the result of a search. The shared form of the same search follows it.
+ */
+export function isSearchResult(value: unknown): boolean {
+  return asRecord(value)?.['type'] === 'web_search_tool_result'
+}
+
+/** Returns the two blocks of a search that another provider ran. `key` makes its id unique in the reply. */
+export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
+  const id = `${FOREIGN_SEARCH}${key.replaceAll(/\W/g, '_')}`
+  return [
+    { type: 'server_tool_use', id, name: 'web_search', input: { query } },
+    {
+      type: 'web_search_tool_result',
+      tool_use_id: id,
+      content: isFailed
+        ? { type: 'web_search_tool_result_error', error_code: 'unavailable' }
+        : pages.map(writePage),
+    },
+  ]
+}
+
+function readPage(page: Block | undefined): FoundPage | undefined {
+  const url = textOf(page?.['url'])
+  return url === '' ? undefined : { url, title: textOf(page?.['title']) }
+}
+
+/** Clients expect the encrypted content to be a string, although only the provider can read it. */
+function writePage({ url, title }: FoundPage): Block {
+  return {
+    type: 'web_search_result',
+    url,
+    title: title || url,
+    encrypted_content: FOREIGN_PAGE,
+    page_age: null,
+  }
+}
+
+/** Tools that the provider ran, by their names in blocks. */
+const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
+  ['web_search', 'web_search'],
+  ['web_fetch', 'web_fetch'],
+  ['code_execution', 'code_execution'],
+  ['bash_code_execution', 'code_execution'],
+  ['text_editor_code_execution', 'code_execution'],
+])
+
+/**
+ * Records the use of a tool reported by a block. All code of a message runs in one container, which counts
+ * once.
+ */
+export function noteBlock(tally: ToolTally, index: number, value: unknown): void {
+  const block = asRecord(value)
+  const type = block?.['type']
+  const kind =
+    type === 'mcp_tool_use' ? 'mcp' : type === 'server_tool_use' ? KINDS.get(block?.['name']) : undefined
+  if (kind) tally.note(kind === 'code_execution' ? 'container' : `block ${index}`, { kind, count: 1 })
+}
+
+/** Returns the uses of tools reported by the blocks of a message. */
+export function usesIn(content: unknown): readonly ToolUse[] {
+  const tally = new ToolTally()
+  if (Array.isArray(content)) for (const [index, block] of content.entries()) noteBlock(tally, index, block)
+  return tally.uses
 }

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import type { FoundPage, SearchPart } from '../provider-search.ts'
+import type { FoundPage, SearchPart } from '../conversation.ts'
 
 type Item = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,6 @@
-import { choiceOf } from '../choices.ts'
+import { choiceOf, type ReplyEvent, type ReplyPart, type StartedPart } from '../reply.ts'
 import { CopiedText } from '../frame-writer.ts'
 import { EmittedText } from '../emitted-text.ts'
-import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
 import { callAnchor, type SignedRun, type SignedSlot, textAnchor } from './signed-run.ts'
 import { isSignedOpaque } from '../envelope.ts'
 

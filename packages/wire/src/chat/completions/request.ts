@@ -1,8 +1,10 @@
 import {
+  areNumbers,
   boolean,
   type Check,
   checkMembers,
   checkSecret,
+  checkTokenIds,
   checkValue,
   integer,
   isInteger,
@@ -14,12 +16,12 @@ import {
   outputTokensOrNone,
   refuse,
   requestSchema,
+  tokenIdsSchema,
   withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../../prompt-tokens.ts'
-import { areNumbers, checkTokenIds, tokenIdsSchema } from '../../token-ids.ts'
 import { type ChatRequest, stop, streamOptions } from '../native/request.ts'
 
 /** A checked completions request, with the fields of a chat request. */

@@ -2,8 +2,14 @@ import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { Asked, OpaquePart, Proof } from '../../conversation.ts'
 import { CustomInput } from '../../openai-tools.ts'
-import { choiceOf } from '../../choices.ts'
-import { type Citation, codePointsIn, type ReplyEvent, type StartedPart, type Stop } from '../../reply.ts'
+import {
+  choiceOf,
+  type Citation,
+  codePointsIn,
+  type ReplyEvent,
+  type StartedPart,
+  type Stop,
+} from '../../reply.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { customNames, PROOF_MARK, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'

@@ -11,7 +11,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from '../../conversation.ts'
-import type { ConverseCapabilities } from '../../converse-capabilities.ts'
+import type { ConverseCapabilities } from '../../model-capabilities.ts'
 import { arrayOf, membersOf, objectOf } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { drop } from './dropped-fields.ts'

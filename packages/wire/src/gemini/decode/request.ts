@@ -1,4 +1,4 @@
-import { choicesAsked } from '../../choices.ts'
+import { choicesAsked } from '../../reply.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
   Conversation,

@@ -5,8 +5,7 @@ import type { CopiedPart } from '../../frame-writer.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { ofChoice } from '../../choices.ts'
-import type { Stop } from '../../reply.ts'
+import { ofChoice, type Stop } from '../../reply.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import {
   argumentsIn,

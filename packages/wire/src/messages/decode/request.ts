@@ -23,7 +23,7 @@ import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { open } from '../../envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
-import { ServerSearches } from '../server-tools.ts'
+import { ServerSearches } from '../blocks.ts'
 
 /** Fields that the conversion reads; all others are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([

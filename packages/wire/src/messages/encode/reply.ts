@@ -3,10 +3,9 @@ import type { Reply, ReplyPart } from '../../reply.ts'
 import { writeStop } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 import { sealProof } from '../../envelope.ts'
-import type { SearchPart } from '../../provider-search.ts'
+import type { SearchPart } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
-import { writeCitation } from '../blocks.ts'
-import { searchBlocks } from '../server-tools.ts'
+import { searchBlocks, writeCitation } from '../blocks.ts'
 
 /** Encodes a whole reply; `docs/api.md: Messages response`. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {

@@ -1,11 +1,12 @@
 import { WireError } from '../../wire-error.ts'
-import { refuseChoices } from '../../choices.ts'
+import { refuseChoices } from '../../reply.ts'
 import type { Dropped, UpstreamModel } from '../../codec.ts'
 import type {
   Conversation,
   MediaPart,
   OutputSchema,
   Part,
+  SearchPart,
   Tool,
   ToolResultPart,
   WebSearch,
@@ -13,7 +14,6 @@ import type {
 import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
-import type { SearchPart } from '../../provider-search.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { inputObject } from '../../tool-input.ts'

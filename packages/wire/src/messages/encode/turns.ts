@@ -1,8 +1,15 @@
 import type { Dropped } from '../../codec.ts'
-import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../../conversation.ts'
-import type { SearchPart } from '../../provider-search.ts'
+import type {
+  MediaPart,
+  OpaquePart,
+  Part,
+  SearchPart,
+  TextPart,
+  ToolResultPart,
+  Turn,
+} from '../../conversation.ts'
 import { drop } from '../dropped-fields.ts'
-import { isSearchResult } from '../server-tools.ts'
+import { isSearchResult } from '../blocks.ts'
 
 /** Part that messages can express. */
 type EncodablePart = Exclude<Part, SearchPart>

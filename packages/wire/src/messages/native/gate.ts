@@ -4,7 +4,7 @@ import { isEnvelope, mayHoldEnvelope } from '../../envelope.ts'
 import { changedArray, type Fate, withMember } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
-import { FOREIGN_SEARCH } from '../server-tools.ts'
+import { FOREIGN_SEARCH } from '../blocks.ts'
 
 /** Request for a channel. */
 export interface GatedMessages extends EditedRequest {

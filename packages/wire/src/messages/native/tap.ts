@@ -8,7 +8,7 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { noteBlock, usesIn } from '../server-tools.ts'
+import { noteBlock, usesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
 /** Maximum number of blocks that are tracked; no reply has more. */

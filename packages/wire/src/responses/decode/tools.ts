@@ -1,10 +1,9 @@
 import type { Dropped } from '../../codec.ts'
 import type { SearchLocation, Tool, ToolForm, WebSearch } from '../../conversation.ts'
-import { customTool } from '../../openai-tools.ts'
+import { customTool, SEARCHES } from '../../openai-tools.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { SEARCHES } from '../../openai-tools.ts'
 import { drop } from '../dropped-fields.ts'
 
 /**

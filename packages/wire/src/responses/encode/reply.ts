@@ -1,6 +1,6 @@
 import type { ReplyIdentity } from '../../codec.ts'
 import type { Asked, Tool, ToolForm } from '../../conversation.ts'
-import { isCut } from '../../cut-calls.ts'
+import { inputObject, inputOrEmpty, isCut } from '../../tool-input.ts'
 import {
   type Citation,
   codePointsIn,
@@ -13,7 +13,6 @@ import {
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import { membersOf, objectOf } from '../../json/json-edit.ts'
-import { inputObject, inputOrEmpty } from '../../tool-input.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../../envelope.ts'
 import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'

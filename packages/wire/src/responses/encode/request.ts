@@ -1,5 +1,5 @@
 import { WireError } from '../../wire-error.ts'
-import { refuseChoices } from '../../choices.ts'
+import { refuseChoices } from '../../reply.ts'
 import type { Dropped, UpstreamModel } from '../../codec.ts'
 import type {
   Cache,
@@ -15,9 +15,8 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { customInput } from '../../openai-tools.ts'
+import { customInput, sizeOf } from '../../openai-tools.ts'
 import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
-import { sizeOf } from '../../openai-tools.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'

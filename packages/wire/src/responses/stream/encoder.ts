@@ -1,7 +1,7 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import type { Proof, ToolForm } from '../../conversation.ts'
+import type { Proof, SearchPart, ToolForm } from '../../conversation.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText, StartedPart, Stop } from '../../reply.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
@@ -19,8 +19,7 @@ import {
 } from '../encode/reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
-import type { SearchPart } from '../../provider-search.ts'
-import { isCut } from '../../cut-calls.ts'
+import { isCut } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
 /** A part that began before the previous one had ended; its events wait. */
