@@ -123,6 +123,18 @@ function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
+/** Like `checkEachObject`, for the `messages` of a conversation, which must not be empty. */
+export function checkEachMessage(
+  scan: ScannedObject,
+  { node, count }: Member,
+  check: (message: Node, path: string) => void,
+): void {
+  const expected = 'a non-empty array of messages'
+  if (scan.kindOf(node) !== 'array') refuse('messages', expected, kindName(scan, node))
+  if (count === 0) refuse('messages', expected, 'an empty array')
+  checkEachObject(scan, node, 'messages', check)
+}
+
 /** Checks the elements of an array of objects in place, without parsing them. */
 export function checkEachObject(
   scan: ScannedObject,

@@ -1,3 +1,4 @@
+import type { TextPart } from './conversation.ts'
 import { kindName, refuse } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
@@ -58,4 +59,23 @@ export function schemaText(
   if (node === undefined || scan.kindOf(node) === 'null') return undefined
   if (scan.kindOf(node) !== 'object') refuse(`${path}.${key}`, 'an object', kindName(scan, node))
   return scan.textOf(node)
+}
+
+/**
+ * Reads the parts of content. A string is one text; null, undefined and empty texts are left out. `read`
+ * decodes a part of a type. Throws `invalid_request` for a part without a type.
+ */
+export function contentParts<Part>(
+  content: unknown,
+  path: string,
+  read: (type: string, part: Fields, path: string) => readonly Part[],
+): (Part | TextPart)[] {
+  if (content === undefined || content === null || content === '') return []
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  if (!Array.isArray(content)) refuse(path, 'a string or an array of parts', kindOf(content))
+  return content.flatMap((value: unknown, index) => {
+    const at = `${path}[${index}]`
+    const part = fieldsAt(value, at)
+    return read(textAt(part['type'], `${at}.type`), part, at)
+  })
 }

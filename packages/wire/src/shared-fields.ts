@@ -1,18 +1,11 @@
 import type { UpstreamSettings } from './upstream-settings.ts'
 import type { Dropped } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
+import { always, type IsMeaningful, other } from './dropped-fields.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-/** Reports whether a value has another meaning than the absence of its field. */
-type IsMeaningful = (value: unknown) => boolean
-
-const always: IsMeaningful = () => true
-const notEmpty: IsMeaningful = (value) => value !== ''
-const other =
-  (...defaults: readonly string[]): IsMeaningful =>
-  (value) =>
-    !defaults.includes(value as string)
+const notEmpty = other('')
 
 /** For each field, tests whether its value differs from the default in chat. */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {

@@ -1,7 +1,6 @@
-import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
-import { asRecord } from '../json/record.ts'
+import { always, isFilled, type IsMeaningful, nameDropped, other } from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** Names that this codec may report in `x-gateway-dropped`, in addition to `DROPPED_FIELDS`. */
@@ -30,22 +29,12 @@ export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Reports whether a value has another meaning than the absence of its field. */
-type IsMeaningful = (value: unknown) => boolean
-
-const always: IsMeaningful = () => true
-const hasMembers: IsMeaningful = (value) => Object.keys(asRecord(value) ?? {}).length > 0
-const other =
-  (...defaults: readonly string[]): IsMeaningful =>
-  (value) =>
-    !defaults.includes(value as string)
-
 /**
  * Chat fields that a conversation cannot express, each with a test for values that matter; first those of the
  * list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['logit_bias', hasMembers],
+  ['logit_bias', isFilled],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', always],
@@ -85,10 +74,5 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
 
 /** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
-  for (const { key, node } of scan.members.values()) {
-    if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
-    const says = DROPPED_FIELDS.get(key)
-    if (!says) dropped.add(reroutingName(key) ?? 'unknown')
-    else if (says(scan.value(key))) dropped.add(key)
-  }
+  nameDropped(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

@@ -1,5 +1,6 @@
 import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
+import { isFilled, type IsMeaningful, notFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { camelCase, topMember } from './spelling.ts'
@@ -34,13 +35,6 @@ type DroppedName =
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
-
-/** Reports whether a value has another meaning than the absence of its field. */
-type IsMeaningful = (value: unknown) => boolean
-
-const notFalse: IsMeaningful = (value) => value !== false
-const isFilled: IsMeaningful = (value) =>
-  Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 
 /** Top-level fields that a conversation cannot express. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([

@@ -5,6 +5,7 @@ import { fieldsAt, textAt } from '../field.ts'
 import { membersOf, type MemberText } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
+import { withFormatAsInstruction } from '../output-format.ts'
 import { drop } from './dropped-fields.ts'
 import { either, nodeOf, topMember } from './spelling.ts'
 
@@ -55,15 +56,10 @@ export function withSupportedFormat(
   { mixesTools }: GeminiCapabilities,
   dropped: Dropped,
 ): Conversation {
-  const { outputFormat, tools, webSearch, system } = conversation
+  const { outputFormat, tools, webSearch } = conversation
   if (!outputFormat || mixesTools || (tools.length === 0 && !webSearch)) return conversation
   drop(dropped, 'response_format')
-  const only = 'with nothing else: no text before or after it, and no code fence.'
-  const text =
-    outputFormat.kind === 'json-object'
-      ? `Answer with a JSON object and ${only}`
-      : `Answer with JSON that matches the following JSON schema, and ${only}\n\n${outputFormat.schema}`
-  return { ...conversation, outputFormat: undefined, system: [...system, { kind: 'text', text }] }
+  return withFormatAsInstruction(conversation, outputFormat)
 }
 
 /** Types as OpenAPI spells them; other dialects use lower case. */

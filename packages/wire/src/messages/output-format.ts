@@ -1,18 +1,17 @@
-import type { Conversation, OutputFormat, OutputSchema, TextPart, Tool } from '../conversation.ts'
+import type { Conversation, OutputFormat, OutputSchema } from '../conversation.ts'
 import type { Dropped } from '../codec.ts'
 import { kindName, refuse } from '../field-check.ts'
 import { objectOf } from '../json/json-edit.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { parseRecord } from '../json/record.ts'
+import {
+  answerToolName,
+  withFormatAsInstruction,
+  withFormatAsTool,
+  type WithSchemaFormat,
+} from '../output-format.ts'
 import { schemaText } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { drop } from './dropped-fields.ts'
-
-/** Tool names that upstreams accept. */
-const TOOL_NAME = /^[\w-]{1,64}$/
-const UNNAMED_TOOL = 'response'
-
-const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
 /**
  * Decodes `output_config.format`, or `output_format` of the beta; `docs/api.md: Messages`. Throws
@@ -52,9 +51,6 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
   ])
 }
 
-/** Conversation whose output format, if any, is a schema that the model can follow. */
-type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
-
 /**
  * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot follow a schema
  * is forced to call a tool with this schema; if that is impossible, the system prompt demands it.
@@ -66,24 +62,12 @@ export function withSupportedFormat(
 ): WithSchemaFormat {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
-  if (format.kind === 'json-object')
-    return withInstruction(conversation, `Answer with a JSON object and ${JSON_ONLY}`)
+  if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)
   if (canFollowSchema(conversation, capabilities)) return { ...conversation, outputFormat: format }
   const name = answerTool(conversation, capabilities)
-  if (name === undefined) {
-    drop(dropped, 'response_format')
-    const instruction = `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}`
-    return withInstruction(conversation, `${instruction}\n\n${format.schema}`)
-  }
-  const { description, schema } = format
-  const tool: Tool = { name, description, schema, strict: undefined }
-  return {
-    ...conversation,
-    outputFormat: undefined,
-    tools: [tool],
-    toolChoice: { kind: 'tool', name },
-    parallelTools: false,
-  }
+  if (name !== undefined) return { ...withFormatAsTool(conversation, format, name), parallelTools: false }
+  drop(dropped, 'response_format')
+  return withFormatAsInstruction(conversation, format)
 }
 
 /**
@@ -94,9 +78,7 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
   const { outputFormat: format, tools, webSearch } = conversation
   if (format?.kind !== 'json-schema' || canFollowSchema(conversation, capabilities)) return undefined
   if (tools.length > 0 || webSearch || hasPrefill(conversation)) return undefined
-  const type = parseRecord(format.schema)?.['type']
-  if (type !== undefined && type !== 'object') return undefined
-  return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
+  return answerToolName(format)
 }
 
 /** Reports whether the model can follow a schema. After a prefill none can. */
@@ -106,9 +88,4 @@ function canFollowSchema(conversation: Conversation, { takesSchema }: Capabiliti
 
 function hasPrefill({ turns }: Conversation): boolean {
   return turns.at(-1)?.role === 'assistant'
-}
-
-function withInstruction(conversation: Conversation, text: string): WithSchemaFormat {
-  const instruction: TextPart = { kind: 'text', text }
-  return { ...conversation, outputFormat: undefined, system: [...conversation.system, instruction] }
 }

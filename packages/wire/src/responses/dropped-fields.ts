@@ -1,6 +1,6 @@
-import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
-import { asRecord } from '../json/record.ts'
+import { SHARED_FIELDS, type SharedField } from '../conversation.ts'
+import { always, isFilled, type IsMeaningful, nameDropped, notFalse } from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** Value of `include` that requests the log probabilities of the text's tokens. */
@@ -42,13 +42,6 @@ export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Reports whether a value has another meaning than the absence of its field. */
-type IsMeaningful = (value: unknown) => boolean
-
-const always: IsMeaningful = () => true
-const notFalse: IsMeaningful = (value) => value !== false
-const isFilled: IsMeaningful = (value) =>
-  Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 const asksFor =
   (...known: readonly string[]): IsMeaningful =>
   (value) =>
@@ -69,8 +62,11 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['stream_options', () => false],
 ])
 
+/** Shared fields that are top-level members in this dialect. */
+export const SHARED: readonly SharedField[] = SHARED_FIELDS.filter((name) => name !== 'verbosity')
+
 /** Fields that the conversion reads. */
-const READ_FIELDS: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'model',
   'input',
   'instructions',
@@ -86,21 +82,10 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'previous_response_id',
   'text',
   'reasoning',
-  'metadata',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'user',
+  ...SHARED,
 ])
 
 /** Reports the top-level fields of a request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
-  for (const { key, node } of scan.members.values()) {
-    if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue
-    const says = FIELDS.get(key)
-    if (!says) dropped.add(reroutingName(key) ?? 'unknown')
-    else if (says(scan.value(key))) dropped.add(key)
-  }
+  nameDropped(scan, dropped, READ_FIELDS, FIELDS)
 }

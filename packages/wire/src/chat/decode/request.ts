@@ -20,7 +20,7 @@ import type { ScannedObject } from '../../json/scanned-object.ts'
 import { logprobsAsked } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
 import { drop, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
-import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../../field.ts'
+import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { decodeThinking } from '../thinking.ts'
@@ -361,19 +361,15 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * Decodes a message's content. A string is one text; null and empty texts are left out. A part of a type that
- * only chat may have becomes an opaque part. Throws `invalid_request` for a part without a type, or whose
- * contents do not match its type.
+ * Decodes a message's content. A part of a type that only chat may have becomes an opaque part. Throws
+ * `invalid_request` for a part whose contents do not match its type.
  */
 function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
-  if (content === undefined || content === null || content === '') return []
-  if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  if (!Array.isArray(content)) refuse(path, 'a string or an array of parts', kindOf(content))
-  return content.flatMap((value: unknown, index) => {
-    const at = `${path}[${index}]`
-    const part = fieldsAt(value, at)
-    const read = PARTS.get(textAt(part['type'], `${at}.type`))
-    return read ? (read(part, at, dropped) ?? []) : { kind: 'opaque', protocol: 'chat', value }
+  return contentParts(content, path, (type, part, at): ContentPart[] => {
+    const read = PARTS.get(type)
+    if (!read) return [{ kind: 'opaque', protocol: 'chat', value: part }]
+    const decoded = read(part, at, dropped)
+    return decoded ? [decoded] : []
   })
 }
 

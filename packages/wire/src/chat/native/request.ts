@@ -2,6 +2,7 @@ import { WireError } from '../../wire-error.ts'
 import {
   boolean,
   type Check,
+  checkEachMessage,
   checkEachObject,
   checkMembers,
   checkSecret,
@@ -190,10 +191,8 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
   }
 }
 
-function checkMessages(scan: ScannedObject, { node, count }: Member): void {
-  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
-  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
-  checkEachObject(scan, node, 'messages', (message, path) => {
+function checkMessages(scan: ScannedObject, member: Member): void {
+  checkEachMessage(scan, member, (message, path) => {
     const role = scan.memberOf(message, 'role')
     if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
     if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))

@@ -1,6 +1,7 @@
 import {
   boolean,
   type Check,
+  checkEachMessage,
   checkEachObject,
   checkMembers,
   checkSecret,
@@ -171,10 +172,8 @@ export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   }
 }
 
-function checkMessages(scan: ScannedObject, { node, count }: Member): void {
-  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
-  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
-  checkEachObject(scan, node, 'messages', (message, path) => {
+function checkMessages(scan: ScannedObject, member: Member): void {
+  checkEachMessage(scan, member, (message, path) => {
     checkField(scan, message, path, 'role', STRING)
     const content = checkField(scan, message, path, 'content', CONTENT)
     checkContent(scan, content, `${path}.content`)

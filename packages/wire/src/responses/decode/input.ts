@@ -13,7 +13,7 @@ import type {
 import { customArguments } from '../../openai-tools.ts'
 import { open } from '../../envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
-import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../../field.ts'
+import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import type { OfferedTools, ToolNames } from './tools.ts'
@@ -370,20 +370,15 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * Decodes the parts of content. A string is one text; null, undefined and empty texts are left out. Parts of
- * unknown types are dropped and reported. Throws `invalid_request` for a part without a type, or whose
- * contents do not match its type.
+ * Decodes the parts of content. Parts of unknown types are dropped and reported. Throws `invalid_request` for
+ * a part whose contents do not match its type.
  */
 function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
-  if (content === undefined || content === null || content === '') return []
-  if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  if (!Array.isArray(content)) refuse(path, 'a string or an array of parts', kindOf(content))
-  return content.flatMap((value: unknown, index) => {
-    const at = `${path}[${index}]`
-    const part = fieldsAt(value, at)
-    const read = PARTS.get(textAt(part['type'], `${at}.type`))
+  return contentParts(content, path, (type, part, at): ContentPart[] => {
+    const read = PARTS.get(type)
     if (!read) drop(dropped, 'input.unknown')
-    return read?.(part, at, dropped) ?? []
+    const decoded = read?.(part, at, dropped)
+    return decoded ? [decoded] : []
   })
 }
 

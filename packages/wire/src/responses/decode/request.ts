@@ -1,5 +1,5 @@
 import type { Dropped } from '../../codec.ts'
-import type { Conversation, EndUser, RepeatedFields, SharedField } from '../../conversation.ts'
+import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
 import { checkMembers, refuse } from '../../field-check.ts'
 import { fieldsAt, present } from '../../field.ts'
 import { logprobsAsked } from '../../logprobs.ts'
@@ -8,7 +8,7 @@ import { sharedField, sharedFields } from '../../shared-fields.ts'
 import { CONVERTED_CHECKS } from '../native/request.ts'
 import { InputReader } from './input.ts'
 import { OfferedTools, ToolNames } from './tools.ts'
-import { LOGPROBS, nameDroppedFields } from '../dropped-fields.ts'
+import { LOGPROBS, nameDroppedFields, SHARED } from '../dropped-fields.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
@@ -16,17 +16,6 @@ import { decodeToolChoice } from '../tool-choice.ts'
 
 /** Fields that refer to something stored at an upstream, which other upstreams cannot read. */
 const STATEFUL = ['conversation', 'prompt'] as const
-
-/** Shared fields that are top-level members in this dialect. */
-const SHARED: readonly SharedField[] = [
-  'metadata',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'user',
-]
 
 /**
  * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws

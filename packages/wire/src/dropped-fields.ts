@@ -1,0 +1,34 @@
+import type { Dropped } from './codec.ts'
+import { asRecord } from './json/record.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
+import { reroutingName } from './upstream-settings.ts'
+
+/** Reports whether a value has another meaning than the absence of its field. */
+export type IsMeaningful = (value: unknown) => boolean
+
+export const always: IsMeaningful = () => true
+export const notFalse: IsMeaningful = (value) => value !== false
+export const isFilled: IsMeaningful = (value) =>
+  Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
+export const other =
+  (...defaults: readonly string[]): IsMeaningful =>
+  (value) =>
+    !defaults.includes(value as string)
+
+/**
+ * Reports the top-level fields of a request that a conversion drops, if their values matter: all but those
+ * that it reads (`read`). `known` has the fields that may be named; others are `unknown`.
+ */
+export function nameDropped(
+  scan: ScannedObject,
+  dropped: Dropped,
+  read: ReadonlySet<string>,
+  known: ReadonlyMap<string, IsMeaningful>,
+): void {
+  for (const { key, node } of scan.members.values()) {
+    if (read.has(key) || scan.kindOf(node) === 'null') continue
+    const isMeaningful = known.get(key)
+    if (!isMeaningful) dropped.add(reroutingName(key) ?? 'unknown')
+    else if (isMeaningful(scan.value(key))) dropped.add(key)
+  }
+}

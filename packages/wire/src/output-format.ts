@@ -1,0 +1,80 @@
+import type { Conversation, OutputFormat, OutputSchema, Tool } from './conversation.ts'
+import { booleanAt, type Fields, present, textAt } from './field.ts'
+import { type MemberText, membersOf } from './json/json-edit.ts'
+import { parseRecord } from './json/record.ts'
+
+/** Kinds of formats by their types in chat and in responses. */
+export const FORMAT_KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map([
+  ['text', 'text'],
+  ['json_object', 'json-object'],
+  ['json_schema', 'json-schema'],
+])
+
+/** Name for a schema without one, where a name is required. */
+const UNNAMED = 'response'
+/** Tool names that upstreams accept. */
+const TOOL_NAME = /^[\w-]{1,64}$/
+
+const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
+
+/** Conversation whose output format, if any, is a schema that the model can follow. */
+export type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
+
+/**
+ * Format with this schema and the members at `path` that describe it; without a schema, any JSON object.
+ * Throws `invalid_request` with the path of an unreadable member.
+ */
+export function schemaFormat(
+  schema: string | undefined,
+  { name, description, strict }: Fields,
+  path: string,
+): OutputFormat {
+  if (schema === undefined) return { kind: 'json-object' }
+  return {
+    kind: 'json-schema',
+    schema,
+    name: present(name) === undefined ? undefined : textAt(name, `${path}.name`),
+    description: present(description) === undefined ? undefined : textAt(description, `${path}.description`),
+    strict: present(strict) === undefined ? undefined : booleanAt(strict, `${path}.strict`),
+  }
+}
+
+/** Encodes a schema with the members that describe it. */
+export function schemaMembers({ name = UNNAMED, description, schema, strict }: OutputSchema): MemberText[] {
+  return [...membersOf({ name, description }), ['schema', schema], ...membersOf({ strict })]
+}
+
+/** Demands the format in the system prompt, for a model that cannot be made to follow it. */
+export function withFormatAsInstruction(conversation: Conversation, format: OutputFormat): WithSchemaFormat {
+  const text =
+    format.kind === 'json-object'
+      ? `Answer with a JSON object and ${JSON_ONLY}`
+      : `Answer with JSON that matches the following JSON schema, and ${JSON_ONLY}\n\n${format.schema}`
+  return {
+    ...conversation,
+    outputFormat: undefined,
+    system: [...conversation.system, { kind: 'text', text }],
+  }
+}
+
+/** Forces a tool whose input is the text of the reply. */
+export function withFormatAsTool(
+  conversation: Conversation,
+  { description, schema }: OutputSchema,
+  name: string,
+): WithSchemaFormat {
+  const tool: Tool = { name, description, schema, strict: undefined }
+  return { ...conversation, outputFormat: undefined, tools: [tool], toolChoice: { kind: 'tool', name } }
+}
+
+/** Name of such a tool; undefined if the schema is not that of an object. */
+export function answerToolName({ schema, name }: OutputSchema): string | undefined {
+  const type = parseRecord(schema)?.['type']
+  if (type !== undefined && type !== 'object') return undefined
+  return acceptedName(name) ?? UNNAMED
+}
+
+/** The name of a schema if upstreams accept it; undefined otherwise. */
+export function acceptedName(name: string | undefined): string | undefined {
+  return name !== undefined && TOOL_NAME.test(name) ? name : undefined
+}
