@@ -25,6 +25,7 @@ describe('the layers of src', () => {
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', '@sluice/http1'],
+    ['protocols that import a rule', '@sluice/wire/chat/x.ts', 'domain/y.ts'],
   ])('an import like %s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
@@ -70,6 +71,13 @@ describe('the packages', () => {
       ])
       .filter(([, imported]) => imported?.length)
     expect(upward).toEqual([])
+  })
+
+  test('a protocol is imported by its index, and only the formats below the protocols by their files', () => {
+    const inner = /^@sluice\/wire\/(?!json\/|sse\/|gemini\/embed$)[^/]+\//
+    const reaching = sources(SRC).flatMap((file) => specifiers(file).filter((to) => inner.test(to)))
+    expect(reaching).toEqual([])
+    expect('@sluice/wire/chat/native/tap').toMatch(inner)
   })
 
   test.each(folders)('the package %s has a row in docs/architecture.md', (folder) => {

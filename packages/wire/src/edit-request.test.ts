@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
+import { settingsOf } from '../../../test/upstream-settings.ts'
 import { editRequest } from './edit-request.ts'
 import { scanObject } from './json/json-scan.ts'
 
@@ -9,7 +9,7 @@ const NONE = { remove: [], replace: new Map<string, string>() }
 function edited(text: string, baseUrl: string): { text: string; dropped: readonly string[] } {
   const { body, dropped } = editRequest(
     scanObject(Buffer.from(text)),
-    channelOf({ base_url: baseUrl }),
+    settingsOf({ base_url: baseUrl }),
     false,
     NONE,
   )

@@ -2,7 +2,7 @@ import type { MediaSource } from './conversation.ts'
 import { refuse } from './field-check.ts'
 
 /** Media type if none is stated. */
-export const DEFAULT_TYPE = 'application/octet-stream'
+const DEFAULT_TYPE = 'application/octet-stream'
 
 /** Media types under other names. */
 const ALIASES: ReadonlyMap<string, string> = new Map([

@@ -31,7 +31,7 @@ const inputSchema: JsonSchema = {
 }
 
 /** Table of `docs/api.md: Moderations`, row for row. */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
 ])

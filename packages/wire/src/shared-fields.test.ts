@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
+import { settingsOf } from '../../../test/upstream-settings.ts'
 import { conversationOf } from '../../../test/conversation.ts'
 import type { GatedField, UpstreamSettings } from './upstream-settings.ts'
 import type { SharedFields } from './conversation.ts'
@@ -14,7 +14,7 @@ const SHARED: SharedFields = new Map([
 
 function gated(channel: Partial<UpstreamSettings>): { readonly kept: string[]; readonly dropped: string[] } {
   const dropped = new Set<string>()
-  const { shared } = withoutGatedFields(conversationOf({ shared: SHARED }), channelOf(channel), dropped)
+  const { shared } = withoutGatedFields(conversationOf({ shared: SHARED }), settingsOf(channel), dropped)
   return { kept: [...(shared?.keys() ?? [])], dropped: [...dropped] }
 }
 
@@ -33,11 +33,11 @@ describe('fields that a channel must allow', () => {
     (field, kept, left) => {
       const given = conversationOf({ endUser: { id: 'u', field }, isStandardTier: true })
       const dropped = new Set<string>()
-      const { endUser, isStandardTier } = withoutGatedFields(given, channelOf({}), dropped)
+      const { endUser, isStandardTier } = withoutGatedFields(given, settingsOf({}), dropped)
       expect({ endUser, isStandardTier }).toEqual({ endUser: kept, isStandardTier: undefined })
       expect([...dropped]).toEqual(left)
       const allow = new Set<GatedField>(['service_tier', 'safety_identifier'])
-      expect(withoutGatedFields(given, channelOf({ allow }), new Set())).toEqual(given)
+      expect(withoutGatedFields(given, settingsOf({ allow }), new Set())).toEqual(given)
     },
   )
 

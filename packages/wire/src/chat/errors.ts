@@ -1,11 +1,11 @@
 import type { ErrorParts } from '../upstream-error.ts'
 
 /** Error envelope of the chat dialect; `docs/api.md: Envelopes`. */
-export interface ChatError {
+interface ChatError {
   readonly error: { readonly code: string; readonly message: string; readonly type: string }
 }
 
-export function chatError({ code, message, type }: ErrorParts): ChatError {
+function chatError({ code, message, type }: ErrorParts): ChatError {
   return { error: { code, message, type } }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../../test/channel.ts'
+import { settingsOf } from '../../../../test/upstream-settings.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRerank, gateRerankRequest, readRerankRequest } from './request.ts'
@@ -9,12 +9,7 @@ const V2 = 'https://api.example.com/v2'
 
 function gated(text: string, fields: Partial<UpstreamSettings> = {}, passThrough = false): GatedRerank {
   const scan = scanObject(Buffer.from(text))
-  return gateRerankRequest(
-    scan,
-    readRerankRequest(scan),
-    channelOf({ protocol: ['rerank'], ...fields }),
-    passThrough,
-  )
+  return gateRerankRequest(scan, readRerankRequest(scan), settingsOf(fields), passThrough)
 }
 
 const FULL =
@@ -24,7 +19,7 @@ const PLAIN = '{"model":"m","query":"q", "documents":["a","b"],"top_n":2,"x":1}'
 describe('a request to a channel of the first version', () => {
   test("the first version gets the client's own buffer, where nothing has to change", () => {
     const scan = scanObject(Buffer.from(PLAIN))
-    const { body } = gateRerankRequest(scan, readRerankRequest(scan), channelOf({ base_url: V1 }), false)
+    const { body } = gateRerankRequest(scan, readRerankRequest(scan), settingsOf({ base_url: V1 }), false)
     expect(body).toBe(scan.bytes)
   })
   test('the first version gets every field unchanged, and the maximum of chunks under the upstreams’ own name, too', () => {

@@ -36,7 +36,7 @@ export interface RerankRequest {
 }
 
 /** Table of `docs/api.md: Rerank`, row for row. */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
   ['documents', documents()],

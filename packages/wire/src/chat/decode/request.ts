@@ -78,7 +78,7 @@ function googleThinking(extraBody: unknown): unknown {
 }
 
 /** System texts and turns of a conversation. */
-export interface Transcript {
+interface Transcript {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
 }

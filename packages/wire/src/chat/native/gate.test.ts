@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../../../test/channel.ts'
+import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { sealProof } from '../../envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
 
-const CHANNEL = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
+const CHANNEL = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
 const ALL = new Set<GatedField>([
   'service_tier',
   'safety_identifier',
@@ -115,7 +115,7 @@ describe('encrypted reasoning of other providers', () => {
   const gatedMessages = (message: string): string => {
     const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
     const scan = scanObject(Buffer.from(body))
-    return gateChatRequest(scan, readChatRequest(scan), channelOf({}), false).body.toString()
+    return gateChatRequest(scan, readChatRequest(scan), settingsOf({}), false).body.toString()
   }
 
   test.each([

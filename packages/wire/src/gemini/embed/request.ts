@@ -60,14 +60,14 @@ export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model
 }
 
 /** Finds the contents of a request of either method. */
-export function contentNodes(scan: ScannedObject): Node[] {
+function contentNodes(scan: ScannedObject): Node[] {
   const single = scan.span('content')
   if (single) return [single.node]
   return requestNodes(scan).flatMap((request) => nodeOf(scan, request, 'content') ?? [])
 }
 
 /** Finds the requests in a list. */
-export function requestNodes(scan: ScannedObject): readonly Node[] {
+function requestNodes(scan: ScannedObject): readonly Node[] {
   const requests = scan.span('requests')
   return requests ? scan.elements(requests.node) : []
 }

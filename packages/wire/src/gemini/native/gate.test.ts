@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../../../test/channel.ts'
+import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { gateGeminiRequest } from './gate.ts'
@@ -13,7 +13,7 @@ function gate(
 ) {
   const bytes = Buffer.from(source)
   const model = { name: 'g', upstreamModel: 'g', requiresSignatures: () => requiresSignatures }
-  const gated = gateGeminiRequest(scanObject(bytes), model, channelOf(channel), passThrough).body
+  const gated = gateGeminiRequest(scanObject(bytes), model, settingsOf(channel), passThrough).body
   return { text: gated.toString(), same: gated === bytes }
 }
 

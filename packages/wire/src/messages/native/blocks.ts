@@ -151,7 +151,7 @@ export function fieldSchema({ kinds, optional, emptyText }: FieldRule): JsonSche
 }
 
 /** Schema of an object whose fields follow these rules. */
-export function fieldsSchema(fields: Fields): JsonSchema {
+function fieldsSchema(fields: Fields): JsonSchema {
   return {
     type: 'object',
     required: fields.filter(([, { optional }]) => !optional).map(([key]) => key),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../../../test/channel.ts'
+import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { sealProof } from '../../envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
@@ -9,7 +9,7 @@ import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
 import { writeCitation } from '../blocks.ts'
 
-const CHANNEL = channelOf({ protocol: ['messages'], model_mapping: new Map([['big', 'vendor/big-2026']]) })
+const CHANNEL = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
 
 function gate(
   source: string,

@@ -347,7 +347,7 @@ function optionalText(item: Item, key: string, path: string): string {
 }
 
 /** Part of a message's content or of a tool's output. */
-export type ContentPart = TextPart | MediaPart
+type ContentPart = TextPart | MediaPart
 
 /** Reads a part of a known type. Returns undefined if it is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined

@@ -116,7 +116,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
 }
 
 /** Reports whether the provider ran the call itself. */
-export function isServerRun(item: Item): boolean {
+function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
   return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
 }
@@ -144,7 +144,7 @@ export function readLogprobs(value: unknown): Logprobs | undefined {
 }
 
 /** The text of a part of a message. */
-export function partText(part: Item): string {
+function partText(part: Item): string {
   return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
 }
 

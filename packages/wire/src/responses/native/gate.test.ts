@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../../../test/channel.ts'
+import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { gateResponsesRequest } from './gate.ts'
@@ -16,7 +16,7 @@ interface Options {
 function gate(source: string, { channel, passThrough = false, replace }: Options = {}) {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
-  const to = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
+  const to = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
   const gated = gateResponsesRequest(scan, readResponsesRequest(scan), to, {
     passThrough,
     ...(replace && { replace }),
