@@ -7,7 +7,16 @@ import { GeminiStreamDecoder } from './stream/decoder.ts'
 import { GeminiStreamEncoder } from './stream/encoder.ts'
 
 /** Public interface of the gemini dialect. */
-export { checkCounted, countableText, countedBody } from './native/request.ts'
+export {
+  checkCounted,
+  countableText,
+  countedBody,
+  countNames,
+  embedNames,
+  geminiNames,
+  geminiRequestSchema,
+  readGeminiRequest,
+} from './native/request.ts'
 export {
   forwardableError as passedOnGeminiError,
   type GeminiErrorText,
@@ -16,14 +25,10 @@ export {
 } from './errors.ts'
 export { gateGeminiRequest } from './native/gate.ts'
 export { JsonArray } from './native/json-array.ts'
-export { answerPath, methodPath } from './model-name.ts'
-export { modelOf } from './model-name.ts'
+export { answerPath, methodPath, modelOf } from './model-name.ts'
 export { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
-export { usageOfAnswer } from './native/tap.ts'
-export { geminiRequestSchema, readGeminiRequest } from './native/request.ts'
-export { GeminiTap } from './native/tap.ts'
+export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { maxTokensOf } from './encode/request.ts'
-export { countNames, embedNames, geminiNames } from './native/request.ts'
 
 /** The codec of the Gemini API. */
 export const geminiCodec: Codec = {

@@ -1,20 +1,17 @@
+/** Public interface of the media dialect. */
 export {
   type Fields,
   flagIn,
   formFields,
-  integerIn,
-  jsonFields,
-  modelIn,
-  textIn,
-} from './request.ts'
-export { ImageReply } from './reply.ts'
-export { MediaTap } from './reply.ts'
-export { jsonTranscript, plainTranscript, type TranscriptFacts } from './reply.ts'
-export {
   imageFormSchema,
   imageRequestSchema,
+  integerIn,
+  jsonFields,
+  mediaNames,
+  modelIn,
   speechRequestSchema,
+  textIn,
   transcriptFormSchema,
   variationFormSchema,
 } from './request.ts'
-export { mediaNames } from './request.ts'
+export { ImageReply, jsonTranscript, MediaTap, plainTranscript, type TranscriptFacts } from './reply.ts'

@@ -8,16 +8,18 @@ import { MessagesStreamDecoder } from './stream/decoder.ts'
 import { MessagesStreamEncoder } from './stream/encoder.ts'
 
 /** Public interface of the messages dialect. */
-export { countedModel, countRequestSchema } from './native/request.ts'
+export {
+  countedModel,
+  countRequestSchema,
+  messagesNames,
+  messagesRequestSchema,
+  readMessagesRequest,
+} from './native/request.ts'
 export { messagesErrorBody, forwardableError as passedOnError } from './errors.ts'
 export { gateMessagesRequest } from './native/gate.ts'
 export { MESSAGES_PROMPT } from './native/prompt.ts'
-export { usageOfMessage } from './native/tap.ts'
-export { messagesRequestSchema, readMessagesRequest } from './native/request.ts'
-export { MessagesTap } from './native/tap.ts'
-export { maxTokensOf } from './encode/thinking.ts'
-export { withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
-export { messagesNames } from './native/request.ts'
+export { MessagesTap, usageOfMessage } from './native/tap.ts'
+export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
 
 /** Codec of the messages dialect. */
 export const messagesCodec: Codec = {

@@ -8,26 +8,35 @@ import { ResponsesStreamEncoder } from './stream/encoder.ts'
 
 /** Public interface of the responses dialect. */
 export { maxTokensOf } from './encode/request.ts'
-export { encryptedInput } from './native/tap.ts'
+export {
+  encryptedInput,
+  type ResponseFacts,
+  ResponsesTap,
+  usageOfCompaction,
+  usageOfResponse,
+} from './native/tap.ts'
 export { gateResponsesRequest } from './native/gate.ts'
-export { inputItems } from './native/items.ts'
 export {
   hasForeignThoughts,
+  hasOnlyMessages,
   inputForProvider,
+  inputItems,
   itemReferences,
-  withItems,
   referredIds,
+  withItems,
 } from './native/items.ts'
-export { hasOnlyMessages } from './native/items.ts'
-export { type ItemQuery, itemQuery } from './native/item-spans.ts'
-export { type ItemSpan, ItemSpans } from './native/item-spans.ts'
+export { type ItemQuery, itemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
 export { RESPONSES_PROMPT } from './native/prompt.ts'
 export { RenamedIds } from './native/renamed-ids.ts'
-export { type ResponseFacts, usageOfCompaction, usageOfResponse } from './native/tap.ts'
-export { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './native/request.ts'
-export { countableText, countedModel, readCompactionRequest } from './native/request.ts'
-export { ResponsesTap } from './native/tap.ts'
-export { responsesNames } from './native/request.ts'
+export {
+  countableText,
+  countedModel,
+  readCompactionRequest,
+  readResponsesRequest,
+  responsesNames,
+  type ResponsesRequest,
+  responsesRequestSchema,
+} from './native/request.ts'
 
 /** The codec of the responses dialect. */
 export const responsesCodec: Codec = {

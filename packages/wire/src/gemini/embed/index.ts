@@ -1,6 +1,10 @@
 /** Embeddings of the Gemini API. */
-export { batchForm } from './forms.ts'
-export { embedContentForm, predictForm } from './forms.ts'
-export { gateEmbedRequest } from './request.ts'
+export { batchForm, embedContentForm, predictForm } from './forms.ts'
+export {
+  decodeEmbedRequest,
+  type EmbedMethod,
+  embedRequestSchema,
+  gateEmbedRequest,
+  readEmbedRequest,
+} from './request.ts'
 export { EmbedReply, EmbedReplyWriter } from './reply.ts'
-export { decodeEmbedRequest, type EmbedMethod, embedRequestSchema, readEmbedRequest } from './request.ts'
