@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toBase64, toNumbers } from './vectors.ts'
+import process from 'node:process'
 
 const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
 const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
@@ -155,4 +156,27 @@ describe('a vector as base64', () => {
     const short = Buffer.from(`[${'1,'.repeat(300_000)}1]`)
     expect(toBase64(short)?.toString()).toBe(reference(short.toString()))
   })
+})
+
+describe('garbage of a conversion of vectors', () => {
+  const NUMBERS = Array.from({ length: 20_000 }, (_, index) => Math.fround(Math.sin(index) / 20))
+  const QUOTED = Buffer.from(`"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`)
+  const LIST = Buffer.from(JSON.stringify(NUMBERS.map((value) => value + 1e-12)))
+
+  test.each([
+    ['to numbers', () => toNumbers(QUOTED)],
+    ['to base64', () => toBase64(LIST)],
+  ])(
+    'a conversion %s leaves fewer bytes of garbage than a text or an element for each number',
+    (_, convert) => {
+      const allocated = Array.from({ length: 200 }, () => {
+        const before = process.memoryUsage().heapUsed
+        convert()
+        return process.memoryUsage().heapUsed - before
+      })
+      const compiled = allocated.slice(-9).toSorted((a, b) => a - b)
+      // Uses the median, because some samples include a garbage collection.
+      expect(compiled[4]).toBeLessThan(40 * NUMBERS.length)
+    },
+  )
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsonOutline } from './json-outline.ts'
+import { closedJson, JsonOutline } from './json-outline.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 function outlineOf(text: string, size = 1_000): JsonOutline {
@@ -100,4 +100,22 @@ describe('the outline of a JSON text', () => {
     expect(outline.text).toBeUndefined()
     expect(outline.length).toBe(0)
   })
+})
+
+test.each([
+  ['{"a":{"b":["x', '{"a":{"b":["x"]}}'],
+  ['{"a":"x"', '{"a":"x"}'],
+  ['{"a":', '{"a":null}'],
+  ['{"a"', '{"a":null}'],
+  ['{"a":1,', '{"a":1}'],
+  ['{"a":"x\\', '{"a":"x"}'],
+  ['{"a":"x\\u00', '{"a":"x"}'],
+  ['{"a":"x\\n', '{"a":"x\\n"}'],
+  ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
+])('open objects, arrays and strings are closed: %s', (beginning, closed) => {
+  expect(closedJson(beginning)).toBe(closed)
+})
+
+test('a text that cannot be closed gives nothing', () => {
+  expect(closedJson('{"a":tru')).toBeUndefined()
 })

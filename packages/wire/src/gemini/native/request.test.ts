@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { decodeRequest } from '../decode/request.ts'
-import { type GeminiRequest, readGeminiRequest } from './request.ts'
+import {
+  checkCounted,
+  countableText,
+  countedBody,
+  type GeminiRequest,
+  hasOnlyTexts,
+  readGeminiRequest,
+} from './request.ts'
 
 const read = (body: object): GeminiRequest =>
   readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))), 'm')
@@ -81,4 +88,64 @@ describe('the upper bound of a Gemini prompt', () => {
   test('the bound is small for a word', () => {
     expect(bound({ text: 'Hi' })).toBeLessThan(200)
   })
+})
+
+const CONTENTS = '"contents":[{"parts":[{"text":"Hello there."}]}]'
+const WHOLE = `{"generateContentRequest": {"model":"models/small","x":1.0,${CONTENTS},"systemInstruction":{"parts":[{"text":"Be good."}]}}}`
+const scan = (text: string) => scanObject(Buffer.from(text))
+
+describe('a request to count tokens', () => {
+  test('a request to count tokens has contents, or a whole request', () => {
+    expect(() => checkCounted(scan(`{${CONTENTS}}`))).not.toThrow()
+    expect(() => checkCounted(scan(WHOLE))).not.toThrow()
+    expect(() => checkCounted(scan('{}'))).toThrow("'contents' is required.")
+    expect(() => checkCounted(scan('{"generateContentRequest":{}}'))).toThrow("'contents' is required.")
+    expect(() => checkCounted(scan('{"generate_content_request":7}'))).toThrow('expected an object')
+  })
+
+  test('a request to count tokens is counted with its system instruction', () => {
+    expect(countableText(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
+    expect(countableText(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
+  })
+
+  test('a request to count tokens with content that only its provider has is not counted', () => {
+    expect(() => countableText(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
+      'cachedContent',
+    )
+  })
+
+  test('a request to count tokens goes to the upstream unchanged, except for the model name', () => {
+    expect(countedBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
+    expect(countedBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
+    expect(countedBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))
+    expect(countedBody(scan(`{${CONTENTS}}`), 'big-1').toString()).toBe(`{${CONTENTS}}`)
+  })
+})
+
+const plain = (contents: string): boolean => hasOnlyTexts(scanObject(Buffer.from(`{"contents":${contents}}`)))
+
+test.each([
+  '[]',
+  '[{"parts":[]}]',
+  '[{"parts":[{"text":"Hi"}]}]',
+  '[{"role":"user","parts":[{"text":"Hi"},{"text":"inlineData"}]},{"parts":[{"text":"functionCall"}],"role":"model"}]',
+])('the contents %s are only texts', (contents) => {
+  expect(plain(contents)).toBe(true)
+})
+
+test.each([
+  '[{"parts":[{"text":"Hi"},{"inlineData":{}}]}]',
+  '[{"parts":[{"text":"Hi"}]},{"parts":[{"functionCall":{"name":"f"}}]}]',
+  '[{"parts":[{"text":"Hi","thoughtSignature":"c2ln"}]}]',
+  '[{"parts":[{"text":"Hi","thought":true}]}]',
+  String.raw`[{"parts":[{"inl\u0069neData":{}}]}]`,
+  '[{"parts":["Hi"]}]',
+  '[{"parts":[{}]}]',
+  '[{"parts":{"text":"Hi"}}]',
+  '[{"role":"user"}]',
+  '["Hi"]',
+  '{"parts":[{"text":"Hi"}]}',
+  'null',
+])('the contents %s may have more than texts', (contents) => {
+  expect(plain(contents)).toBe(false)
 })
