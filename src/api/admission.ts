@@ -2,8 +2,8 @@ import { GatewayError } from '../errors.ts'
 import { type CallSlots, NO_SLOT } from '../limits/call-slots.ts'
 import type { Overload } from '../limits/overload.ts'
 import { RefusalsInTurn } from '../limits/refusals-in-turn.ts'
-import type { Client } from '../limits/shared-pool.ts'
-import type { SharedSlots, SlotEntry } from '../limits/shared-slots.ts'
+import type { Client } from '../limits/fair-pool.ts'
+import type { SharedSlots, SlotEntry } from '../limits/fair-semaphore.ts'
 import type { ClientExchange } from './endpoint.ts'
 
 /** Error of a call whose client disconnected in the queue; it appears only in the log. */

@@ -1,8 +1,8 @@
 import type { ChangeFeed } from './change-feed.ts'
 import type { Workers } from './join-through-owner.ts'
-import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
+import { type CallPlaces, LocalPlaces } from '../limits/semaphore.ts'
 import type { NodeReports } from './node-reports.ts'
-import type { LimitCounter } from '../limits/limit-counter.ts'
+import type { LimitCounter } from '../limits/rate-counter.ts'
 import { LocalCounter } from '../limits/local-counter.ts'
 import type { NodeMessages } from '../store/node-messages.ts'
 

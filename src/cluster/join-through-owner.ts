@@ -1,6 +1,6 @@
 import type { Link } from '../ipc/link.ts'
 import { OwnerPeers } from '../limits/owner-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedCounter } from '../limits/shared-rate-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'

@@ -1,6 +1,6 @@
 import { isolatedPeers } from '../limits/peers.ts'
 import type { PlacePeers, PlaceReport } from '../limits/place-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedCounter } from '../limits/shared-rate-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'

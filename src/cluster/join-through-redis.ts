@@ -2,7 +2,7 @@ import { ChangeFeed } from './change-feed.ts'
 import { namedNodes, NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
+import { SharedCounter } from '../limits/shared-rate-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 

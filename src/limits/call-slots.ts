@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { SharedSlots } from './shared-slots.ts'
+import { SharedSlots } from './fair-semaphore.ts'
 
 /** Maximum time for which a request waits for a slot. */
 const WAIT_MS = 2_000

@@ -1,4 +1,4 @@
-import type { CountedLimit } from './limit-counter.ts'
+import type { CountedLimit } from './rate-counter.ts'
 import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages.ts'
 
 /** Interval at which expired windows are removed. */

@@ -1,4 +1,4 @@
-import type { CountedLimit, LimitCounter } from './limit-counter.ts'
+import type { CountedLimit, LimitCounter } from './rate-counter.ts'
 import { ClientTable } from './client-table.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 

@@ -1,5 +1,5 @@
 import type { Link } from '../ipc/link.ts'
-import type { CountedLimit } from './limit-counter.ts'
+import type { CountedLimit } from './rate-counter.ts'
 import type { Peers } from './peers.ts'
 import type { PlacePeers, PlaceReport } from './place-peers.ts'
 import type { ShareRequest, ShareResponse } from './share-messages.ts'

@@ -1,4 +1,4 @@
-import type { CountedLimit } from './limit-counter.ts'
+import type { CountedLimit } from './rate-counter.ts'
 import type { ShareResponse, ShareRequest } from './share-messages.ts'
 
 /** The other nodes, and the store that they share for counting. */

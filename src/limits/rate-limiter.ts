@@ -1,6 +1,6 @@
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { GatewayError } from '../errors.ts'
-import type { CountedLimit, LimitCounter } from './limit-counter.ts'
+import type { CountedLimit, LimitCounter } from './rate-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Names of the two counts of a limit. */

@@ -1,4 +1,4 @@
-import type { Client } from './shared-pool.ts'
+import type { Client } from './fair-pool.ts'
 import { type Owner, TwoLevelPool } from './two-level-pool.ts'
 
 const MIB = 1024 * 1024

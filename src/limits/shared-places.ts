@@ -1,4 +1,4 @@
-import type { CallPlaces, ParallelLimit } from './call-places.ts'
+import type { CallPlaces, ParallelLimit } from './semaphore.ts'
 import type { PlacePeers } from './place-peers.ts'
 
 const SWEEP_INTERVAL_MS = 100

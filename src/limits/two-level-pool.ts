@@ -1,4 +1,4 @@
-import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
+import { type Client, type PoolSize, SharedPool } from './fair-pool.ts'
 
 /** Owner of a held amount: a user, or an address block if there is no user, and the key that was used. */
 export interface Owner {

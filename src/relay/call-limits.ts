@@ -4,7 +4,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
+import type { CallPlaces, ParallelLimit } from '../limits/semaphore.ts'
 import {
   whenDecided,
   type LimitName,

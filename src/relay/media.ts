@@ -1,8 +1,8 @@
 import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/shared-pool.ts'
-import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
+import type { Client } from '../limits/fair-pool.ts'
+import { type SlotEntry, SharedSlots } from '../limits/fair-semaphore.ts'
 import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 

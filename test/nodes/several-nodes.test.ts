@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CountedLimit } from '../../src/limits/limit-counter.ts'
+import type { CountedLimit } from '../../src/limits/rate-counter.ts'
 import type { Peers } from '../../src/limits/peers.ts'
-import { SharedCounter } from '../../src/limits/shared-counter.ts'
+import { SharedCounter } from '../../src/limits/shared-rate-counter.ts'
 import {
   type CountingNode,
   untilConnected,

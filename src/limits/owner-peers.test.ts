@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { HeldPlaces } from './held-places.ts'
 import { HeldShares } from './held-shares.ts'
-import { SharedCounter } from './shared-counter.ts'
+import { SharedCounter } from './shared-rate-counter.ts'
 import { SharedPlaces } from './shared-places.ts'
 
 const NODES = ['a', 'b', 'c'] as const

@@ -1,4 +1,4 @@
-import type { CountedLimit, LimitCounter } from './limit-counter.ts'
+import type { CountedLimit, LimitCounter } from './rate-counter.ts'
 import type { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
 import { ClientTable } from './client-table.ts'

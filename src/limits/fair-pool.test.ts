@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SharedPool } from './shared-pool.ts'
+import { SharedPool } from './fair-pool.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,4 +1,4 @@
-import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
+import { type Client, type PoolSize, SharedPool } from './fair-pool.ts'
 
 /** Number of slots, and bounds of the queue. */
 export interface SlotsSize extends PoolSize {

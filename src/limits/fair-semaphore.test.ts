@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type SlotEntry, SharedSlots } from './shared-slots.ts'
+import { type SlotEntry, SharedSlots } from './fair-semaphore.ts'
 
 const WAIT_MS = 2_000
 
