@@ -36,7 +36,7 @@ async function* batches(
   let batch = first
   yield batch.text
   while (!batch.isLast) {
-    batch = await LOOP_TURNS.work(() => nextBatch(pieces))
+    batch = await TURN_BUDGET.work(() => nextBatch(pieces))
     yield batch.text
   }
 }

@@ -1,7 +1,7 @@
 import { isolatedPeers } from '../limits/peers.ts'
-import type { PlacePeers, PlaceReport } from '../limits/place-peers.ts'
-import { SharedCounter } from '../limits/shared-rate-counter.ts'
-import { SharedPlaces } from '../limits/shared-places.ts'
+import type { PlacePeers, SlotReport } from '../limits/place-peers.ts'
+import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
+import { SharedSemaphore } from '../limits/shared-places.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -19,19 +19,19 @@ export async function joinThroughPostgres(
 ): Promise<Cluster> {
   const announcements = new Announcements(url, messages)
   const changes = new ChangeFeed(node, announcements)
-  const limitCounter = new SharedCounter(isolatedPeers(() => names().length))
+  const rateCounter = new SharedRateCounter(isolatedPeers(() => names().length))
   const reports = new NodeReports(node, announcements, namedNodes(names))
   const placePeers = new PostgresPlacePeers({ url, node, nodes: () => names().length })
-  const callPlaces = new SharedPlaces(placePeers)
+  const semaphore = new SharedSemaphore(placePeers)
   await announcements.firstAttempt
   return {
-    limitCounter,
-    callPlaces,
+    rateCounter,
+    semaphore,
     changes,
     reports,
     isRedisReachable: undefined,
     async close() {
-      await Promise.all([limitCounter.close(), callPlaces.close()])
+      await Promise.all([rateCounter.close(), semaphore.close()])
       await placePeers.close()
       changes.close()
       reports.close()
@@ -91,7 +91,7 @@ class PostgresPlacePeers implements PlacePeers {
     return this.#generation
   }
 
-  async exchangePlaces(subject: string, { held, want, max }: PlaceReport): Promise<number | 'stale'> {
+  async exchangeSlots(subject: string, { held, want, max }: SlotReport): Promise<number | 'stale'> {
     this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
     try {
       if (this.#generation === undefined) await this.#see()

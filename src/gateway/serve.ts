@@ -162,7 +162,7 @@ export async function serve({
   if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
   const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
-  const limits = new RateLimiter(nodes.limitCounter)
+  const limits = new RateLimiter(nodes.rateCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
@@ -174,7 +174,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits, nodes.callPlaces),
+    limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
     log,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { requestMemory, usedUp } from '../../test/request-memory.ts'
-import { AnswerMemory } from './answer-memory.ts'
+import { ResponseMemory } from './answer-memory.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -13,7 +13,7 @@ function answers(count: number) {
   const owner = { client: 1, key: 1 }
   return {
     memory,
-    all: Array.from({ length: count }, () => new AnswerMemory(memory, owner)) as [AnswerMemory],
+    all: Array.from({ length: count }, () => new ResponseMemory(memory, owner)) as [ResponseMemory],
   }
 }
 

@@ -12,7 +12,7 @@ const UNCOUNTED_BYTES = 64 * 1024
  * that have arrived cannot be refused, because the upstream is paid for them; while memory is short, the call
  * stops reading.
  */
-export class AnswerMemory {
+export class ResponseMemory {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
   #counted = 0

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { SharedSlots } from './fair-semaphore.ts'
+import { FairSemaphore } from './fair-semaphore.ts'
 
 /** Maximum time for which a request waits for a slot. */
 const WAIT_MS = 2_000
@@ -29,15 +29,15 @@ export const NO_SLOT = new GatewayError(
 
 /** The slots for requests: for relay calls, shared by keys, and for accounts, shared by address blocks. */
 export class CallSlots {
-  readonly calls: SharedSlots
-  readonly accounts: SharedSlots
+  readonly calls: FairSemaphore
+  readonly accounts: FairSemaphore
 
   /** `maxCalls` returns `options.max_calls`, which may change. `nowMs` is a monotonic clock. */
   constructor(maxCalls: () => number, nowMs: () => number) {
     const part = (least: number) => () => Math.max(least, Math.ceil(maxCalls() * PART))
     const rules = { aloneShare: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
-    this.calls = new SharedSlots({ ...rules, max: maxCalls })
-    this.accounts = new SharedSlots({ ...rules, max: part(LEAST_ACCOUNTS) })
+    this.calls = new FairSemaphore({ ...rules, max: maxCalls })
+    this.accounts = new FairSemaphore({ ...rules, max: part(LEAST_ACCOUNTS) })
   }
 
   /** Maximum number of account slots for streams, which keep theirs for a long time. */

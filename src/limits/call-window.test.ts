@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { CallWindow } from './call-window.ts'
+import { CongestionWindow } from './call-window.ts'
 
 /** Lets calls begin until the window is full; returns their number. */
-function fill(window: CallWindow): number {
+function fill(window: CongestionWindow): number {
   let begun = 0
   for (; window.isOpen; begun++) window.callBegan(false)
   return begun
 }
 
 /** Lets calls end, and others begin as far as the window allows; returns the number of those that began. */
-function replace(window: CallWindow, calls: number): number {
+function replace(window: CongestionWindow, calls: number): number {
   let begun = 0
   for (let i = 0; i < calls; i++) {
     window.callEnded(false)
@@ -19,7 +19,7 @@ function replace(window: CallWindow, calls: number): number {
 }
 
 test('one call begins for each that ends, except for one in sixteen', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   window.addTime(16, 16, 1)
   fill(window)
@@ -27,7 +27,7 @@ test('one call begins for each that ends, except for one in sixteen', () => {
 })
 
 /** Lets calls end, each of which keeps the loop busy for `costMs` milliseconds. */
-function serve(window: CallWindow, calls: number, costMs: number): void {
+function serve(window: CongestionWindow, calls: number, costMs: number): void {
   for (let i = 0; i < calls; i++) {
     window.callBegan(true)
     window.addTime(costMs, 0, 0)
@@ -36,7 +36,7 @@ function serve(window: CallWindow, calls: number, costMs: number): void {
 }
 
 test('idle time allows as many more calls as it could have processed, by the cost of those that ended', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   serve(window, 1_000, 2)
   window.addTime(10, 8, 0)
@@ -44,7 +44,7 @@ test('idle time allows as many more calls as it could have processed, by the cos
 })
 
 test('idle time does not count as a cost', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
     window.callBegan(true)
@@ -57,7 +57,7 @@ test('idle time does not count as a cost', () => {
 })
 
 test('before calls end, their cost is estimated by that of their beginnings', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
     window.callBegan(true)
@@ -70,7 +70,7 @@ test('before calls end, their cost is estimated by that of their beginnings', ()
 })
 
 test('without a known cost, or with expensive calls, the window grows at the minimum rate', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   window.addTime(20, 20, 1 / 5)
   expect(fill(window)).toBe(4)
@@ -82,7 +82,7 @@ test('without a known cost, or with expensive calls, the window grows at the min
 })
 
 test('sixteen calls may be in flight however busy the loop is', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   window.addTime(16, 16, 1)
   fill(window)
@@ -93,14 +93,14 @@ test('sixteen calls may be in flight however busy the loop is', () => {
 })
 
 test('at most 16 more calls begin after an idle time, however long it was', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   window.addTime(10_000, 10_000, 1)
   expect(fill(window)).toBe(16)
 })
 
 test('calls that began beyond the window count against its growth', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 10; i++) window.callBegan(false)
   window.addTime(10, 10, 1)
@@ -110,14 +110,14 @@ test('calls that began beyond the window count against its growth', () => {
 })
 
 test('a reopened window admits 16 more calls, however many are in flight', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   window.reopen()
   expect(fill(window)).toBe(16)
 })
 
 test('as many calls may be in flight as end within twelve milliseconds', () => {
-  const window = new CallWindow()
+  const window = new CongestionWindow()
   fill(window)
   serve(window, 10_000, 0.1)
   const more = fill(window)

@@ -26,7 +26,7 @@ const SHRINKAGE_PER_END = 1 / 16
  * by more than twice the calls for which there is time, the load would oscillate with the latency of
  * upstreams: the calls begun in an idle second would return as a flood in the next one.
  */
-export class CallWindow {
+export class CongestionWindow {
   /** Busy time of the loop, while calls waited, per call that ended, and per call that began. */
   readonly #endings = new RecentInterval()
   readonly #beginnings = new RecentInterval()

@@ -19,7 +19,7 @@ interface Evictable {
  * Table of the subjects of one limit, bounded in size. Only idle entries are evicted. While the table is
  * full, new subjects share entries, so that a flood of subjects cannot reset the count of another.
  */
-export class ClientTable<Entry extends Evictable> {
+export class SubjectTable<Entry extends Evictable> {
   readonly #entries = new Map<string | number, Entry>()
   /** Position of the eviction scan, which checks a few entries for each new subject. */
   #cursor: Iterator<[string | number, Entry]> | undefined

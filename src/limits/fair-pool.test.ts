@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SharedPool } from './fair-pool.ts'
+import { FairPool } from './fair-pool.ts'
 
 const MINUTE_MS = 60_000
 
-function pool(max: number, alone = 1): { pool: SharedPool; clock: { ms: number } } {
+function pool(max: number, alone = 1): { pool: FairPool; clock: { ms: number } } {
   const clock = { ms: 0 }
-  return { pool: new SharedPool({ max: () => max, aloneShare: alone, nowMs: () => clock.ms }), clock }
+  return { pool: new FairPool({ max: () => max, aloneShare: alone, nowMs: () => clock.ms }), clock }
 }
 
 /** Takes units until refused; returns their number. */
-function takeAll(from: SharedPool, client: string): number {
+function takeAll(from: FairPool, client: string): number {
   let taken = 0
   while (from.take(client, 1)) taken += 1
   return taken
@@ -81,7 +81,7 @@ const step = fc.record({
 describe('a shared pool in any sequence of requests', () => {
   const play = (
     steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
-    check: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
+    check: (shared: FairPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
     max = 100,
   ): void => {
     const { pool: shared, clock } = pool(max, 0.75)

@@ -19,7 +19,7 @@ const RECENT_MS = 60_000
  * than stays free: one client gets half at most, two get a third each. A client that holds nothing gets its
  * first amount as long as any is left.
  */
-export class SharedPool {
+export class FairPool {
   readonly #size: PoolSize
   readonly #shares = new Map<Client, number>()
   #held = 0

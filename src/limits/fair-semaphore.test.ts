@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type SlotEntry, SharedSlots } from './fair-semaphore.ts'
+import { type SlotEntry, FairSemaphore } from './fair-semaphore.ts'
 
 const WAIT_MS = 2_000
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-function slotsOf(max: number, waiting = 100): SharedSlots {
-  return new SharedSlots({
+function semaphoreOf(max: number, waiting = 100): FairSemaphore {
+  return new FairSemaphore({
     max: () => max,
     aloneShare: 1,
     waiting: () => waiting,
@@ -17,20 +17,20 @@ function slotsOf(max: number, waiting = 100): SharedSlots {
   })
 }
 
-const enterAll = (slots: SharedSlots, clients: string): SlotEntry[] =>
+const enterAll = (slots: FairSemaphore, clients: string): SlotEntry[] =>
   clients.split('').map((client) => slots.enter(client))
 const statesOf = (entries: readonly SlotEntry[]): string => entries.map(({ state }) => state).join(' ')
 
 describe('slots that clients share', () => {
   test('shared slots are taken at once while they are free', () => {
-    const entry = slotsOf(4).enter('ann')
+    const entry = semaphoreOf(4).enter('ann')
     expect(entry.isIn).toBe(true)
     expect(entry.decided).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
 
   test('shared slots are waited for until one is released', async () => {
-    const slots = slotsOf(1)
+    const slots = semaphoreOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     expect(second.state).toBe('waiting')
     first.leave()
@@ -40,7 +40,7 @@ describe('slots that clients share', () => {
   })
 
   test('shared slots are waited for no longer than the timeout', async () => {
-    const slots = slotsOf(1)
+    const slots = semaphoreOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
     expect(second.state).toBe('waiting')
@@ -52,7 +52,7 @@ describe('slots that clients share', () => {
   })
 
   test('shared slots are given to waiting clients in turn, not to the client with the most entries', () => {
-    const slots = slotsOf(1)
+    const slots = semaphoreOf(1)
     const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [SlotEntry, ...SlotEntry[]]
     const order: string[] = []
     for (let next: SlotEntry | undefined = holder; next; ) {
@@ -64,14 +64,14 @@ describe('slots that clients share', () => {
   })
 
   test('shared slots go to the oldest waiting entry of a client', () => {
-    const slots = slotsOf(1)
+    const slots = semaphoreOf(1)
     const [holder, ...waiting] = enterAll(slots, 'aaa') as [SlotEntry, ...SlotEntry[]]
     holder.leave()
     expect(statesOf(waiting)).toBe('in waiting')
   })
 
   test('shared slots stay free for other clients, however many entries of one client wait', () => {
-    const slots = slotsOf(8)
+    const slots = semaphoreOf(8)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
     expect(greedy.filter(({ isIn }) => isIn)).toHaveLength(4)
@@ -79,7 +79,7 @@ describe('slots that clients share', () => {
   })
 
   test('shared slots have a limited queue that is shared in the same way', () => {
-    const slots = slotsOf(2, 10)
+    const slots = semaphoreOf(2, 10)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
     expect(statesOf(greedy.slice(0, 2))).toBe('in waiting')
@@ -90,7 +90,7 @@ describe('slots that clients share', () => {
   })
 
   test('shared slots release the queue position of an entry that leaves', async () => {
-    const slots = slotsOf(1)
+    const slots = semaphoreOf(1)
     const [first, second, third] = enterAll(slots, 'abc') as [SlotEntry, SlotEntry, SlotEntry]
     second.leave()
     await second.decided
@@ -104,7 +104,7 @@ test('in any sequence slots stay within the maximum, serve waiting clients, and 
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {
-      const slots = slotsOf(max, 6)
+      const slots = semaphoreOf(max, 6)
       const entries: SlotEntry[] = []
       const count = (state: string): number => entries.filter((entry) => entry.state === state).length
       for (const { client, leaves, which, passMs } of steps) {

@@ -1,7 +1,7 @@
-import { type Client, type PoolSize, SharedPool } from './fair-pool.ts'
+import { type Client, type PoolSize, FairPool } from './fair-pool.ts'
 
 /** Number of slots, and bounds of the queue. */
-export interface SlotsSize extends PoolSize {
+export interface SemaphoreSize extends PoolSize {
   /** Maximum queue length, which clients share like the slots. */
   readonly waiting: () => number
   /** Maximum time in the queue. */
@@ -14,18 +14,18 @@ const QUEUE_ALONE_SHARE = 0.5
 /**
  * Slots that clients share. A client without one waits in a queue; free slots go to waiting clients in turn.
  */
-export class SharedSlots {
-  readonly #size: SlotsSize
-  readonly #slots: SharedPool
-  readonly #queuePlaces: SharedPool
+export class FairSemaphore {
+  readonly #size: SemaphoreSize
+  readonly #slots: FairPool
+  readonly #queuePlaces: FairPool
   /** Waiting entries by client, oldest first; the client whose turn is next comes first. */
   readonly #queues = new Map<Client, Set<SlotEntry>>()
   readonly #leave = (entry: SlotEntry): void => this.#onLeave(entry)
 
-  constructor(size: SlotsSize) {
+  constructor(size: SemaphoreSize) {
     this.#size = size
-    this.#slots = new SharedPool(size)
-    this.#queuePlaces = new SharedPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
+    this.#slots = new FairPool(size)
+    this.#queuePlaces = new FairPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
   }
 
   /** Number of slots. */
@@ -104,7 +104,7 @@ export class SlotEntry {
   #decide: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** Called only by `SharedSlots`. */
+  /** Called only by `FairSemaphore`. */
   constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
     this.client = client
     this.#state = state
@@ -128,12 +128,12 @@ export class SlotEntry {
     this.#end('out')
   }
 
-  /** Starts the timeout. Called only by `SharedSlots`. */
+  /** Starts the timeout. Called only by `FairSemaphore`. */
   waitFor(ms: number): void {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait with a slot. Called only by `SharedSlots`. */
+  /** Ends the wait with a slot. Called only by `FairSemaphore`. */
   admit(): void {
     this.#end('in')
   }

@@ -1,14 +1,14 @@
-import type { PlaceReport } from './place-peers.ts'
+import type { SlotReport } from './place-peers.ts'
 
 /**
- * Calls under way of several processes, in the memory of one, following the rules of `PLACE_SCRIPT`. Places
+ * Calls under way of several processes, in the memory of one, following the rules of `SLOT_SCRIPT`. Places
  * of a process that has ended are dropped at once.
  */
 export class HeldPlaces {
   readonly #subjects = new Map<string, Map<string, number>>()
 
   /** Replaces what is known of a node's places, and takes free ones; returns the number taken. */
-  exchange(node: string, subject: string, { held, want, max }: PlaceReport): number {
+  exchange(node: string, subject: string, { held, want, max }: SlotReport): number {
     const places = this.#subjects.get(subject) ?? new Map<string, number>()
     let others = 0
     for (const [name, count] of places) if (name !== node) others += count

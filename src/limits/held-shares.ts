@@ -1,5 +1,5 @@
 import type { CountedLimit } from './rate-counter.ts'
-import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages.ts'
+import { type PermitRequest, type PermitResponse, bucketsOf } from './share-messages.ts'
 
 /** Interval at which expired windows are removed. */
 const SWEEP_MS = 10_000
@@ -12,7 +12,7 @@ interface Window {
 
 /**
  * Windows of limits that several processes share, in the memory of one, following the rules of
- * `SHARE_SCRIPT`, which keeps them in Redis. Because a single process answers, windows cannot be lost, and
+ * `PERMIT_SCRIPT`, which keeps them in Redis. Because a single process answers, windows cannot be lost, and
  * there are no generations.
  */
 export class HeldShares {
@@ -26,11 +26,11 @@ export class HeldShares {
   }
 
   /** Applies a request of one of `nodes` processes. */
-  exchange({ name, subject }: CountedLimit, request: ShareRequest, nodes: number): ShareResponse {
+  exchange({ name, subject }: CountedLimit, request: PermitRequest, nodes: number): PermitResponse {
     const { max, windowMs, slot, used, returned, kept, need, want, added } = request
     const nowMs = Math.floor(this.#nowMs())
     this.#sweep(nowMs)
-    const { widthMs, ahead } = slotsOf(windowMs)
+    const { widthMs, ahead } = bucketsOf(windowMs)
     const current = Math.ceil(nowMs / widthMs)
     const last = current + ahead
     const amounts = new Map<number, number>()

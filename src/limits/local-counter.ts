@@ -1,10 +1,10 @@
-import type { CountedLimit, LimitCounter } from './rate-counter.ts'
-import { ClientTable } from './client-table.ts'
+import type { CountedLimit, RateCounter } from './rate-counter.ts'
+import { SubjectTable } from './client-table.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /** Counter of a node that runs alone: in memory, exact, and always synchronous. */
-export class LocalCounter implements LimitCounter {
-  readonly #tables = new Map<string, ClientTable<WindowEntry>>()
+export class LocalRateCounter implements RateCounter {
+  readonly #tables = new Map<string, SubjectTable<WindowEntry>>()
   readonly #nowMs: () => number
 
   /** `nowMs` is a monotonic clock. */
@@ -34,7 +34,7 @@ export class LocalCounter implements LimitCounter {
 
   #window({ name, subject, windowMs }: CountedLimit, nowMs: number): SlidingWindow {
     let table = this.#tables.get(name)
-    if (!table) this.#tables.set(name, (table = new ClientTable(() => new WindowEntry())))
+    if (!table) this.#tables.set(name, (table = new SubjectTable(() => new WindowEntry())))
     const entry = table.getOrCreate(subject, nowMs)
     entry.windowMs = windowMs
     return entry.window

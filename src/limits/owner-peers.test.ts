@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { HeldPlaces } from './held-places.ts'
 import { HeldShares } from './held-shares.ts'
-import { SharedCounter } from './shared-rate-counter.ts'
-import { SharedPlaces } from './shared-places.ts'
+import { SharedRateCounter } from './shared-rate-counter.ts'
+import { SharedSemaphore } from './shared-places.ts'
 
 const NODES = ['a', 'b', 'c'] as const
 
 /** Counters of several nodes on one table, whose exchanges take a turn of the event loop. */
-function counters(shares: HeldShares, nowMs: () => number): readonly SharedCounter[] {
+function counters(shares: HeldShares, nowMs: () => number): readonly SharedRateCounter[] {
   return NODES.map(
     () =>
-      new SharedCounter(
+      new SharedRateCounter(
         {
           isReachable: true,
           isRefilling: false,
@@ -59,13 +59,13 @@ test('slots of all processes are counted together, and those of a lost process a
   const places = new HeldPlaces()
   const [a, b] = NODES.map(
     (node) =>
-      new SharedPlaces({
+      new SharedSemaphore({
         isReachable: true,
         isRefilling: false,
         generation: 'owner',
         refreshMs: 20_000,
         nodes: NODES.length,
-        exchangePlaces: async (subject, report) => places.exchange(node, subject, report),
+        exchangeSlots: async (subject, report) => places.exchange(node, subject, report),
       }),
   )
   if (!a || !b) throw new Error('no nodes')

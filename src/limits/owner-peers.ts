@@ -1,8 +1,8 @@
 import type { Link } from '../ipc/link.ts'
 import type { CountedLimit } from './rate-counter.ts'
 import type { Peers } from './peers.ts'
-import type { PlacePeers, PlaceReport } from './place-peers.ts'
-import type { ShareRequest, ShareResponse } from './share-messages.ts'
+import type { PlacePeers, SlotReport } from './place-peers.ts'
+import type { PermitRequest, PermitResponse } from './share-messages.ts'
 
 /**
  * The other workers of this machine, whose counts are kept by the owner of their database. It is always
@@ -28,12 +28,12 @@ export class OwnerPeers implements Peers, PlacePeers {
 
   exchange(
     { name, subject, max, windowMs }: CountedLimit,
-    request: ShareRequest,
-  ): Promise<ShareResponse | 'stale'> {
+    request: PermitRequest,
+  ): Promise<PermitResponse | 'stale'> {
     return this.#link.request('share', [{ name, subject, max, windowMs }, request])
   }
 
-  exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
+  exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'> {
     return this.#link.request('places', [subject, report])
   }
 }

@@ -1,5 +1,5 @@
 import type { CountedLimit } from './rate-counter.ts'
-import type { ShareResponse, ShareRequest } from './share-messages.ts'
+import type { PermitResponse, PermitRequest } from './share-messages.ts'
 
 /** The other nodes, and the store that they share for counting. */
 export interface Peers {
@@ -18,7 +18,7 @@ export interface Peers {
    * Reports use and requests permits. `stale` means that nothing was done because the generation has changed.
    * Rejects on a timeout or an invalid response; it is then unknown whether anything was done.
    */
-  exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'>
+  exchange(counted: CountedLimit, request: PermitRequest): Promise<PermitResponse | 'stale'>
 }
 
 /**

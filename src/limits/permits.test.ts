@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SharedWindow } from '../../test/fixtures/shared-window.ts'
-import { slotsOf } from './share-messages.ts'
+import { bucketsOf } from './share-messages.ts'
 import { Permits } from './permits.ts'
 import { lawRuns } from '../../test/tier.ts'
 
@@ -97,7 +97,7 @@ describe('permits in stock', () => {
     const response = shared.exchange(800_000, request, 3)
     // The response arrives late.
     permits.applyResponse(100, request, response)
-    return { permits, shared, untilMs: response.slot * slotsOf(1000).widthMs - 800_000 }
+    return { permits, shared, untilMs: response.slot * bucketsOf(1000).widthMs - 800_000 }
   }
 
   test('permits in stock are valid until the slot that they count in, as if the response had come at once', () => {

@@ -1,4 +1,4 @@
-import { type ShareRequest, type ShareResponse, type Slots, slotsOf } from './share-messages.ts'
+import { type PermitRequest, type PermitResponse, type Slots, bucketsOf } from './share-messages.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
@@ -38,7 +38,7 @@ export class Permits {
   constructor(max: number, windowMs: number) {
     this.max = max
     this.windowMs = windowMs
-    this.#slots = slotsOf(windowMs)
+    this.#slots = bucketsOf(windowMs)
   }
 
   /**
@@ -177,7 +177,7 @@ export class Permits {
    * Builds the next request, for `need` waiting calls. `applyResponse` or `failRequest` must follow before
    * the next one. In a new generation of the store it reports all use in this window.
    */
-  buildRequest(nowMs: number, need: number, generation: string | undefined): ShareRequest {
+  buildRequest(nowMs: number, need: number, generation: string | undefined): PermitRequest {
     if (this.#generation !== undefined && generation !== this.#generation) this.#reportAll(nowMs)
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
@@ -210,7 +210,7 @@ export class Permits {
   }
 
   /** Applies the response to a request. */
-  applyResponse(nowMs: number, request: ShareRequest, response: ShareResponse): void {
+  applyResponse(nowMs: number, request: PermitRequest, response: PermitResponse): void {
     const sentMs = this.#inFlight?.sentMs ?? nowMs
     this.#inFlight = undefined
     this.#isolated = undefined
@@ -349,7 +349,7 @@ class WindowSnapshot {
 
 /** Converts a response that arrived at `nowMs`. */
 function snapshotFrom(
-  response: ShareResponse,
+  response: PermitResponse,
   nowMs: number,
   widthMs: number,
   windowMs: number,

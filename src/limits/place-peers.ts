@@ -1,7 +1,7 @@
 import type { Peers } from './peers.ts'
 
 /** Report of a node about one subject, with its request for more places. */
-export interface PlaceReport {
+export interface SlotReport {
   /** Places that the node holds. */
   readonly held: number
   /** Additional places that it requests. */
@@ -21,5 +21,5 @@ export interface PlacePeers extends Omit<Peers, 'exchange'> {
    * taken; `stale` means that nothing was done because the generation has changed. Rejects on a timeout or an
    * invalid response; it is then unknown whether anything was done.
    */
-  exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'>
+  exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'>
 }

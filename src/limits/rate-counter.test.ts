@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LocalCounter } from './local-counter.ts'
-import { ClientTable } from './client-table.ts'
+import { LocalRateCounter } from './local-counter.ts'
+import { SubjectTable } from './client-table.ts'
 
 class TestEntry {
   untilMs = Number.POSITIVE_INFINITY
@@ -11,7 +11,7 @@ class TestEntry {
 
 describe('a client table', () => {
   test('a client table keeps an entry while it limits its subject, however many others come', () => {
-    const table = new ClientTable(() => new TestEntry(), 10, 4)
+    const table = new SubjectTable(() => new TestEntry(), 10, 4)
     const first = table.getOrCreate('first', 0)
     for (let i = 0; i < 1000; i++) table.getOrCreate(`stranger ${i}`, 0)
     expect(table.get('first')).toBe(first)
@@ -20,7 +20,7 @@ describe('a client table', () => {
   })
 
   test('a full client table gives each further subject a shared entry, always the same', () => {
-    const table = new ClientTable(() => new TestEntry(), 10, 4)
+    const table = new SubjectTable(() => new TestEntry(), 10, 4)
     for (let i = 0; i < 10; i++) table.getOrCreate(i, 0)
     const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
     expect(new Set(late).size).toBe(4)
@@ -29,7 +29,7 @@ describe('a client table', () => {
   })
 
   test('a client table gives new subjects their own entry again when others are idle', () => {
-    const table = new ClientTable(() => new TestEntry(), 2, 1)
+    const table = new SubjectTable(() => new TestEntry(), 2, 1)
     const first = table.getOrCreate('a', 0)
     table.getOrCreate('b', 0)
     first.untilMs = 5
@@ -39,7 +39,7 @@ describe('a client table', () => {
 })
 
 test('an idle entry is found at any position, by checking a few for each new subject', () => {
-  const table = new ClientTable(() => new TestEntry(), 1_000, 1)
+  const table = new SubjectTable(() => new TestEntry(), 1_000, 1)
   for (let i = 0; i < 1_000; i++) table.getOrCreate(i, 0)
   for (const i of [900, 901]) table.getOrCreate(i, 0).untilMs = 0
   const shared = table.getOrCreate('early', 0)
@@ -52,7 +52,7 @@ test('an idle entry is found at any position, by checking a few for each new sub
 
 test("a flood of subjects resets no subject's count, and is limited itself", () => {
   let nowMs = 0
-  const counts = new LocalCounter(() => nowMs)
+  const counts = new LocalRateCounter(() => nowMs)
   const take = (subject: string): boolean =>
     counts.take({ name: 'login requests', subject, max: 2, windowMs: 60_000 }).allowed
   expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])

@@ -13,7 +13,7 @@ export interface CountedLimit {
  * Counts the use of limits. Returns a verdict synchronously if memory suffices; otherwise a promise that
  * resolves within 50 ms and never rejects.
  */
-export interface LimitCounter {
+export interface RateCounter {
   /** Takes one unit if one is free. */
   take(counted: CountedLimit): Verdict | Promise<Verdict>
   /** Checks whether a unit is free, asking other nodes if needed, without taking it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-responses.ts'
+import { readHeartbeat, readSlotResponse, readPermitResponse } from './redis-responses.ts'
 
 // Slots are 8 ms wide, and 31 of them lie ahead.
 const QUESTION = {
@@ -16,7 +16,7 @@ const QUESTION = {
 }
 
 test('a response of Redis is parsed', () => {
-  expect(readShareResponse(['1.5', 1000, 7, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
+  expect(readPermitResponse(['1.5', 1000, 7, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
     version: 7,
     granted: 3,
@@ -26,7 +26,7 @@ test('a response of Redis is parsed', () => {
       [60, 3],
     ],
   })
-  expect(readShareResponse(['1.5'], QUESTION)).toEqual({ generation: '1.5' })
+  expect(readPermitResponse(['1.5'], QUESTION)).toEqual({ generation: '1.5' })
   expect(readHeartbeat([1000, '1.5'])).toEqual({ nowMs: 1000, generation: '1.5' })
 })
 
@@ -49,7 +49,7 @@ describe('invalid responses of Redis', () => {
     ['amounts out of order', ['1.5', 1000, 7, 3, 60, 50, 1, 50, 1]],
     ['more amounts than there can be', ['1.5', 9e6, 7, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
   ])('an invalid response of Redis is refused: %s', (_, value) => {
-    expect(() => readShareResponse(value, QUESTION)).toThrow('invalid response')
+    expect(() => readPermitResponse(value, QUESTION)).toThrow('invalid response')
   })
 
   test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])(
@@ -64,9 +64,9 @@ describe('a response about slots', () => {
   const REPORT = { held: 3, want: 4, max: 5 }
 
   test('a response about slots is parsed', () => {
-    expect(readPlaceResponse(['1.5', 2], REPORT)).toEqual({ granted: 2 })
-    expect(readPlaceResponse(['1.5', 0], { ...REPORT, held: 9 })).toEqual({ granted: 0 })
-    expect(readPlaceResponse(['1.5'], REPORT)).toEqual({ generation: '1.5' })
+    expect(readSlotResponse(['1.5', 2], REPORT)).toEqual({ granted: 2 })
+    expect(readSlotResponse(['1.5', 0], { ...REPORT, held: 9 })).toEqual({ granted: 0 })
+    expect(readSlotResponse(['1.5'], REPORT)).toEqual({ generation: '1.5' })
   })
 
   test.each([
@@ -76,6 +76,6 @@ describe('a response about slots', () => {
     ['has a text for a number', ['1.5', '2'], REPORT],
     ['is too long', ['1.5', 1, 1], REPORT],
   ])('a response about slots that %s is refused', (_, value, report) => {
-    expect(() => readPlaceResponse(value, report)).toThrow('invalid response')
+    expect(() => readSlotResponse(value, report)).toThrow('invalid response')
   })
 })

@@ -4,10 +4,10 @@ import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-co
 import { RedisScript } from '../redis/script.ts'
 import type { CountedLimit } from './rate-counter.ts'
 import type { Peers } from './peers.ts'
-import type { PlacePeers, PlaceReport } from './place-peers.ts'
-import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-responses.ts'
+import type { PlacePeers, SlotReport } from './place-peers.ts'
+import { readHeartbeat, readSlotResponse, readPermitResponse } from './redis-responses.ts'
 import { ServerClock } from './server-clock.ts'
-import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages.ts'
+import { type PermitRequest, type PermitResponse, bucketsOf } from './share-messages.ts'
 
 /**
  * Lua functions for the generation, in KEYS[2]: the time, as text, since which the windows have been
@@ -86,8 +86,8 @@ export class RedisPeers implements Peers, PlacePeers {
   readonly #times: PeerTimes
   readonly #connection: RedisConnection
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
-  readonly #shareScript = new RedisScript(SHARE_SCRIPT)
-  readonly #placeScript = new RedisScript(PLACE_SCRIPT)
+  readonly #permitScript = new RedisScript(PERMIT_SCRIPT)
+  readonly #slotScript = new RedisScript(SLOT_SCRIPT)
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
@@ -102,7 +102,7 @@ export class RedisPeers implements Peers, PlacePeers {
     this.#times = options.times ?? TIMES
     this.#generationKey = `${options.namespace}:memory`
     const handlers: RedisConnectionHandlers = {
-      onConnected: (client) => this.#shareScript.load(client),
+      onConnected: (client) => this.#permitScript.load(client),
       heartbeat: (client) => this.#heartbeat(client),
       onLost: (reason) => this.#onLost(reason),
     }
@@ -134,25 +134,25 @@ export class RedisPeers implements Peers, PlacePeers {
     return this.#generation === undefined ? undefined : `${this.#generation} ${this.#clock.steps}`
   }
 
-  exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
+  exchange(counted: CountedLimit, request: PermitRequest): Promise<PermitResponse | 'stale'> {
     const { key, field } = this.#locate(counted)
-    const { widthMs, ahead } = slotsOf(request.windowMs)
+    const { widthMs, ahead } = bucketsOf(request.windowMs)
     const { known, slot, used, returned, kept, added, need, want, max, windowMs } = request
     const numbers = [known, slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
     const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
-    return this.#send(this.#shareScript, [key, this.#generationKey], args, (value) =>
-      readShareResponse(value, request),
+    return this.#send(this.#permitScript, [key, this.#generationKey], args, (value) =>
+      readPermitResponse(value, request),
     )
   }
 
-  async exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
+  async exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'> {
     const { held, want, reported = -1, max } = report
     const { namespace, node, names } = this.#options
     const keys = [`${namespace}:calls:${subject}`, this.#generationKey]
     const others = names().filter((name) => name !== node)
     const args = [this.#generation ?? '', node, held, want, reported, max, ...others]
-    const response = await this.#send(this.#placeScript, keys, args, (value) =>
-      readPlaceResponse(value, report),
+    const response = await this.#send(this.#slotScript, keys, args, (value) =>
+      readSlotResponse(value, report),
     )
     return response === 'stale' ? response : response.granted
   }
@@ -248,7 +248,7 @@ async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Prom
 }
 
 /**
- * Script that applies one `PlaceReport` atomically. A hash per subject contains the places of each node, with
+ * Script that applies one `SlotReport` atomically. A hash per subject contains the places of each node, with
  * the time of its report in seconds. Only running nodes count, with reports of the last minute; the hash
  * expires after two minutes. If it lacks what this node reported, or is unreadable, data was lost.
  *
@@ -257,7 +257,7 @@ async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Prom
  *
  * Returns the generation and, unless the node knew a different one, the number of places granted.
  */
-const PLACE_SCRIPT = `${GENERATION_FUNCTIONS}
+const SLOT_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, node = KEYS[1], ARGV[2]
 local held, want, reported, max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local nowS = tonumber(time[1])
@@ -296,7 +296,7 @@ return { generation, granted }
 `
 
 /**
- * Script that applies one `ShareRequest` atomically. Windows are packed lists in shared hashes, because a key
+ * Script that applies one `PermitRequest` atomically. Windows are packed lists in shared hashes, because a key
  * for each would take three times the memory: a version, which rises with each write, then slot and amount.
  * Expired windows are deleted when others in their hash are written, or with the whole hash when none is. A
  * window that is missing, older than the node knows, or unreadable counts as lost data.
@@ -309,7 +309,7 @@ return { generation, granted }
  * granted, their slot, and slot and amount of the whole window. A new generation means that windows were
  * lost; a node gets permits only after it has reported again.
  */
-const SHARE_SCRIPT = `${GENERATION_FUNCTIONS}
+const PERMIT_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, field = KEYS[1], ARGV[1]
 local windowMs, widthMs, ahead, max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local known = tonumber(ARGV[7])

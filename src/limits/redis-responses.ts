@@ -1,5 +1,5 @@
-import type { PlaceReport } from './place-peers.ts'
-import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
+import type { SlotReport } from './place-peers.ts'
+import { type PermitResponse, type PermitRequest, bucketsOf } from './share-messages.ts'
 
 /** Maximum number of amounts in a response; more than the number of slots in any window. */
 const MAX_AMOUNTS = 512
@@ -11,18 +11,18 @@ export function readHeartbeat(value: unknown): { nowMs: number; generation: stri
 }
 
 /**
- * Parses the response to a `ShareRequest`; `{ generation }` alone means that the request was stale. Throws if
+ * Parses the response to a `PermitRequest`; `{ generation }` alone means that the request was stale. Throws if
  * it is invalid.
  */
-export function readShareResponse(
+export function readPermitResponse(
   value: unknown,
-  request: ShareRequest,
-): ShareResponse | { generation: string } {
+  request: PermitRequest,
+): PermitResponse | { generation: string } {
   const [generation, ...rest] = list(value)
   if (rest.length === 0) return { generation: text(generation) }
   const [nowMs = 0, version = 0, granted = 0, slot = 0, ...pairs] = rest.map(count)
   if (rest.length < 4 || pairs.length % 2 !== 0 || pairs.length > 2 * MAX_AMOUNTS) throw invalidResponse()
-  const { widthMs, ahead } = slotsOf(request.windowMs)
+  const { widthMs, ahead } = bucketsOf(request.windowMs)
   if (granted > Math.max(request.need, request.want)) throw invalidResponse()
   if (slot > Math.ceil(nowMs / widthMs) + ahead) throw invalidResponse()
   const amounts = Array.from(
@@ -34,12 +34,12 @@ export function readShareResponse(
 }
 
 /**
- * Parses the response to a `PlaceReport`; `{ generation }` alone means that the report was stale. Throws if
+ * Parses the response to a `SlotReport`; `{ generation }` alone means that the report was stale. Throws if
  * it is invalid.
  */
-export function readPlaceResponse(
+export function readSlotResponse(
   value: unknown,
-  { held, want, max }: PlaceReport,
+  { held, want, max }: SlotReport,
 ): { granted: number } | { generation: string } {
   const [generation, granted, ...rest] = list(value)
   if (granted === undefined) return { generation: text(generation) }

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { RefusalsInTurn } from './refusals-in-turn.ts'
+import { PacedRefusals } from './refusals-in-turn.ts'
 
 test('refusals are sent at once; of very many, some at the end of the turn, and in the next turn at once again', async () => {
-  const refusals = new RefusalsInTurn()
+  const refusals = new PacedRefusals()
   for (let round = 0; round < 2; round++) {
     let said = 0
     for (let i = 1; i <= 700; i++) {
@@ -16,7 +16,7 @@ test('refusals are sent at once; of very many, some at the end of the turn, and 
 })
 
 test('refusals that arise while the last ones of a turn are sent are sent, too', async () => {
-  const refusals = new RefusalsInTurn()
+  const refusals = new PacedRefusals()
   let again = 0
   for (let i = 0; i < 501; i++) refusals.say(() => refusals.say(() => (again += 1)))
   await turn()

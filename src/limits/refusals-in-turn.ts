@@ -5,7 +5,7 @@ const AT_ONCE = 500
  * Sends refusals immediately or, if there are many, after the current turn of the event loop. Each may bring
  * the next request of its connection into the same turn, which could then last for seconds.
  */
-export class RefusalsInTurn {
+export class PacedRefusals {
   #inTurn = 0
   #unsaid: (() => void)[] = []
 

@@ -7,7 +7,7 @@ export interface ParallelLimit {
 }
 
 /** Counts the calls under way by subject; each call has a place. */
-export interface CallPlaces {
+export interface Semaphore {
   /**
    * Takes a place if one is free. Returns a promise only if other nodes have to be asked; it never rejects.
    */
@@ -19,7 +19,7 @@ export interface CallPlaces {
 }
 
 /** Places of a node that runs alone: in memory, exact, and always answered synchronously. */
-export class LocalPlaces implements CallPlaces {
+export class LocalSemaphore implements Semaphore {
   readonly #held = new Map<string, number>()
 
   take({ subject, max }: ParallelLimit): boolean {

@@ -13,14 +13,14 @@ const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
 /** Slots of a window of this length. */
-export function slotsOf(windowMs: number): Slots {
+export function bucketsOf(windowMs: number): Slots {
   const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / SLOTS, Math.min(MIN_SLOT_MS, windowMs / 16))))
   const aheadMs = Math.min(AHEAD_MS, windowMs * AHEAD_SHARE)
   return { widthMs, ahead: Math.max(1, Math.floor(aheadMs / widthMs)) }
 }
 
 /** Report of one node about a limit, with its request for permits. */
-export interface ShareRequest {
+export interface PermitRequest {
   readonly max: number
   readonly windowMs: number
   /** Version of the window below which data was lost; 0 if the window may be missing. */
@@ -39,7 +39,7 @@ export interface ShareRequest {
 }
 
 /** Use of a limit by all nodes, after a request was applied. */
-export interface ShareResponse {
+export interface PermitResponse {
   /** Time of the server's clock, in milliseconds. */
   readonly nowMs: number
   /** Rises with each change of the window. */

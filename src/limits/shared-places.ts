@@ -1,4 +1,4 @@
-import type { CallPlaces, ParallelLimit } from './semaphore.ts'
+import type { Semaphore, ParallelLimit } from './semaphore.ts'
 import type { PlacePeers } from './place-peers.ts'
 
 const SWEEP_INTERVAL_MS = 100
@@ -28,7 +28,7 @@ interface SubjectEntry {
  * places of a node without heartbeats no longer count. A node that cannot reach the others keeps to its share
  * of the limit, at least one place.
  */
-export class SharedPlaces implements CallPlaces {
+export class SharedSemaphore implements Semaphore {
   readonly #entries = new Map<string, SubjectEntry>()
   readonly #peers: PlacePeers
   readonly #onIsolated: () => void
@@ -107,7 +107,7 @@ export class SharedPlaces implements CallPlaces {
       const { held, max, reported } = entry
       const want = waiting.length
       const granted = await this.#peers
-        .exchangePlaces(subject, { held, want, reported, max })
+        .exchangeSlots(subject, { held, want, reported, max })
         .catch(() => undefined)
       if (granted === undefined) {
         entry.reported = undefined

@@ -1,7 +1,7 @@
-import type { CountedLimit, LimitCounter } from './rate-counter.ts'
+import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { Peers } from './peers.ts'
 import { Permits } from './permits.ts'
-import { ClientTable } from './client-table.ts'
+import { SubjectTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Default timeout of a request that waits for other nodes, slightly below the promised 50 ms. */
@@ -25,8 +25,8 @@ interface Waiter {
  * waits for an exchange, together with all requests that arrive until then. A node that cannot reach the
  * others keeps to its share.
  */
-export class SharedCounter implements LimitCounter {
-  readonly #tables = new Map<string, ClientTable<SubjectEntry>>()
+export class SharedRateCounter implements RateCounter {
+  readonly #tables = new Map<string, SubjectTable<SubjectEntry>>()
   /** Entries with something to report. */
   readonly #unreported = new Set<SubjectEntry>()
   /** Entries whose use the shared store contains; the next one to be checked comes first. */
@@ -112,7 +112,7 @@ export class SharedCounter implements LimitCounter {
     if (!table)
       this.#tables.set(
         name,
-        (table = new ClientTable((subject) => new SubjectEntry(name, subject, max, windowMs))),
+        (table = new SubjectTable((subject) => new SubjectEntry(name, subject, max, windowMs))),
       )
     const entry = table.getOrCreate(subject, nowMs)
     entry.applyLimit(max, windowMs)

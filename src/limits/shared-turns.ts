@@ -9,7 +9,7 @@ export const MAX_TURN_MS = 4
  * of live calls. Once a turn has used its time, responses wait; one of the waiting ones continues in each
  * following turn. Without this, a turn would last longer in proportion to the number of such pieces.
  */
-export class SharedTurns {
+export class TurnBudget {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
@@ -57,4 +57,4 @@ export class SharedTurns {
 }
 
 /** The turns of this thread's event loop. */
-export const LOOP_TURNS = new SharedTurns((callback) => void setImmediate(callback))
+export const TURN_BUDGET = new TurnBudget((callback) => void setImmediate(callback))

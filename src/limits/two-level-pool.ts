@@ -1,4 +1,4 @@
-import { type Client, type PoolSize, SharedPool } from './fair-pool.ts'
+import { type Client, type PoolSize, FairPool } from './fair-pool.ts'
 
 /** Owner of a held amount: a user, or an address block if there is no user, and the key that was used. */
 export interface Owner {
@@ -16,13 +16,13 @@ const SWEEP_MS = 60_000
  */
 export class TwoLevelPool {
   readonly #size: PoolSize
-  readonly #clients: SharedPool
-  readonly #keysOf = new Map<Client, SharedPool>()
+  readonly #clients: FairPool
+  readonly #keysOf = new Map<Client, FairPool>()
   #sweptMs: number
 
   constructor(size: PoolSize) {
     this.#size = size
-    this.#clients = new SharedPool(size)
+    this.#clients = new FairPool(size)
     this.#sweptMs = size.nowMs()
   }
 
@@ -54,14 +54,14 @@ export class TwoLevelPool {
     this.#clients.give(client, amount)
   }
 
-  #keysOfNew(client: Client): SharedPool {
+  #keysOfNew(client: Client): FairPool {
     const nowMs = this.#size.nowMs()
     if (nowMs - this.#sweptMs >= SWEEP_MS) {
       this.#sweptMs = nowMs
       for (const [one, keys] of this.#keysOf) if (keys.isIdle) this.#keysOf.delete(one)
     }
     const max = (): number => this.#clients.maxOf(client)
-    const keys = new SharedPool({ max, aloneShare: 1, nowMs: this.#size.nowMs })
+    const keys = new FairPool({ max, aloneShare: 1, nowMs: this.#size.nowMs })
     this.#keysOf.set(client, keys)
     return keys
   }

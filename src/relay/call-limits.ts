@@ -4,7 +4,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { CallPlaces, ParallelLimit } from '../limits/semaphore.ts'
+import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   whenDecided,
   type LimitName,
@@ -32,14 +32,14 @@ interface OwnedLimit extends SubjectLimit {
  */
 export class CallLimits {
   readonly #limits: RateLimiter
-  readonly #places: CallPlaces
+  readonly #places: Semaphore
   /**
    * Callers whose key or user has a token limit of its own, by token. Settling a call needs them later, when
    * the caller is no longer at hand.
    */
   readonly #callers = new Map<number, Caller>()
 
-  constructor(limits: RateLimiter, places: CallPlaces) {
+  constructor(limits: RateLimiter, places: Semaphore) {
     this.#limits = limits
     this.#places = places
   }

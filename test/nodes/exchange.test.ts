@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/share-messages.ts'
+import { type PermitResponse, type PermitRequest, bucketsOf } from '../../src/limits/share-messages.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { PATIENT } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { SharedWindow } from '../fixtures/shared-window.ts'
 
-const NOTHING: Omit<ShareRequest, 'max' | 'windowMs' | 'slot'> = {
+const NOTHING: Omit<PermitRequest, 'max' | 'windowMs' | 'slot'> = {
   known: 0,
   used: 0,
   returned: 0,
@@ -44,8 +44,8 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
   /** Repeats the exchange while it is stale. */
   const exchange = async (
     counted: ReturnType<typeof fresh>,
-    fields: Partial<ShareRequest>,
-  ): Promise<ShareResponse> => {
+    fields: Partial<PermitRequest>,
+  ): Promise<PermitResponse> => {
     const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, slot: 0, ...fields }
     for (;;) {
       const answer = await peers.exchange(counted, question)
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
 
   test('the exchange counts amounts from before the clock went back as present', async () => {
     const counted = fresh(1_000)
-    const { widthMs } = slotsOf(1_000)
+    const { widthMs } = bucketsOf(1_000)
     const { slot, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
     expect(slot).toBeGreaterThan(nowMs / widthMs)
     const key = ((await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[])[0] ?? ''

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { CountedLimit } from '../../src/limits/rate-counter.ts'
 import type { Peers } from '../../src/limits/peers.ts'
-import { SharedCounter } from '../../src/limits/shared-rate-counter.ts'
+import { SharedRateCounter } from '../../src/limits/shared-rate-counter.ts'
 import {
   type CountingNode,
   untilConnected,
@@ -170,7 +170,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
       await sleep(32)
       return exchange()
     })
-    const counts = new SharedCounter(far)
+    const counts = new SharedRateCounter(far)
     const counted = limit(30, 60_000)
     const first = counts.take(counted)
     await sleep(5)

@@ -8,8 +8,8 @@ import type { Settings } from '../../domain/settings.ts'
 import { HeldPlaces } from '../../limits/held-places.ts'
 import { HeldShares } from '../../limits/held-shares.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
-import type { PlaceReport } from '../../limits/place-peers.ts'
-import type { ShareRequest } from '../../limits/share-messages.ts'
+import type { SlotReport } from '../../limits/place-peers.ts'
+import type { PermitRequest } from '../../limits/share-messages.ts'
 import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
@@ -184,10 +184,10 @@ function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   )
   link.answer('bank', (request: BankRequest) => database.bank(name, request))
   link.on('announce', announce)
-  link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
+  link.answer('share', ([counted, request]: [CountedLimit, PermitRequest]) =>
     shares.exchange(counted, request, crew.serving.length),
   )
-  link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
+  link.answer('places', ([subject, report]: [string, SlotReport]) => places.exchange(name, subject, report))
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
