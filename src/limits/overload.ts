@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { CongestionWindow } from './call-window.ts'
+import { CongestionWindow } from './congestion-window.ts'
 import type { EventLoop } from './event-loop.ts'
 import { WaitForecast } from './wait-forecast.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CongestionWindow } from './call-window.ts'
+import { CongestionWindow } from './congestion-window.ts'
 
 /** Lets calls begin until the window is full; returns their number. */
 function fill(window: CongestionWindow): number {
