@@ -1,9 +1,8 @@
 import { GatewayError } from '../errors.ts'
-import { type CallSlots, NO_SLOT } from '../limits/call-slots.ts'
+import { type CallSlots, NO_SLOT, type FairSemaphore, type SlotEntry } from '../limits/fair-semaphore.ts'
 import type { Overload } from '../limits/overload.ts'
-import { PacedRefusals } from '../limits/refusals-in-turn.ts'
+import { PacedRefusals } from '../limits/event-loop.ts'
 import type { Client } from '../limits/fair-pool.ts'
-import type { FairSemaphore, SlotEntry } from '../limits/fair-semaphore.ts'
 import type { ClientExchange } from './endpoint.ts'
 
 /** Error of a call whose client disconnected in the queue; it appears only in the log. */
@@ -36,7 +35,7 @@ export class Admission {
     const { startedAt, response } = exchange
     const overload = this.#overload
     const refusal = overload.refusal(startedAt, open, this.#slots.bound)
-    if (refusal) return this.#refusals.say(() => refuse(refusal))
+    if (refusal) return this.#refusals.send(() => refuse(refusal))
     if (overload.tryBegin()) {
       response.onClosed(this.#callEnded)
       return begin()
@@ -81,7 +80,7 @@ export class Admission {
   }
 
   async #refuse(refusal: GatewayError): Promise<never> {
-    await new Promise<void>((resolve) => this.#refusals.say(resolve))
+    await new Promise<void>((resolve) => this.#refusals.send(resolve))
     throw refusal
   }
 }

@@ -2,8 +2,7 @@ import type { ChangeFeed } from './change-feed.ts'
 import type { Workers } from './join-through-owner.ts'
 import { type Semaphore, LocalSemaphore } from '../limits/semaphore.ts'
 import type { NodeReports } from './node-reports.ts'
-import type { RateCounter } from '../limits/rate-counter.ts'
-import { LocalRateCounter } from '../limits/local-counter.ts'
+import { type RateCounter, LocalRateCounter } from '../limits/rate-counter.ts'
 import type { NodeMessages } from '../store/node-messages.ts'
 
 /** Services that a node shares with the other nodes of its cluster. */

@@ -1,7 +1,7 @@
 import type { Link } from '../ipc/link.ts'
 import { OwnerPeers } from '../limits/owner-peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
-import { SharedSemaphore } from '../limits/shared-places.ts'
+import { SharedSemaphore } from '../limits/semaphore.ts'
 import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'
 import { NodeReports } from './node-reports.ts'

@@ -3,7 +3,7 @@ import { namedNodes, NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
-import { SharedSemaphore } from '../limits/shared-places.ts'
+import { SharedSemaphore } from '../limits/semaphore.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 
 /**

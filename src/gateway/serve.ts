@@ -17,10 +17,9 @@ import { LiveConfig } from '../config/live-config.ts'
 import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
-import { CallSlots } from '../limits/call-slots.ts'
+import { CallSlots } from '../limits/fair-semaphore.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
-import { setOverloadGrowth } from '../limits/heap-growth.ts'
-import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
+import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
@@ -40,14 +39,7 @@ import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
-import {
-  hashAccessToken,
-  hashKey,
-  hashSession,
-  loopMarker,
-  namespaceOf,
-  type Secrets,
-} from '../store/secrets.ts'
+import { hashAccessToken, hashKey, hashSession, loopMarker, namespaceOf, type Secrets } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/text.ts'
 import { openTracing } from '../telemetry/tracing.ts'

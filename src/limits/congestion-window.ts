@@ -1,4 +1,3 @@
-import { RecentInterval } from './recent-interval.ts'
 
 /**
  * Minimum size of the window: with fewer calls under way, the event loop would wait for each of them. It is
@@ -69,5 +68,55 @@ export class CongestionWindow {
   /** Opens the window again once no call waits. */
   reopen(): void {
     this.#size = this.#underWay + MIN_SIZE
+  }
+}
+
+/**
+ * Forecasts the wait of a call by Little's law: the length of the queue before it, times the recent time per
+ * call that began. That time is measured while calls wait, so that it includes all other work of the event
+ * loop.
+ */
+export class WaitForecast {
+  readonly #beginnings = new RecentInterval()
+
+  /** Adds time that elapsed while calls waited. */
+  addTime(ms: number): void {
+    this.#beginnings.addTime(ms)
+  }
+
+  /** Records that a call from the queue has begun. */
+  callBegan(): void {
+    this.#beginnings.note()
+  }
+
+  /** Milliseconds for which a call waits behind `queueLength` others; 0 before anything was measured. */
+  waitMs(queueLength: number): number {
+    return queueLength * (this.#beginnings.ms ?? 0)
+  }
+}
+
+/** Time constant of the exponential decay of both sums, in milliseconds. */
+const DECAY_MS = 1_000
+
+/** Recent time per event, computed from the sums of time and of events. Both decay exponentially. */
+class RecentInterval {
+  #timeMs = 0
+  #events = 0
+
+  /** Adds elapsed time, all or part of which counts. */
+  addTime(ms: number, countedMs = ms): void {
+    const decay = Math.exp(-ms / DECAY_MS)
+    this.#timeMs = this.#timeMs * decay + countedMs
+    this.#events *= decay
+  }
+
+  /** Adds an event, or a fraction of one. */
+  note(part = 1): void {
+    this.#events += part
+  }
+
+  /** Milliseconds per event; undefined before the first event. */
+  get ms(): number | undefined {
+    return this.#events === 0 ? undefined : this.#timeMs / this.#events
   }
 }

@@ -1,7 +1,8 @@
 import { type Client, type PoolSize, FairPool } from './fair-pool.ts'
+import { GatewayError } from '../errors.ts'
 
 /** Number of slots, and bounds of the queue. */
-export interface SemaphoreSize extends PoolSize {
+interface SemaphoreSize extends PoolSize {
   /** Maximum queue length, which clients share like the slots. */
   readonly waiting: () => number
   /** Maximum time in the queue. */
@@ -17,7 +18,7 @@ const QUEUE_ALONE_SHARE = 0.5
 export class FairSemaphore {
   readonly #size: SemaphoreSize
   readonly #slots: FairPool
-  readonly #queuePlaces: FairPool
+  readonly #queueRoom: FairPool
   /** Waiting entries by client, oldest first; the client whose turn is next comes first. */
   readonly #queues = new Map<Client, Set<SlotEntry>>()
   readonly #leave = (entry: SlotEntry): void => this.#onLeave(entry)
@@ -25,7 +26,7 @@ export class FairSemaphore {
   constructor(size: SemaphoreSize) {
     this.#size = size
     this.#slots = new FairPool(size)
-    this.#queuePlaces = new FairPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
+    this.#queueRoom = new FairPool({ ...size, max: size.waiting, aloneShare: QUEUE_ALONE_SHARE })
   }
 
   /** Number of slots. */
@@ -40,7 +41,7 @@ export class FairSemaphore {
 
   /** Number of waiting entries. */
   get waiting(): number {
-    return this.#queuePlaces.held
+    return this.#queueRoom.held
   }
 
   /** Maximum number of entries with a slot or in the queue. */
@@ -52,7 +53,7 @@ export class FairSemaphore {
   enter(client: Client): SlotEntry {
     const queue = this.#queues.get(client)
     if (!queue && this.#slots.take(client, 1)) return new SlotEntry(client, 'in', this.#leave)
-    if (!this.#queuePlaces.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
+    if (!this.#queueRoom.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
     const entry = new SlotEntry(client, 'waiting', this.#leave)
     if (queue) queue.add(entry)
     else this.#queues.set(client, new Set([entry]))
@@ -72,7 +73,7 @@ export class FairSemaphore {
     const queue = this.#queues.get(entry.client)
     queue?.delete(entry)
     if (queue?.size === 0) this.#queues.delete(entry.client)
-    this.#queuePlaces.give(entry.client, 1)
+    this.#queueRoom.give(entry.client, 1)
   }
 
   /** Gives free slots to waiting clients in turn, as far as their shares allow. */
@@ -142,5 +143,55 @@ export class SlotEntry {
     this.#state = state
     clearTimeout(this.#timer)
     this.#decide?.()
+  }
+}
+
+/** Maximum time for which a request waits for a slot. */
+const WAIT_MS = 2_000
+/**
+ * Size of the queue, and of the slots for accounts, as a part of the slots for calls; and the minimum of it.
+ */
+const PART = 1 / 8
+const LEAST_WAITING = 8
+const LEAST_ACCOUNTS = 16
+/** Maximum number of streams that last until their clients disconnect. */
+const MAX_STREAMS = 64
+/**
+ * Part that one key may have while no other has called recently. The remaining slots are for the next key
+ * that calls.
+ */
+const ALONE = 31 / 32
+
+/**
+ * The refusal if no slot became free in time. Created once, because it is thrown often and capturing stacks
+ * is costly.
+ */
+export const NO_SLOT = new GatewayError(
+  'overloaded',
+  'the maximum of calls under way is reached, for the gateway or for this client; try again',
+  { retryAfter: 1 },
+)
+
+/** The slots for requests: for relay calls, shared by keys, and for accounts, shared by address blocks. */
+export class CallSlots {
+  readonly calls: FairSemaphore
+  readonly accounts: FairSemaphore
+
+  /** `maxCalls` returns `options.max_calls`, which may change. `nowMs` is a monotonic clock. */
+  constructor(maxCalls: () => number, nowMs: () => number) {
+    const part = (least: number) => () => Math.max(least, Math.ceil(maxCalls() * PART))
+    const rules = { aloneShare: ALONE, waitMs: () => WAIT_MS, waiting: part(LEAST_WAITING), nowMs }
+    this.calls = new FairSemaphore({ ...rules, max: maxCalls })
+    this.accounts = new FairSemaphore({ ...rules, max: part(LEAST_ACCOUNTS) })
+  }
+
+  /** Maximum number of account slots for streams, which keep theirs for a long time. */
+  get streams(): number {
+    return Math.min(MAX_STREAMS, Math.floor(this.accounts.max / 2))
+  }
+
+  /** Maximum number of requests that have a slot or wait for one. */
+  get bound(): number {
+    return this.calls.capacity + this.accounts.capacity
   }
 }

@@ -1,7 +1,6 @@
 import { GatewayError } from '../errors.ts'
-import { CongestionWindow } from './congestion-window.ts'
+import { CongestionWindow, WaitForecast } from './congestion-window.ts'
 import type { EventLoop } from './event-loop.ts'
-import { WaitForecast } from './wait-forecast.ts'
 
 /** Maximum forecast wait of an admitted call, in milliseconds. */
 const MAX_WAIT_MS = 2_000

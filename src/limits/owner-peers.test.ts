@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { HeldPlaces } from './held-places.ts'
-import { HeldShares } from './held-shares.ts'
+import { OwnedSlots, OwnedPermits } from './owner-peers.ts'
 import { SharedRateCounter } from './shared-rate-counter.ts'
-import { SharedSemaphore } from './shared-places.ts'
+import { SharedSemaphore } from './semaphore.ts'
 
 const NODES = ['a', 'b', 'c'] as const
 
 /** Counters of several nodes on one table, whose exchanges take a turn of the event loop. */
-function counters(shares: HeldShares, nowMs: () => number): readonly SharedRateCounter[] {
+function counters(owned: OwnedPermits, nowMs: () => number): readonly SharedRateCounter[] {
   return NODES.map(
     () =>
       new SharedRateCounter(
@@ -16,7 +15,7 @@ function counters(shares: HeldShares, nowMs: () => number): readonly SharedRateC
           isRefilling: false,
           generation: 'owner',
           nodes: NODES.length,
-          exchange: async (counted, request) => shares.exchange(counted, request, NODES.length),
+          exchangePermits: async (counted, request) => owned.exchange(counted, request, NODES.length),
         },
         () => {},
         nowMs,
@@ -26,8 +25,8 @@ function counters(shares: HeldShares, nowMs: () => number): readonly SharedRateC
 
 test('of simultaneous calls over several processes exactly the limit is admitted, and again a window later', async () => {
   let now = 1_000_000
-  const shares = new HeldShares(() => now)
-  const nodes = counters(shares, () => now)
+  const owned = new OwnedPermits(() => now)
+  const nodes = counters(owned, () => now)
   const counted = { name: 'key requests', subject: 1, max: 50, windowMs: 60_000 }
   const burst = async (): Promise<number> => {
     const verdicts = await Promise.all(
@@ -45,8 +44,8 @@ test('of simultaneous calls over several processes exactly the limit is admitted
 
 test('use that one process adds is refused on another', async () => {
   let now = 1_000_000
-  const shares = new HeldShares(() => now)
-  const [a, b] = counters(shares, () => now)
+  const owned = new OwnedPermits(() => now)
+  const [a, b] = counters(owned, () => now)
   const counted = { name: 'key tokens', subject: 1, max: 100, windowMs: 60_000 }
   a?.add(counted, 100)
   await a?.close()
@@ -56,7 +55,7 @@ test('use that one process adds is refused on another', async () => {
 })
 
 test('slots of all processes are counted together, and those of a lost process are free at once', async () => {
-  const places = new HeldPlaces()
+  const slots = new OwnedSlots()
   const [a, b] = NODES.map(
     (node) =>
       new SharedSemaphore({
@@ -65,7 +64,7 @@ test('slots of all processes are counted together, and those of a lost process a
         generation: 'owner',
         refreshMs: 20_000,
         nodes: NODES.length,
-        exchangeSlots: async (subject, report) => places.exchange(node, subject, report),
+        exchangeSlots: async (subject, report) => slots.exchange(node, subject, report),
       }),
   )
   if (!a || !b) throw new Error('no nodes')
@@ -75,7 +74,7 @@ test('slots of all processes are counted together, and those of a lost process a
   )
   expect(taken.filter(Boolean)).toHaveLength(5)
   expect(await b.take(limit)).toBe(false)
-  places.drop('a')
+  slots.drop('a')
   expect(await b.take(limit)).toBe(true)
   await b.close()
 })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LocalRateCounter } from './local-counter.ts'
-import { SubjectTable } from './client-table.ts'
+import { LocalRateCounter, SubjectTable } from './rate-counter.ts'
 
 class TestEntry {
   untilMs = Number.POSITIVE_INFINITY

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { readHeartbeat, readSlotResponse, readPermitResponse } from './redis-responses.ts'
+import { readHeartbeat, readSlotResponse, readPermitResponse, ServerClock } from './redis-peers.ts'
 
-// Slots are 8 ms wide, and 31 of them lie ahead.
+// Buckets are 8 ms wide, and 31 of them lie ahead.
 const QUESTION = {
   max: 10,
   windowMs: 1024,
   known: 0,
-  slot: 0,
+  bucket: 0,
   used: 0,
   returned: 0,
   kept: 0,
@@ -20,7 +20,7 @@ test('a response of Redis is parsed', () => {
     nowMs: 1000,
     version: 7,
     granted: 3,
-    slot: 60,
+    bucket: 60,
     amounts: [
       [50, 4],
       [60, 3],
@@ -45,7 +45,7 @@ describe('invalid responses of Redis', () => {
     ['more than was asked for', ['1.5', 1000, 7, 4, 60]],
     ['permits for ever', ['1.5', 1000, 7, 3, 100_000]],
     ['half a pair', ['1.5', 1000, 7, 3, 60, 50]],
-    ['amounts after the last slot', ['1.5', 1000, 7, 3, 60, 61, 1]],
+    ['amounts after the last bucket', ['1.5', 1000, 7, 3, 60, 61, 1]],
     ['amounts out of order', ['1.5', 1000, 7, 3, 60, 50, 1, 50, 1]],
     ['more amounts than there can be', ['1.5', 9e6, 7, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
   ])('an invalid response of Redis is refused: %s', (_, value) => {
@@ -78,4 +78,18 @@ describe('a response about slots', () => {
   ])('a response about slots that %s is refused', (_, value, report) => {
     expect(() => readSlotResponse(value, report)).toThrow('invalid response')
   })
+})
+
+const HOUR = 3_600_000
+
+test.each([
+  ['goes on as ours does', [0, 250, 500], 0],
+  ['is read late', [0, 1_200, 500], 0],
+  ['is put forward', [0, HOUR + 250, HOUR + 500], 1],
+  ['is put back: then all is counted longer, and nothing is forgotten', [0, -HOUR, -HOUR + 250], 0],
+  ['is put forward again and again', [0, HOUR, 2 * HOUR], 2],
+])('the gateway follows a clock that %s', (_, readings, steps) => {
+  const clock = new ServerClock()
+  for (const [i, reading] of readings.entries()) clock.observe(1.8e12 + reading, 5_000 + 250 * i)
+  expect(clock.steps).toBe(steps)
 })

@@ -1,7 +1,6 @@
-import type { CountedLimit, RateCounter } from './rate-counter.ts'
-import type { Peers } from './peers.ts'
+import { type CountedLimit, type RateCounter, SubjectTable } from './rate-counter.ts'
+import type { PermitPeers } from './peers.ts'
 import { Permits } from './permits.ts'
-import { SubjectTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Default timeout of a request that waits for other nodes, slightly below the promised 50 ms. */
@@ -31,7 +30,7 @@ export class SharedRateCounter implements RateCounter {
   readonly #unreported = new Set<SubjectEntry>()
   /** Entries whose use the shared store contains; the next one to be checked comes first. */
   readonly #reported = new Set<SubjectEntry>()
-  readonly #peers: Peers
+  readonly #peers: PermitPeers
   readonly #onIsolated: () => void
   readonly #nowMs: () => number
   readonly #waitTimeoutMs: number
@@ -43,7 +42,7 @@ export class SharedRateCounter implements RateCounter {
    * `waitTimeoutMs` is the maximum time for which a request waits for the others.
    */
   constructor(
-    peers: Peers,
+    peers: PermitPeers,
     onIsolated: () => void = () => {},
     nowMs: () => number = () => performance.now(),
     waitTimeoutMs = WAIT_TIMEOUT_MS,
@@ -165,7 +164,7 @@ export class SharedRateCounter implements RateCounter {
       if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
       const request = permits.buildRequest(this.#nowMs(), need, this.#peers.generation)
-      const response = await this.#peers.exchange(entry.counted, request).catch(() => undefined)
+      const response = await this.#peers.exchangePermits(entry.counted, request).catch(() => undefined)
       if (response === undefined) break
       if (response === 'stale') {
         permits.failRequest()

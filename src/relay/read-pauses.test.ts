@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ReadPauses } from './read-pauses.ts'
-import { MAX_TURN_MS, TurnBudget } from '../limits/shared-turns.ts'
+import { MAX_TURN_MS, TurnBudget } from '../limits/event-loop.ts'
 
 class FakeUpstream {
   isRead = true

@@ -1,4 +1,4 @@
-import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/shared-turns.ts'
+import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/event-loop.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { ResponseMemory } from '../limits/answer-memory.ts'
+import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call, Target } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'

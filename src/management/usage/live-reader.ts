@@ -1,5 +1,5 @@
-import type { HeldBytes } from '../../limits/held-bytes.ts'
-import { TURN_BUDGET, type TurnBudget } from '../../limits/shared-turns.ts'
+import type { HeldBytes } from '../../limits/request-memory.ts'
+import { TURN_BUDGET, type TurnBudget } from '../../limits/event-loop.ts'
 
 /** Maximum number of events that wait for a slow client before it misses further ones. */
 const MAX_WAITING = 40
