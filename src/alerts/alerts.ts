@@ -174,7 +174,7 @@ function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings
 /** Interval at which a lasting condition is reported again. */
 const REPEAT_MS = 15_000
 /**
- * Time without a cooldown on any node after which a channel counts as recovered. It may fail again at once.
+ * Time without an open circuit breaker on any node after which a channel counts as recovered. It may fail again at once.
  */
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
@@ -182,15 +182,15 @@ const OVERLOAD_CALM_MS = 300_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
-  /** Channels in cooldown. */
-  readonly resting: () => readonly string[]
+  /** Channels whose circuit breaker has opened. */
+  readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
   readonly shed: () => Shed
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
 
 /**
- * Watches this node for the conditions that the nodes of a cluster report together: channels in cooldown, and
+ * Watches this node for the conditions that the nodes of a cluster report together: channels whose circuit breaker has opened, and
  * load shedding.
  */
 class ConditionWatch {
@@ -217,10 +217,10 @@ class ConditionWatch {
     const isDue = (reportedMs: number | undefined): boolean =>
       reportedMs === undefined || nowMs - reportedMs >= REPEAT_MS
     const isWatched = isTold('channel.resting') || isTold('channel.back')
-    const resting = isWatched ? this.#sources.resting().filter((name) => channels.has(name)) : []
-    const due = resting.filter((name) => isDue(this.#reportedMs.get(name)))
+    const opened = isWatched ? this.#sources.opened().filter((name) => channels.has(name)) : []
+    const due = opened.filter((name) => isDue(this.#reportedMs.get(name)))
     this.#reportedMs = new Map(
-      resting.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
+      opened.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
     )
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
@@ -232,8 +232,8 @@ class ConditionWatch {
     if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
-      resting: due,
-      restingUntilMs: timeMs + CALM_MS,
+      opened: due,
+      backAtMs: timeMs + CALM_MS,
       ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPEAT_MS } }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }

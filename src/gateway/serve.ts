@@ -142,7 +142,7 @@ export async function serve({
     openStreams: () => relay.openStreams,
     openCalls: () => app.openExchanges,
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
-    coolingChannels: () => health.openCircuits(performance.now()),
+    openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued + ledger.writes.repeating,
     isDegraded,

@@ -243,7 +243,7 @@ interface AlertThresholdsTable {
   threshold: number
 }
 
-/** Conditions that some node has reported: a channel in cooldown, load shedding. */
+/** Conditions that some node has reported: a channel with an open circuit breaker, load shedding. */
 interface AlertConditionsTable {
   name: string
   /** Time at which the condition is over, unless a node reports it again. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { AlertEvent } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
-/** Prefix of conditions that are channels in cooldown. */
+/** Prefix of conditions that are channels with an open circuit breaker. */
 const CHANNEL = 'channel '
 const OVERLOAD = 'overload'
 /** Prefix of conditions that are tools without a price. */
@@ -11,10 +11,10 @@ const UNPRICED = 'unpriced '
 /** Conditions that a node has seen since its last report. */
 export interface ReportedConditions {
   readonly nowMs: number
-  /** Channels in cooldown. */
-  readonly resting: readonly string[]
+  /** Channels whose circuit breaker has opened. */
+  readonly opened: readonly string[]
   /** Time at which a channel counts as back, unless it is reported again. */
-  readonly restingUntilMs: number
+  readonly backAtMs: number
   /** Tools without a price that calls offered. */
   readonly unpriced?: {
     readonly tools: readonly { readonly model: string; readonly channel: string; readonly tool: string }[]
@@ -31,10 +31,10 @@ export interface ReportedConditions {
  */
 export async function reportConditions(
   db: Db,
-  { nowMs, resting, restingUntilMs, unpriced, overload }: ReportedConditions,
+  { nowMs, opened, backAtMs, unpriced, overload }: ReportedConditions,
 ): Promise<void> {
-  for (const channel of resting)
-    await report(db, CHANNEL + channel, restingUntilMs, nowMs, { type: 'channel.resting', data: { channel } })
+  for (const channel of opened)
+    await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data: { channel } })
   for (const tool of unpriced?.tools ?? []) {
     const name = `${UNPRICED}${JSON.stringify([tool.model, tool.channel, tool.tool])}`
     await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)

@@ -13,7 +13,7 @@ const claim = (store: Rows, tag: string, node = 'a', nowMs = NOW) =>
 const typesOf = async (store: Rows, tag: string): Promise<string[]> =>
   (await claim(store, tag)).map(({ type, data }) => `${type} ${data}`).toSorted()
 const report = (store: Rows, channel: string, nowMs: number, untilMs: number): Promise<void> =>
-  store.write('reportConditions', { nowMs, resting: [channel], restingUntilMs: untilMs, overload: undefined })
+  store.write('reportConditions', { nowMs, opened: [channel], backAtMs: untilMs, overload: undefined })
 const setQuota = (store: Rows, userId: number, value: number): Promise<unknown> =>
   store.write('changeUser', { userId, quota: { mode: 'override', value, maxQuota: 1e12 } })
 const LOW = [{ type: 'quota.low', threshold: 500 }] as const
@@ -22,7 +22,7 @@ const overload = { reason: 'too many', untilMs: NOW + 300 }
 describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
   test('the outbox has each event once for each receiver that wants it', async () => {
     const { store } = await openedRows(engine)
-    await store.write('reportConditions', { nowMs: NOW, resting: ['c'], restingUntilMs: NOW + 1, overload })
+    await store.write('reportConditions', { nowMs: NOW, opened: ['c'], backAtMs: NOW + 1, overload })
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
     expect(await spread(store)).toBe(3)
     expect(await spread(store)).toBe(0)
@@ -100,13 +100,13 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
 
   test('conditions end without an alert for a removed channel, and for load shedding', async () => {
     const { store } = await openedRows(engine)
-    const reported = { nowMs: NOW, resting: ['gone'], restingUntilMs: NOW + 1, overload }
+    const reported = { nowMs: NOW, opened: ['gone'], backAtMs: NOW + 1, overload }
     await store.write('reportConditions', reported)
     await store.write('reportConditions', reported)
     expect(await spread(store)).toBe(2)
     await store.write('endConditions', { nowMs: NOW + 1_000, channels: [] })
     expect(await spread(store, 'a', NOW + 1)).toBe(0)
-    await store.write('reportConditions', { ...reported, resting: [] })
+    await store.write('reportConditions', { ...reported, opened: [] })
     expect(await spread(store, 'a', NOW + 2)).toBe(1)
   })
 })
