@@ -63,12 +63,7 @@ export class ChannelProbes {
     const tested = cheapTest(channel, '', settings().models)
     this.#underWay.add(name)
     using counted = health.begin(channel)
-    const hold = new OperatorHold({
-      id: randomUUIDv7(),
-      model: tested.model,
-      channel: name,
-      started_ms: Date.now(),
-    })
+    const hold = new OperatorHold(randomUUIDv7())
     try {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }
       const timeoutMs = Math.min(TIMEOUT_MS, timeouts.total)
