@@ -19,6 +19,8 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'console/pages/channels/channel-inputs.tsx',
     'packages/wire/src/chat/reasoning-details.ts',
     'packages/wire/src/crossed-error.ts',
+    'packages/wire/src/signed-opaque.ts',
+    'packages/wire/src/system-prompt.ts',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',
@@ -29,6 +31,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
     'src/relay/dialects/counting.ts',
+    'src/relay/failure.ts',
     'src/upstreams/upstream-client.ts',
   ])
 })
