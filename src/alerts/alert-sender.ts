@@ -1,6 +1,6 @@
 import type { Agent } from 'undici'
 import type { AlertTarget } from '../domain/alert.ts'
-import type { AlertWork, DueAlert } from '../store/operations/alert-outbox.ts'
+import type { AlertWork, DueAlert } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import { nextAttemptMs } from './retry-delay.ts'
 import { ATTEMPT_MS, ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } from './send-alert.ts'

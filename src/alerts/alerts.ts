@@ -6,7 +6,7 @@ import { type AlertEvent, alertThresholds, type AlertType } from '../domain/aler
 import type { Settings } from '../domain/settings.ts'
 import type { Shed } from '../limits/overload.ts'
 import type { ReportedConditions } from '../store/operations/alert-conditions.ts'
-import type { DueAlert } from '../store/operations/alert-outbox.ts'
+import type { DueAlert } from '../store/operations/alerts.ts'
 import type { AlertSubscriptions } from '../store/operations/alert-subscriptions.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { Agent, request } from 'undici'
 import type { AlertTarget } from '../domain/alert.ts'
 import { version } from '../domain/version.ts'
-import type { DueAlert } from '../store/operations/alert-outbox.ts'
+import type { DueAlert } from '../store/operations/alerts.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
 /** Maximum number of attempts under way at one receiver. */

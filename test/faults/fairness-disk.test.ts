@@ -18,7 +18,7 @@ const copy = await patchedProgram([
     by: 'maxOperations: 8,\n  maxPerUser: Number.POSITIVE_INFINITY',
   },
   {
-    file: 'src/store/operations/list-usage.ts',
+    file: 'src/store/operations/usage-log.ts',
     text: 'const listed = await listedRows(db, filter, offset + limit)',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
   const listed = await listedRows(db, filter, offset + limit)`,

@@ -1,7 +1,7 @@
 import type { UserRow } from '../../domain/records/user.ts'
 import type { Db } from './operation.ts'
 import { removeIdentitiesOf } from './identities.ts'
-import { liveUser } from './find-user.ts'
+import { liveUser } from './find-accounts.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
 

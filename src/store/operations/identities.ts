@@ -3,7 +3,7 @@ import { type Secrets, tagOf } from '../secrets.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import { createUser } from './create-user.ts'
 import type { Db } from './operation.ts'
-import { liveUser } from './find-user.ts'
+import { liveUser } from './find-accounts.ts'
 
 /** Maximum number of used states that one sign-in removes. */
 const MAX_REMOVED = 1_000

@@ -1,8 +1,8 @@
-import { alertWork } from './alert-outbox.ts'
+import { alertWork } from './alerts.ts'
 import { hasAlertState } from './alert-subscriptions.ts'
 import { auditBefore, auditPage } from './audit-log.ts'
 import { budgetsUsed } from './prune-budgets.ts'
-import { callDetail, listUsage, scanUsage } from './list-usage.ts'
+import { callDetail, listUsage, scanUsage } from './usage-log.ts'
 import { conservation } from './conservation.ts'
 import {
   countUsers,
@@ -14,7 +14,7 @@ import {
   userByAccessToken,
   userById,
   userByName,
-} from './find-user.ts'
+} from './find-accounts.ts'
 import { accountOfToken, revealKey, revealKeys, tokenById, tokenByKeyHash, tokenNames } from './find-token.ts'
 import {
   keyedToken,
@@ -25,13 +25,13 @@ import {
   ownTokenNames,
 } from './keyed-tokens.ts'
 import { identitiesOf, userByIdentity } from './identities.ts'
-import { keptSignatures } from './kept-signatures.ts'
-import { pendingSeeds } from './seed-users.ts'
+import { keptSignatures } from './kept-data.ts'
+import { pendingSeeds } from './seed-accounts.ts'
 import { orphanedContents } from './response-parts.ts'
 import { readBytes } from './read-bytes.ts'
 import { refusedCalls } from './refusals.ts'
 import { liveSession, sessionsOf } from './sessions.ts'
-import { storedConfiguration } from './stored-configuration.ts'
+import { storedConfiguration } from './configuration.ts'
 import {
   backgroundOutcomes,
   keptText,
@@ -40,7 +40,7 @@ import {
   responseFacts,
 } from './stored-responses.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
-import { usageCoverage, usageSeries } from './usage-series.ts'
+import { usageCoverage, usageSeries } from './usage-sums.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 
 /** Read operations, each on a snapshot of the database. */

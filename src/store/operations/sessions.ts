@@ -3,7 +3,7 @@ import { hashAccessToken, hashSession, seal, type Secrets, unseal } from '../sec
 import { userFromRow } from '../user-rows.ts'
 import { userOfIdentity } from './identities.ts'
 import type { Db } from './operation.ts'
-import { liveUser } from './find-user.ts'
+import { liveUser } from './find-accounts.ts'
 
 /** Maximum number of expired sessions that one login removes. */
 const MAX_REMOVED = 1_000

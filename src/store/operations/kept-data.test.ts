@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import type { UserSignatures } from './kept-signatures.ts'
+import type { UserSignatures } from './kept-data.ts'
 
 const NOW = 1_760_000_000_000
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
-import type { QuotaChange } from './change-user.ts'
+import type { QuotaChange } from './users.ts'
 
 const MOST = 9_000_000_000_000_000
 
