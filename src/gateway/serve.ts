@@ -39,7 +39,14 @@ import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
-import { hashAccessToken, hashKey, hashSession, loopMarker, namespaceOf, type Secrets } from '../store/secrets.ts'
+import {
+  hashAccessToken,
+  hashKey,
+  hashSession,
+  loopMarker,
+  namespaceOf,
+  type Secrets,
+} from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/text.ts'
 import { openTracing } from '../telemetry/tracing.ts'

@@ -1,4 +1,3 @@
-
 /**
  * Minimum size of the window: with fewer calls under way, the event loop would wait for each of them. It is
  * also the maximum by which the window may exceed the calls under way, and so the number that begin at once

@@ -1,4 +1,3 @@
-
 /** The event loop as load shedding needs it: its clocks, and its callbacks. */
 export interface EventLoop {
   /** Milliseconds of a monotonic clock. */

@@ -1,4 +1,3 @@
-
 /** Client that holds a part of a pool, or a key of a client. */
 export type Client = number | string
 

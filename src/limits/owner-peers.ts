@@ -1,6 +1,13 @@
 import type { Link } from '../ipc/link.ts'
 import type { CountedLimit } from './rate-counter.ts'
-import { type PermitPeers, type SlotPeers, type SlotReport, type PermitRequest, type PermitResponse, bucketsOf } from './peers.ts'
+import {
+  type PermitPeers,
+  type SlotPeers,
+  type SlotReport,
+  type PermitRequest,
+  type PermitResponse,
+  bucketsOf,
+} from './peers.ts'
 
 /**
  * The other workers of this machine, whose counts are kept by the owner of their database. It is always

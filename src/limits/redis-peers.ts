@@ -3,7 +3,15 @@ import type { RedisClientType } from '@redis/client'
 import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
 import { RedisScript } from '../redis/script.ts'
 import type { CountedLimit } from './rate-counter.ts'
-import { type PermitPeers, type SlotPeers, type SlotReport, type PermitRequest, type PermitResponse, bucketsOf, withTimeout } from './peers.ts'
+import {
+  type PermitPeers,
+  type SlotPeers,
+  type SlotReport,
+  type PermitRequest,
+  type PermitResponse,
+  bucketsOf,
+  withTimeout,
+} from './peers.ts'
 
 /**
  * Lua functions for the generation, in KEYS[2]: the time, as text, since which the windows have been

@@ -201,8 +201,7 @@ export class Attempts {
       if (limits.waitMs(channel) > 0) continue
       const keys = keysFor(request, keyRings.rotated(channel))
       all.push({ request, keys })
-      if (health.isOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs))
-        continue
+      if (health.isOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length > 0) good.push({ request, keys: usable })
     }

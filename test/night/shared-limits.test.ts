@@ -88,7 +88,7 @@ test.skipIf(withoutRedis('a million windows'))(
         max: 180,
         windowMs,
         known: 0,
-        slot: 0,
+        bucket: 0,
         used: 1,
         returned: 0,
         kept: 0,

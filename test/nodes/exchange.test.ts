@@ -110,7 +110,9 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await server.command(['SET', `${namespace}:memory`, '1.5'])
     const question = { ...NOTHING, max: 100, windowMs: HOUR, bucket: 0, need: 10 }
     // A heartbeat may have announced it in the meantime.
-    const told = peers.generation?.startsWith('1.5 ') ? 'stale' : await peers.exchangePermits(counted, question)
+    const told = peers.generation?.startsWith('1.5 ')
+      ? 'stale'
+      : await peers.exchangePermits(counted, question)
     expect(told).toBe('stale')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
   })

@@ -2,12 +2,9 @@ import type { AuditedObject, Fields } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { liveTokens, liveUsers } from '../live-rows.ts'
-import type { Db } from '../operations/operation.ts'
+import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'
-
-/** Maximum number of ids in one statement, because databases limit the number of parameters. */
-const MAX_IDS = 500
 
 /** Object that an operation may change: by id, or by its name in a section of the settings. */
 export type ObjectReference =
@@ -30,9 +27,9 @@ export async function objectStates(
   secrets: Secrets,
 ): Promise<ObjectStates> {
   const states = [
-    ...(await inParts(idsOf(references, 'user'), (ids) => users(db, ids))),
-    ...(await inParts(idsOf(references, 'key'), (ids) => keys(db, ids))),
-    ...(await inParts(idsOf(references, 'channel'), (ids) => channels(db, ids, secrets))),
+    ...(await inChunks(idsOf(references, 'user'), (ids) => users(db, ids))),
+    ...(await inChunks(idsOf(references, 'key'), (ids) => keys(db, ids))),
+    ...(await inChunks(idsOf(references, 'channel'), (ids) => channels(db, ids, secrets))),
     ...(await settings(db, references, secrets)),
   ]
   return new Map(
@@ -43,16 +40,6 @@ export async function objectStates(
 function idsOf(references: readonly ObjectReference[], kind: 'user' | 'key' | 'channel'): number[] {
   const ids = references.flatMap((one) => ('kind' in one && one.kind === kind ? [one.id] : []))
   return [...new Set(ids)]
-}
-
-async function inParts<State>(
-  ids: readonly number[],
-  read: (ids: readonly number[]) => Promise<State[]>,
-): Promise<State[]> {
-  const states: State[] = []
-  for (let start = 0; start < ids.length; start += MAX_IDS)
-    states.push(...(await read(ids.slice(start, start + MAX_IDS))))
-  return states
 }
 
 async function users(db: Db, ids: readonly number[]): Promise<ObjectState[]> {

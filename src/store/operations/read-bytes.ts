@@ -6,7 +6,7 @@ import { USER } from '../../domain/records/user.ts'
 import { ownTokens } from '../live-rows.ts'
 import type { SizedRead } from '../sized-reads.ts'
 import { entriesBefore, entryPage } from './audit-log.ts'
-import { pageOfTokens } from './keyed-tokens.ts'
+import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
 /** Computes the lengths of a row's texts, by table. Neither database reads a text to determine its length. */

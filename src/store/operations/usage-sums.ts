@@ -1,11 +1,21 @@
-import { sql } from 'kysely'
+import { sql, type RawBuilder } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
-import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { type DimensionColumn, kindFor, LATENCY_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../sum-kinds.ts'
-import type { Db } from './operation.ts'
-import { namesOf } from './names-of.ts'
-import { readSums, type SumsQuery } from './read-sums.ts'
-import { withUser } from './usage-scan.ts'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import {
+  type DimensionColumn,
+  kindFor,
+  LATENCY_COLUMNS,
+  SLOT_MS,
+  SLOTS_PER_DAY,
+  DIMENSION_COLUMNS,
+  ROUTE,
+  type SumKind,
+} from '../sum-kinds.ts'
+import { type Db, namesOf } from './operation.ts'
+import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
+import type { UsageDimension } from '../../domain/usage-dimension.ts'
+import type { UsageColumns } from '../../domain/records/usage-counts.ts'
+import { COUNT_COLUMNS, usageFromRow } from '../usage-counts.ts'
 
 /** The dimensions that a series can be split by. */
 export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const
@@ -13,13 +23,16 @@ export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 
 /** A dimension of a series. */
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
-const COLUMNS: Readonly<Record<Exclude<SeriesDimension, 'none'>, DimensionColumn>> = {
+const COLUMN_OF = {
   model: 'model',
   token: 'token_id',
+  key: 'token_id',
   user: 'user_id',
   channel: 'channel',
   group: 'group_name',
-}
+} as const satisfies Readonly<
+  Record<Exclude<SeriesDimension | UsageDimension, 'none' | 'day'>, DimensionColumn>
+>
 
 /** Columns of a point of a series. */
 const POINT_COLUMNS = [
@@ -47,7 +60,7 @@ export interface SeriesLine {
 }
 
 /** Sums of a period by step and dimension. */
-export interface SeriesSums {
+interface SeriesSums {
   /** Sorted by charge, highest first; the line with key null, if there is one, is last. */
   readonly lines: readonly SeriesLine[]
   /** Histograms of all calls for each step. */
@@ -57,7 +70,7 @@ export interface SeriesSums {
 }
 
 /** Input of `usageSeries`. */
-export interface SeriesQuery {
+interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
   /** Maximum number of lines, not counting the one for all others. */
@@ -111,7 +124,7 @@ async function seriesLines(
   totals: readonly number[][],
 ): Promise<SeriesLine[]> {
   if (by === 'none') return [{ key: null, label: '', points: totals }]
-  const column = COLUMNS[by]
+  const column = COLUMN_OF[by]
   const ranked = await rankedKeys(db, filter, column, plan)
   const keys = ranked.slice(0, top)
   const sums =
@@ -213,4 +226,242 @@ export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: 
     delete from usage_refusals
     where slot = (select min(slot) from usage_refusals) and slot < ${end}`.execute(db)
   return Number(numAffectedRows ?? 0)
+}
+
+/** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
+interface UsageDays {
+  readonly first?: number | undefined
+  readonly last?: number | undefined
+}
+
+/** Usage of one model on one day. */
+interface UsageOfDay extends UsageTotals {
+  readonly day: number
+  readonly model: string
+}
+
+/** Sums the matching rows of one scan; `next` is the cursor of the next scan, or null at the end. */
+export async function sumUsageScan(
+  db: Db,
+  given: UsageScan,
+): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
+  const scan = await boundScan(db, given)
+  if (!scan) return { totals: totalsOf(undefined), next: null }
+  const row = await matchingRows(db, scan)
+    .select([
+      sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
+        'requests',
+      ),
+      // Casts the sums, because PostgreSQL returns a wider type.
+      ...(['quota', ...COUNT_COLUMNS] as const).map((name) =>
+        sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name),
+      ),
+    ])
+    .executeTakeFirstOrThrow()
+  return {
+    totals: { requests: row.requests, quota: row.quota, usage: usageFromRow(row) },
+    next: scan.end,
+  }
+}
+
+const COLUMNS = ['requests', 'quota', ...COUNT_COLUMNS]
+
+/** Sums whole days. Ignores the times and the id of the filter, which daily sums do not have. */
+export async function sumUsageDays(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageTotals> {
+  const resolved = await withUser(db, filter)
+  if (!resolved) return totalsOf(undefined)
+  const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
+  return totalsOf(row)
+}
+
+/** Sums usage by day and model, earliest day first. */
+export async function usageByDay(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageOfDay[]> {
+  const resolved = await withUser(db, filter)
+  if (!resolved) return []
+  const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
+  const rows = await readSums(db, { ...query, perStart: true, by: 'model' })
+  return rows
+    .map((row) => ({ day: row.at ?? 0, model: String(row.key), ...totalsOf(row) }))
+    .toSorted((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
+}
+
+/** Usage of one value of a dimension. */
+interface UsageGroup extends UsageTotals {
+  /** Name of the model, user, key or channel, or the day as `2026-01-31`. */
+  readonly name: string
+  /** Id of the user or key; undefined for other dimensions. */
+  readonly id: number | undefined
+}
+
+/** Sums whole days by one dimension, the highest charge first; days in their order. */
+export async function usageGroups(
+  db: Db,
+  { by, days }: { readonly by: UsageDimension; readonly days: UsageDays },
+): Promise<UsageGroup[]> {
+  const query = { filter: {}, unit: 'day', starts: days, columns: COLUMNS } as const
+  if (by === 'day') {
+    const rows = await readSums(db, { ...query, perStart: true })
+    return rows
+      .toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0))
+      .map((row) => ({ name: dateOf(row.at ?? 0), id: undefined, ...totalsOf(row) }))
+  }
+  const rows = await readSums(db, { ...query, by: COLUMN_OF[by] })
+  const hasIds = by === 'user' || by === 'key'
+  const names = await namesOf(
+    db,
+    by === 'key' ? 'token' : by,
+    rows.map(({ key }) => key ?? 0),
+  )
+  return rows
+    .map(({ key, ...row }) => ({
+      name: hasIds ? (names.get(key ?? 0) ?? '') : String(key),
+      id: hasIds ? Number(key) : undefined,
+      ...totalsOf(row),
+    }))
+    .toSorted((one, other) => other.quota - one.quota || (one.name < other.name ? -1 : 1))
+}
+
+const DAY_MS = 86_400_000
+const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+function totalsOf(row: Pick<SumsRow, 'sums'> | undefined): UsageTotals {
+  const [requests = 0, quota = 0, ...counts] = row?.sums ?? []
+  const columns = Object.fromEntries(COUNT_COLUMNS.map((name, index) => [name, counts[index] ?? 0]))
+  return { requests, quota, usage: usageFromRow(columns as unknown as UsageColumns) }
+}
+
+/** Days or half hours since 1970-01-01, UTC: a range with both ends included, or a list in order. */
+type SumStarts =
+  | { readonly first?: number | undefined; readonly last?: number | undefined }
+  | readonly number[]
+
+/** Query of `usage_sums`. */
+interface SumsQuery {
+  /** The times and the id of the filter are ignored, and its user is named by the id. */
+  readonly filter: UsageFilter
+  readonly unit: SumKind['unit']
+  readonly starts: SumStarts
+  /** Whether to return a row for each half hour or day instead of one row for all. */
+  readonly perStart?: boolean
+  /** Dimension that the sums are divided by. */
+  readonly by?: DimensionColumn | undefined
+  /** Values of this dimension that are wanted; all unless given. */
+  readonly keys?: readonly (string | number)[] | undefined
+  readonly columns: readonly string[]
+}
+
+/** Row of sums. */
+interface SumsRow {
+  /** The half hour or day; null in a row for all of them. */
+  readonly at: number | null
+  /** The value of the dimension; null without one. */
+  readonly key: string | number | null
+  /** In the order of the query's columns. */
+  readonly sums: readonly number[]
+}
+
+/**
+ * Reads sums, from the smallest kind that contains what the query needs. Without a dimension there is one
+ * row.
+ */
+async function readSums(
+  db: Db,
+  { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
+): Promise<SumsRow[]> {
+  const kind = kindFor(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
+  const ofKind = sql`kind = ${sql.lit(kind.kind)}`
+  const accounts = accountsOf({ filter, by, keys })
+  const times = accounts.length > 0 ? among(starts, ofKind) : within(starts)
+  const wanted = [ofKind, times, ...accounts, ...routesOf({ filter, by, keys })]
+  const groups = [...(perStart ? ['start'] : []), ...(by ? dimensionsUpTo(by, kind) : [])]
+  const { rows } = await sql<Record<string, string | number | null>>`
+    select ${perStart ? sql.ref('start') : sql`null`} as at, ${by ? sql.ref(by) : sql`null`} as key,
+      ${sql.join(columns.map(summed))}
+    from usage_sums where ${sql.join(wanted, sql` and `)}
+    ${groups.length > 0 ? sql`group by ${sql.join(groups.map((name) => sql.ref(name)))}` : sql``}`.execute(db)
+  return rows.map((row) => ({
+    at: row['at'] as number | null,
+    key: row['key'] ?? null,
+    sums: columns.map((name) => row[name] as number),
+  }))
+}
+
+// With the preceding dimensions by which the kind does not divide, because the rows are stored in this order.
+function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
+  const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
+  return [...before.filter((name) => !kind.by.has(name)), by]
+}
+
+function filteredColumns({ user_id, token_name, model, channel, group }: UsageFilter): DimensionColumn[] {
+  const given = [user_id, token_name, model, channel, group]
+  return DIMENSION_COLUMNS.filter((_, index) => given[index] !== undefined)
+}
+
+type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
+
+// Includes the user of a key, because rows are in the order of users.
+function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
+  return [
+    ...(user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
+    ...(token_name === undefined ? [] : [ofTokens(sql`name = ${token_name}`)]),
+    ...(by === 'user_id' && keys ? [isAmong(by, keys)] : []),
+    ...(by === 'token_id' && keys ? [ofTokens(isAmong('id', keys))] : []),
+  ]
+}
+
+function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  return [
+    ...(model === undefined ? [] : [sql`model = ${model}`]),
+    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
+    ...(group === undefined ? [] : [sql`group_name = ${group}`]),
+    ...(by && ROUTE.includes(by) && keys ? [isAmong(by, keys)] : []),
+  ]
+}
+
+const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
+  sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
+
+// A single range if a list has no gaps, which is faster.
+function within(starts: SumStarts): RawBuilder<unknown> {
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  if (isList(starts) && last - first !== starts.length - 1) return isAmong('start', starts)
+  return sql`start between ${sql.lit(first)} and ${sql.lit(last)}`
+}
+
+/**
+ * Condition for half hours or days of some accounts. Each is looked up in the primary key with these
+ * accounts, so that few rows are read without another index. For a range, each existing one is looked up.
+ */
+function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
+  if (isList(starts)) return isAmong('start', starts)
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  const firstOf = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`select min(start) from usage_sums where ${ofKind} and ${wanted}`
+  return sql`start in (
+    with recursive present (start) as (
+      ${firstOf(sql`start >= ${sql.lit(first)}`)}
+      union all
+      select (${firstOf(sql`start > present.start`)}) from present where present.start < ${sql.lit(last)}
+    )
+    select start from present where start <= ${sql.lit(last)})`
+}
+
+const endsOf = (starts: SumStarts): (number | undefined)[] =>
+  isList(starts) ? [starts[0], starts.at(-1)] : [starts.first, starts.last]
+
+const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
+
+/** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
+function summed(column: string): RawBuilder<unknown> {
+  const source =
+    column === 'cache_write_tokens' ? sql`cache_write_5m_tokens + cache_write_1h_tokens` : sql.ref(column)
+  return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
 }

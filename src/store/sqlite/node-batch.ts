@@ -7,7 +7,7 @@ import {
   type SettledCall,
 } from '../../domain/records/usage.ts'
 import type { NodeWrites, OutboxEntry, UnsharedCall } from '../node-file.ts'
-import type { ProvenCall } from '../operations/store-provenance.ts'
+import type { ProvenCall } from '../operations/stored-responses.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { outboxRow } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'

@@ -1,11 +1,17 @@
-import { USER_STATUS, type User, type UserRow } from '../../domain/records/user.ts'
-import { hashAccessToken, hashSession, seal, type Secrets, unseal } from '../secrets.ts'
-import { userFromRow } from '../user-rows.ts'
-import { userOfIdentity } from './identities.ts'
+import {
+  USER_STATUS,
+  type User,
+  type UserRow,
+  type ManagedUser,
+  type NewUser,
+} from '../../domain/records/user.ts'
+import { hashAccessToken, hashSession, seal, type Secrets, unseal, tagOf } from '../secrets.ts'
+import { userFromRow, managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './find-accounts.ts'
+import { createUser, endSessionsOf } from './users.ts'
 
-/** Maximum number of expired sessions that one login removes. */
+/** Maximum number of expired sessions, or of used states, that one sign-in removes. */
 const MAX_REMOVED = 1_000
 
 /** Proof of a sign-in, which is checked again in the transaction that begins the session. */
@@ -28,7 +34,7 @@ export type SignInProof =
     }
 
 /** Session to be created. Times are Unix seconds. */
-export interface NewSession {
+interface NewSession {
   readonly userId: number
   /** Plain value of the cookie; only its HMAC is stored. */
   readonly cookieValue: string
@@ -41,14 +47,14 @@ export interface NewSession {
 }
 
 /** Session of a request. */
-export interface LiveSession {
+interface LiveSession {
   readonly user: User
   /** Unix seconds. */
   readonly lastUsed: number
 }
 
 /** Session as its user sees it; times are Unix seconds. */
-export interface SessionEntry {
+interface SessionEntry {
   /** HMAC of the cookie's value. */
   readonly idHash: string
   readonly created_time: number
@@ -167,7 +173,7 @@ export async function noteSessionUse(
 }
 
 /** Ended session. */
-export interface EndedSession {
+interface EndedSession {
   /** URL at which the identity provider ends its own session; null if it has none. */
   readonly logoutUrl: string | null
 }
@@ -202,15 +208,6 @@ export async function endOwnSession(
   return result.numDeletedRows > 0n
 }
 
-/** Ends all sessions of a user, or all but one. */
-export async function endSessionsOf(db: Db, userId: number, keptHash?: string): Promise<void> {
-  await db
-    .deleteFrom('sessions')
-    .where('user_id', '=', userId)
-    .$if(keptHash !== undefined, (query) => query.where('id_hash', '!=', keptHash as string))
-    .execute()
-}
-
 function placeOf(idHash: string): { readonly table: string; readonly row: string } {
   return { table: 'sessions', row: idHash }
 }
@@ -222,4 +219,186 @@ async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
       eb.selectFrom('sessions').select('id_hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
     )
     .execute()
+}
+
+/** Identity at a provider of OpenID Connect. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** Finds the user of an identity; null if there is none. */
+export async function userByIdentity(db: Db, identity: Identity): Promise<ManagedUser | null> {
+  const row = await userOfIdentity(db, identity)
+  return row ? managedUserFromRow(row) : null
+}
+
+/** Reads the row of an identity's user; undefined if there is none. */
+export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Promise<UserRow | undefined> {
+  const found = await db
+    .selectFrom('identities')
+    .select('user_id')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return found && liveUser(db, found.user_id)
+}
+
+/** Identity of a user. */
+interface LinkedIdentity extends Identity {
+  /** Unix seconds. */
+  readonly created_time: number
+}
+
+/** Lists the identities of a user, the oldest first. */
+export async function identitiesOf(db: Db, userId: number): Promise<readonly LinkedIdentity[]> {
+  return db
+    .selectFrom('identities')
+    .select(['issuer', 'subject', 'created_time as created_time'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time')
+    .orderBy('issuer')
+    .orderBy('subject')
+    .execute()
+}
+
+/**
+ * Creates the user of an identity. Resolves to the existing one if another sign-in has just created it. Like
+ * `createUser`, refuses the name of another user: an identity is never linked to a user by name.
+ */
+export async function createUserOfIdentity(
+  db: Db,
+  { identity, user }: { readonly identity: Identity; readonly user: NewUser },
+  secrets: Secrets,
+): Promise<ManagedUser> {
+  const present = await userOfIdentity(db, identity)
+  if (present) return managedUserFromRow(present)
+  const { id } = await createUser(db, user, secrets)
+  await db
+    .insertInto('identities')
+    .values({ ...identity, user_id: id, created_time: user.created_time })
+    .execute()
+  const row = await db
+    .updateTable('users')
+    .set({ oidc_id: identity.subject })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return managedUserFromRow(row)
+}
+
+/**
+ * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes expired states,
+ * because the table grows only here.
+ */
+export async function markStateUsed(
+  db: Db,
+  {
+    state,
+    expiresTime,
+    nowSeconds,
+  }: { readonly state: string; readonly expiresTime: number; readonly nowSeconds: number },
+  secrets: Secrets,
+): Promise<boolean> {
+  await db
+    .deleteFrom('used_states')
+    .where('hash', 'in', (eb) =>
+      eb.selectFrom('used_states').select('hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
+    )
+    .execute()
+  const inserted = await db
+    .insertInto('used_states')
+    .values({ hash: tagOf(secrets, 'state', state), expires_time: expiresTime })
+    .onConflict((conflict) => conflict.column('hash').doNothing())
+    .executeTakeFirst()
+  return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** Result of `linkIdentity`. */
+type LinkOutcome = 'linked' | 'session over' | 'taken'
+
+/**
+ * Links an identity to a user, if the session that began this still belongs to the user. An identity of
+ * another user stays there. Linking twice changes nothing.
+ */
+export async function linkIdentity(
+  db: Db,
+  {
+    identity,
+    userId,
+    sessionHash,
+    nowSeconds,
+  }: {
+    readonly identity: Identity
+    readonly userId: number
+    readonly sessionHash: string
+    readonly nowSeconds: number
+  },
+): Promise<LinkOutcome> {
+  const session = await liveSession(db, { sessionHash, nowSeconds })
+  if (session?.user.id !== userId || session.user.status !== USER_STATUS.enabled) return 'session over'
+  await db
+    .insertInto('identities')
+    .values({ ...identity, user_id: userId, created_time: nowSeconds })
+    .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
+    .execute()
+  const owner = await db
+    .selectFrom('identities')
+    .select('user_id')
+    .where('issuer', '=', identity.issuer)
+    .where('subject', '=', identity.subject)
+    .executeTakeFirstOrThrow()
+  if (owner.user_id !== userId) return 'taken'
+  await db.updateTable('users').set({ oidc_id: identity.subject }).where('id', '=', userId).execute()
+  return 'linked'
+}
+
+/** Result of `unlinkIdentity`; `last way` means that the user could not sign in any more. */
+type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
+
+/**
+ * Removes an identity from its user, unless the user could not sign in any more. Ends all sessions of the
+ * user except one, because the identity may have begun them.
+ */
+export async function unlinkIdentity(
+  db: Db,
+  {
+    identity: { issuer, subject },
+    userId,
+    keptSession,
+    acceptsPasswords,
+  }: {
+    readonly identity: Identity
+    readonly userId: number
+    /** HMAC of the session that is kept. */
+    readonly keptSession: string | undefined
+    /** Whether a password can be used to sign in. */
+    readonly acceptsPasswords: boolean
+  },
+): Promise<UnlinkOutcome> {
+  const user = await db
+    .selectFrom('users')
+    .where('id', '=', userId)
+    .select(['password_hash', 'access_token_hash'])
+    .executeTakeFirstOrThrow()
+  const all = await db
+    .selectFrom('identities')
+    .select(['issuer', 'subject'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time', 'desc')
+    .execute()
+  const others = all.filter((one) => one.issuer !== issuer || one.subject !== subject)
+  if (others.length === all.length) return 'unknown'
+  const has_password = acceptsPasswords && user.password_hash !== null
+  if (others.length === 0 && !has_password && user.access_token_hash === null) return 'last way'
+  await db
+    .deleteFrom('identities')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .where('user_id', '=', userId)
+    .execute()
+  const present = others[0]?.subject ?? ''
+  await db.updateTable('users').set({ oidc_id: present }).where('id', '=', userId).execute()
+  await endSessionsOf(db, userId, keptSession)
+  return 'unlinked'
 }
