@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** The event loop as load shedding needs it: its clocks, and its callbacks. */
 export interface EventLoop {
   /** Milliseconds of a monotonic clock. */

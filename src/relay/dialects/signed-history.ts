@@ -115,7 +115,8 @@ class KnownHistory implements SignedHistory {
       (entry) => entry.channel === channel.name && entry.protocol === spoken,
     )
     if (own.length === 0) return [{ conversation: this.#conversation }]
-    if (!UPSTREAM_PROTOCOLS[spoken].signsByAccount) return [{ conversation: this.#restored(channel, spoken, () => true) }]
+    if (!UPSTREAM_PROTOCOLS[spoken].signsByAccount)
+      return [{ conversation: this.#restored(channel, spoken, () => true) }]
     const tags = new Set(channel.keys.map((key) => store.keyTag(key)))
     const tag = own.find(({ keyTag }) => tags.has(keyTag))?.keyTag
     if (tag === undefined) return [{ conversation: this.#conversation }]
