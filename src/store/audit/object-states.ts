@@ -1,7 +1,7 @@
 import type { AuditedObject, Fields } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
-import { liveTokens, liveUsers } from '../live-rows.ts'
+import { liveTokens, liveUsers } from '../account-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'

@@ -1,5 +1,5 @@
 import type { DeclaredRow } from '../audit-table.ts'
-import { liveTokens } from '../live-rows.ts'
+import { liveTokens } from '../account-rows.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
 import type { Db } from '../operations/operation.ts'
 import { presentAccounts } from '../operations/seed-accounts.ts'

@@ -3,7 +3,7 @@ import type { BudgetName } from '../../domain/budget.ts'
 import type { AuditLogRow } from '../audit-table.ts'
 import { appendEntries } from '../audit/append.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
-import { liveUsers, ownTokens } from '../live-rows.ts'
+import { liveUsers, ownTokens } from '../account-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
-import { liveUsers, liveTokens, ownTokens } from '../live-rows.ts'
+import { liveUsers, liveTokens, ownTokens } from '../account-rows.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import type { Token, TokenRow } from '../../domain/records/token.ts'

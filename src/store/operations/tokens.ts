@@ -8,7 +8,7 @@ import {
   type TokenStatus,
 } from '../../domain/records/token.ts'
 import { GatewayError } from '../../errors.ts'
-import { ownTokens } from '../live-rows.ts'
+import { ownTokens } from '../account-rows.ts'
 import type { Database } from '../schema.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'

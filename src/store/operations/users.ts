@@ -25,7 +25,7 @@ import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
 import { Role } from '../../domain/role.ts'
-import { liveUsers } from '../live-rows.ts'
+import { liveUsers } from '../account-rows.ts'
 
 /**
  * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id
