@@ -8,7 +8,6 @@ import type { Shed } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
-import { nextAttemptMs } from './retry-delay.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox is read. */
@@ -320,7 +319,7 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const { ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } = await import('./send-alert.ts')
+    const { ATTEMPTS_AT_A_TIME, alertAgent, nextAttemptMs, sendAlert } = await import('./alert-sender.ts')
     const { signal } = this.#stopping
     const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {

@@ -16,7 +16,7 @@ import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneParts } from '../store/prune.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
-import { openNodeFile } from '../store/sqlite/open-node-file.ts'
+import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
 

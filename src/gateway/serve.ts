@@ -48,7 +48,7 @@ import {
   type Secrets,
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
-import { metricsText } from '../telemetry/text.ts'
+import { metricsText } from '../telemetry/series.ts'
 import { openTracing } from '../telemetry/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'

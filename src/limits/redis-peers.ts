@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
-import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
-import { RedisScript } from '../redis/script.ts'
+import { RedisConnection, type RedisConnectionHandlers, RedisScript } from '../redis/redis-connection.ts'
 import type { CountedLimit } from './rate-counter.ts'
 import {
   type PermitPeers,

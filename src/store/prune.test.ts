@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { settledCall, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
-import { pruneUsage } from './prune-usage.ts'
+import { pruneUsage } from './prune.ts'
 import type { Store } from './store.ts'
 import { kindIs } from '../../test/usage-sums-rows.ts'
 

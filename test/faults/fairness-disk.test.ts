@@ -13,7 +13,7 @@ const MANY = 160
 const copy = await patchedProgram([
   SLOW_DISK,
   {
-    file: 'src/store/sqlite/fair-batch.ts',
+    file: 'src/store/sqlite/group-commit.ts',
     text: 'maxOperations: 500,\n  maxPerUser: Number.POSITIVE_INFINITY',
     by: 'maxOperations: 8,\n  maxPerUser: Number.POSITIVE_INFINITY',
   },

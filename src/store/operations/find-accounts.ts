@@ -1,12 +1,17 @@
 import { sql } from 'kysely'
 import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
-import { liveUsers, liveTokens, ownTokens } from '../account-rows.ts'
-import { managedUserFromRow, userFromRow } from '../user-rows.ts'
+import {
+  liveUsers,
+  liveTokens,
+  ownTokens,
+  managedUserFromRow,
+  userFromRow,
+  tokenFromRow,
+} from '../account-rows.ts'
 import type { Db } from './operation.ts'
 import type { Token, TokenRow } from '../../domain/records/token.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
 import { type Secrets, unseal } from '../secrets.ts'
-import { tokenFromRow } from '../token-rows.ts'
 
 /** Finds the user with this name; null if there is none. */
 export async function userByName(db: Db, username: string): Promise<User | null> {

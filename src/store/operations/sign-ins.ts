@@ -6,7 +6,7 @@ import {
   type NewUser,
 } from '../../domain/records/user.ts'
 import { hashAccessToken, hashSession, seal, type Secrets, unseal, tagOf } from '../secrets.ts'
-import { userFromRow, managedUserFromRow } from '../user-rows.ts'
+import { userFromRow, managedUserFromRow } from '../account-rows.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './find-accounts.ts'
 import { createUser, endSessionsOf } from './users.ts'

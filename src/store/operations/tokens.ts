@@ -8,11 +8,10 @@ import {
   type TokenStatus,
 } from '../../domain/records/token.ts'
 import { GatewayError } from '../../errors.ts'
-import { ownTokens } from '../account-rows.ts'
+import { ownTokens, tokenFromRow } from '../account-rows.ts'
 import type { Database } from '../schema.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
-import { tokenFromRow } from '../token-rows.ts'
 import { type Db, inChunks } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'

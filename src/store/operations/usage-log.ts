@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kyse
 import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
 import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { usageFromRow } from '../usage-counts.ts'
+import { usageFromRow } from '../usage-row.ts'
 import type { Db } from './operation.ts'
 import type { Database } from '../schema.ts'
 import { firstIdOf } from '../usage-id.ts'

@@ -15,7 +15,7 @@ import { type Db, namesOf } from './operation.ts'
 import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
 import type { UsageDimension } from '../../domain/usage-dimension.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
-import { COUNT_COLUMNS, usageFromRow } from '../usage-counts.ts'
+import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 
 /** The dimensions that a series can be split by. */
 export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const

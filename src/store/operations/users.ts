@@ -19,13 +19,12 @@ import { GatewayError } from '../../errors.ts'
 import type { Database } from '../schema.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { newTermColumns, termColumns } from '../term-columns.ts'
-import { managedUserFromRow, userFromRow } from '../user-rows.ts'
+import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
 import { Role } from '../../domain/role.ts'
-import { liveUsers } from '../account-rows.ts'
 
 /**
  * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id

@@ -11,9 +11,15 @@ import type { ProvenCall } from '../operations/stored-responses.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { outboxRow } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
-import { crashedCall } from './crashed-call.ts'
+import {
+  crashedCall,
+  type HoldStatements,
+  holdValues,
+  orphanValues,
+  prepareHolds,
+  probeHolds,
+} from './hold-statements.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
-import { type HoldStatements, holdValues, orphanValues, prepareHolds, probeHolds } from './hold-statements.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 /** Writes batches to a node's file, each in one transaction, as `WriteBatches` does. */
