@@ -6,7 +6,7 @@ import { Ledger } from '../src/accounts/ledger/ledger.ts'
 import { sharedStore } from '../src/accounts/ledger/shared-store.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
-import { openNodeFile } from '../src/store/sqlite/open-node-file.ts'
+import { openNodeFile } from '../src/store/sqlite/open.ts'
 import type { Rows, Store } from '../src/store/store.ts'
 import { temporaryFolder } from './store-rows.ts'
 

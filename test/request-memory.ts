@@ -1,5 +1,4 @@
-import { HeldBytes } from '../src/limits/held-bytes.ts'
-import { RequestMemory } from '../src/limits/request-memory.ts'
+import { HeldBytes, RequestMemory } from '../src/limits/request-memory.ts'
 
 const MIB = 1024 * 1024
 

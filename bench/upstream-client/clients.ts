@@ -14,22 +14,7 @@ export interface MeasuredClient {
 const KEY = 'upstream-key'
 const MARK = 'mark'
 const TIMEOUT_MS = 60_000
-const HOLD: Hold = {
-  amount: 0,
-  isSettled: false,
-  facts: {
-    id: '',
-    model: '',
-    requested_model: '',
-    channel: '',
-    group: '',
-    stream: false,
-    price_version: '',
-    kind: 'chat',
-    started_ms: 0,
-    prompt_amount: 0,
-  },
-}
+const HOLD: Hold = { id: '', isSettled: false }
 
 /** The compared clients. Each gets the upstream's origin. */
 export const CLIENTS = {

@@ -5,12 +5,9 @@ import type { Agent } from 'undici'
 import { type AlertEvent, alertThresholds, type AlertType } from '../domain/alert.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Shed } from '../limits/overload.ts'
-import type { ReportedConditions } from '../store/operations/alert-conditions.ts'
-import type { DueAlert } from '../store/operations/alert-outbox.ts'
-import type { AlertSubscriptions } from '../store/operations/alert-subscriptions.ts'
+import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
-import { nextAttemptMs } from './retry-delay.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox is read. */
@@ -174,7 +171,7 @@ function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings
 /** Interval at which a lasting condition is reported again. */
 const REPEAT_MS = 15_000
 /**
- * Time without a cooldown on any node after which a channel counts as recovered. It may fail again at once.
+ * Time without an open circuit breaker on any node after which a channel counts as recovered. It may fail again at once.
  */
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
@@ -182,15 +179,15 @@ const OVERLOAD_CALM_MS = 300_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
-  /** Channels in cooldown. */
-  readonly resting: () => readonly string[]
+  /** Channels whose circuit breaker has opened. */
+  readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
   readonly shed: () => Shed
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
 
 /**
- * Watches this node for the conditions that the nodes of a cluster report together: channels in cooldown, and
+ * Watches this node for the conditions that the nodes of a cluster report together: channels whose circuit breaker has opened, and
  * load shedding.
  */
 class ConditionWatch {
@@ -217,10 +214,10 @@ class ConditionWatch {
     const isDue = (reportedMs: number | undefined): boolean =>
       reportedMs === undefined || nowMs - reportedMs >= REPEAT_MS
     const isWatched = isTold('channel.resting') || isTold('channel.back')
-    const resting = isWatched ? this.#sources.resting().filter((name) => channels.has(name)) : []
-    const due = resting.filter((name) => isDue(this.#reportedMs.get(name)))
+    const opened = isWatched ? this.#sources.opened().filter((name) => channels.has(name)) : []
+    const due = opened.filter((name) => isDue(this.#reportedMs.get(name)))
     this.#reportedMs = new Map(
-      resting.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
+      opened.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
     )
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
@@ -232,8 +229,8 @@ class ConditionWatch {
     if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
-      resting: due,
-      restingUntilMs: timeMs + CALM_MS,
+      opened: due,
+      backAtMs: timeMs + CALM_MS,
       ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPEAT_MS } }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }
@@ -322,7 +319,7 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const { ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } = await import('./send-alert.ts')
+    const { ATTEMPTS_AT_A_TIME, alertAgent, nextAttemptMs, sendAlert } = await import('./alert-sender.ts')
     const { signal } = this.#stopping
     const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {

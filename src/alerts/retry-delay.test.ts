@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextAttemptMs } from './retry-delay.ts'
+import { nextAttemptMs } from './alert-sender.ts'
 
 const DAY_MS = 86_400_000
 

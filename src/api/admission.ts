@@ -1,9 +1,8 @@
 import { GatewayError } from '../errors.ts'
-import { type CallSlots, NO_SLOT } from '../limits/call-slots.ts'
+import { type CallSlots, NO_SLOT, type FairSemaphore, type SlotEntry } from '../limits/fair-semaphore.ts'
 import type { Overload } from '../limits/overload.ts'
-import { RefusalsInTurn } from '../limits/refusals-in-turn.ts'
-import type { Client } from '../limits/shared-pool.ts'
-import type { SharedSlots, SlotEntry } from '../limits/shared-slots.ts'
+import { PacedRefusals } from '../limits/event-loop.ts'
+import type { Client } from '../limits/fair-pool.ts'
 import type { ClientExchange } from './endpoint.ts'
 
 /** Error of a call whose client disconnected in the queue; it appears only in the log. */
@@ -16,7 +15,7 @@ const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected whi
 export class Admission {
   readonly #overload: Overload
   readonly #slots: CallSlots
-  readonly #refusals = new RefusalsInTurn()
+  readonly #refusals = new PacedRefusals()
   readonly #callEnded = (): void => this.#overload.callEnded()
 
   constructor(overload: Overload, slots: CallSlots) {
@@ -36,7 +35,7 @@ export class Admission {
     const { startedAt, response } = exchange
     const overload = this.#overload
     const refusal = overload.refusal(startedAt, open, this.#slots.bound)
-    if (refusal) return this.#refusals.say(() => refuse(refusal))
+    if (refusal) return this.#refusals.send(() => refuse(refusal))
     if (overload.tryBegin()) {
       response.onClosed(this.#callEnded)
       return begin()
@@ -68,7 +67,7 @@ export class Admission {
     return this.#take(exchange, this.#slots.accounts, addressBlock)
   }
 
-  #take(exchange: ClientExchange, slots: SharedSlots, client: Client): boolean | Promise<boolean> {
+  #take(exchange: ClientExchange, slots: FairSemaphore, client: Client): boolean | Promise<boolean> {
     const entry = slots.enter(client)
     exchange.response.onClosed(() => entry.leave())
     return entry.decided ? entry.decided.then(() => this.#isIn(exchange, entry)) : this.#isIn(exchange, entry)
@@ -81,7 +80,7 @@ export class Admission {
   }
 
   async #refuse(refusal: GatewayError): Promise<never> {
-    await new Promise<void>((resolve) => this.#refusals.say(resolve))
+    await new Promise<void>((resolve) => this.#refusals.send(resolve))
     throw refusal
   }
 }

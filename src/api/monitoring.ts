@@ -1,6 +1,6 @@
 import type { Response } from '@sluice/http1'
 import { mergedText } from '../telemetry/merged-text.ts'
-import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/text.ts'
+import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/series.ts'
 import type { OpenEndpoint, OperatorEndpoint } from './endpoint.ts'
 
 const PLAIN = ['text/plain']

@@ -1,5 +1,5 @@
 import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
-import { LOOP_TURNS } from '../limits/shared-turns.ts'
+import { TURN_BUDGET } from '../limits/event-loop.ts'
 import { isJsonText } from '@sluice/wire/json/exact-json'
 
 const IS_JSON = { 'content-type': 'application/json' }
@@ -36,7 +36,7 @@ async function* batches(
   let batch = first
   yield batch.text
   while (!batch.isLast) {
-    batch = await LOOP_TURNS.work(() => nextBatch(pieces))
+    batch = await TURN_BUDGET.work(() => nextBatch(pieces))
     yield batch.text
   }
 }

@@ -1,17 +1,16 @@
 import type { ChangeFeed } from './change-feed.ts'
 import type { Workers } from './join-through-owner.ts'
-import { type CallPlaces, LocalPlaces } from '../limits/call-places.ts'
+import { type Semaphore, LocalSemaphore } from '../limits/semaphore.ts'
 import type { NodeReports } from './node-reports.ts'
-import type { LimitCounter } from '../limits/limit-counter.ts'
-import { LocalCounter } from '../limits/local-counter.ts'
+import { type RateCounter, LocalRateCounter } from '../limits/rate-counter.ts'
 import type { NodeMessages } from '../store/node-messages.ts'
 
 /** Services that a node shares with the other nodes of its cluster. */
 export interface Cluster {
   /** Counter of the rate limits. */
-  readonly limitCounter: LimitCounter
+  readonly rateCounter: RateCounter
   /** Counter of calls under way. */
-  readonly callPlaces: CallPlaces
+  readonly semaphore: Semaphore
   /** Changes made by other nodes; undefined if there cannot be any. */
   readonly changes: ChangeFeed | undefined
   /** Reports of the other nodes, on request; undefined if there cannot be any. */
@@ -63,8 +62,8 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     return joinThroughPostgres(databaseUrl, options, others)
   }
   return {
-    limitCounter: new LocalCounter(),
-    callPlaces: new LocalPlaces(),
+    rateCounter: new LocalRateCounter(),
+    semaphore: new LocalSemaphore(),
     changes: undefined,
     reports: undefined,
     isRedisReachable: undefined,

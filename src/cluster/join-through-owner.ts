@@ -1,7 +1,7 @@
 import type { Link } from '../ipc/link.ts'
 import { OwnerPeers } from '../limits/owner-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
-import { SharedPlaces } from '../limits/shared-places.ts'
+import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
+import { SharedSemaphore } from '../limits/semaphore.ts'
 import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'
 import { NodeReports } from './node-reports.ts'
@@ -28,21 +28,21 @@ export function joinThroughOwner({ link, announcer, count }: Workers, node: stri
   const peers = new OwnerPeers(link, count)
   const changes = new ChangeFeed(node, announcer)
   const reports = new NodeReports(node, announcer, { count: () => peers.nodes, knows: () => true })
-  const limitCounter = new SharedCounter(
+  const rateCounter = new SharedRateCounter(
     peers,
     () => {},
     () => performance.now(),
     WAIT_TIMEOUT_MS,
   )
-  const callPlaces = new SharedPlaces(peers)
+  const semaphore = new SharedSemaphore(peers)
   return {
-    limitCounter,
-    callPlaces,
+    rateCounter,
+    semaphore,
     changes,
     reports,
     isRedisReachable: undefined,
     async close() {
-      await Promise.all([limitCounter.close(), callPlaces.close()])
+      await Promise.all([rateCounter.close(), semaphore.close()])
       changes.close()
       reports.close()
     },

@@ -1,7 +1,6 @@
-import { isolatedPeers } from '../limits/peers.ts'
-import type { PlacePeers, PlaceReport } from '../limits/place-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
-import { SharedPlaces } from '../limits/shared-places.ts'
+import { isolatedPeers, type SlotPeers, type SlotReport, withTimeout } from '../limits/peers.ts'
+import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
+import { SharedSemaphore } from '../limits/semaphore.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -19,20 +18,20 @@ export async function joinThroughPostgres(
 ): Promise<Cluster> {
   const announcements = new Announcements(url, messages)
   const changes = new ChangeFeed(node, announcements)
-  const limitCounter = new SharedCounter(isolatedPeers(() => names().length))
+  const rateCounter = new SharedRateCounter(isolatedPeers(() => names().length))
   const reports = new NodeReports(node, announcements, namedNodes(names))
-  const placePeers = new PostgresPlacePeers({ url, node, nodes: () => names().length })
-  const callPlaces = new SharedPlaces(placePeers)
+  const slotPeers = new PostgresSlotPeers({ url, node, nodes: () => names().length })
+  const semaphore = new SharedSemaphore(slotPeers)
   await announcements.firstAttempt
   return {
-    limitCounter,
-    callPlaces,
+    rateCounter,
+    semaphore,
     changes,
     reports,
     isRedisReachable: undefined,
     async close() {
-      await Promise.all([limitCounter.close(), callPlaces.close()])
-      await placePeers.close()
+      await Promise.all([rateCounter.close(), semaphore.close()])
+      await slotPeers.close()
       changes.close()
       reports.close()
       await announcements.close()
@@ -48,7 +47,7 @@ const EXCHANGE_TIMEOUT_MS = 1_000
 const REFILLING_MS = 3_000
 
 /** Settings of the peers in PostgreSQL. */
-interface PostgresPlaceOptions {
+interface PostgresSlotOptions {
   readonly url: string
   /** Name of this node. */
   readonly node: string
@@ -60,9 +59,9 @@ interface PostgresPlaceOptions {
  * Counts calls under way in tables of the shared database, over its own connection. Connects at the first
  * call that has such a limit.
  */
-class PostgresPlacePeers implements PlacePeers {
+class PostgresSlotPeers implements SlotPeers {
   readonly refreshMs = 20_000
-  readonly #options: PostgresPlaceOptions
+  readonly #options: PostgresSlotOptions
   readonly #connection: BankConnection
   #generation: string | undefined
   #refillingUntilMs = Number.NEGATIVE_INFINITY
@@ -70,7 +69,7 @@ class PostgresPlacePeers implements PlacePeers {
   #heartbeat: NodeJS.Timeout | undefined
   #isSending = false
 
-  constructor(options: PostgresPlaceOptions) {
+  constructor(options: PostgresSlotOptions) {
     this.#options = options
     this.#connection = new BankConnection(options.url, { hasRole: false })
   }
@@ -91,7 +90,7 @@ class PostgresPlacePeers implements PlacePeers {
     return this.#generation
   }
 
-  async exchangePlaces(subject: string, { held, want, max }: PlaceReport): Promise<number | 'stale'> {
+  async exchangeSlots(subject: string, { held, want, max }: SlotReport): Promise<number | 'stale'> {
     this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
     try {
       if (this.#generation === undefined) await this.#see()
@@ -99,7 +98,7 @@ class PostgresPlacePeers implements PlacePeers {
       const granted = await this.#ask(
         'select call_places_take($1, $2, $3, $4, $5, $6)::text as value',
         values,
-        'places',
+        'slots',
       )
       if (granted === null) {
         await this.#see()
@@ -143,18 +142,7 @@ class PostgresPlacePeers implements PlacePeers {
   }
 
   async #ask(text: string, values: readonly unknown[], name?: string): Promise<string | null> {
-    const { promise, reject } = Promise.withResolvers<never>()
-    const late = new Error(`no response within ${EXCHANGE_TIMEOUT_MS} ms`)
-    // After a blocked event loop the response may have arrived without being read yet, so it gets one more
-    // turn.
-    const timer = setTimeout(() => setImmediate(() => reject(late)), EXCHANGE_TIMEOUT_MS).unref()
-    const asking = this.#connection.query<{ value: string | null }>(text, values, name)
-    try {
-      const rows = await Promise.race([asking, promise])
-      return rows[0]?.value ?? null
-    } finally {
-      clearTimeout(timer)
-      asking.catch(() => {})
-    }
+    const rows = this.#connection.query<{ value: string | null }>(text, values, name)
+    return (await withTimeout(rows, EXCHANGE_TIMEOUT_MS))[0]?.value ?? null
   }
 }

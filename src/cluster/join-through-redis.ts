@@ -2,8 +2,8 @@ import { ChangeFeed } from './change-feed.ts'
 import { namedNodes, NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
-import { SharedCounter } from '../limits/shared-counter.ts'
-import { SharedPlaces } from '../limits/shared-places.ts'
+import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
+import { SharedSemaphore } from '../limits/semaphore.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 
 /**
@@ -27,17 +27,17 @@ export async function joinThroughRedis(
   const announcements = new RedisAnnouncements(url, namespace, messages)
   const changes = new ChangeFeed(node, announcements)
   const reports = new NodeReports(node, announcements, namedNodes(names))
-  const limitCounter = new SharedCounter(peers, onIsolated)
-  const callPlaces = new SharedPlaces(peers, onIsolated)
+  const rateCounter = new SharedRateCounter(peers, onIsolated)
+  const semaphore = new SharedSemaphore(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])
   return {
-    limitCounter,
-    callPlaces,
+    rateCounter,
+    semaphore,
     changes,
     reports,
     isRedisReachable: () => peers.isReachable,
     async close() {
-      await Promise.all([limitCounter.close(), callPlaces.close()])
+      await Promise.all([rateCounter.close(), semaphore.close()])
       changes.close()
       reports.close()
       await Promise.all([peers.close(), announcements.close()])

@@ -31,14 +31,14 @@ export function endpointsFor(
   price: Price | undefined,
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
-  if (named !== undefined && protocols.has('chat')) return [named]
   const names = [...protocols]
-  if (named === 'embeddings' && names.some((name) => UPSTREAM_PROTOCOLS[name].embeds)) return [named]
+  const others = new Set<Endpoint>(names.flatMap((name) => UPSTREAM_PROTOCOLS[name].serves))
+  if (named !== undefined && others.has(named)) return [named]
   return [
     ...(names.some((name) => PROTOCOLS[name].isConversation)
       ? ([...CONVERSATIONS, 'completions'] as const)
       : []),
-    ...(protocols.has('rerank') ? (['rerank'] as const) : []),
+    ...(others.has('rerank') ? (['rerank'] as const) : []),
   ]
 }
 

@@ -1,16 +1,21 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { ProviderName } from './records/channel.ts'
 
+/** An endpoint for calls that are not conversations. */
+type OtherEndpoint = 'embeddings' | 'moderations' | 'images' | 'speech' | 'transcriptions' | 'rerank'
+
 /** What the gateway knows about the upstreams of a protocol. */
 interface UpstreamProtocol {
   /** Endpoint type of the models of its channels in model lists; undefined if the lists have none. */
   readonly endpointType: 'vendor' | 'compat' | undefined
-  /** Whether its channels embed texts. */
-  readonly embeds: boolean
+  /** Endpoints other than conversations that its channels serve. */
+  readonly serves: readonly OtherEndpoint[]
   /** Vendor whose tool prices apply if the upstream's address does not imply another vendor. */
   readonly vendor: 'openai' | 'anthropic' | 'google'
   /** Whether its requests can offer tools that the provider runs. */
   readonly hasTools: boolean
+  /** Whether signatures in replies are bound to the account of a key, and not to the channel. */
+  readonly signsByAccount: boolean
   /** Providers whose upstreams use it. */
   readonly providers: readonly ProviderName[]
   /**
@@ -24,49 +29,55 @@ interface UpstreamProtocol {
 export const UPSTREAM_PROTOCOLS: Readonly<Record<ProtocolName, UpstreamProtocol>> = {
   chat: {
     endpointType: 'compat',
-    embeds: true,
+    serves: ['embeddings', 'moderations', 'images', 'speech', 'transcriptions'],
     vendor: 'openai',
     hasTools: true,
+    signsByAccount: false,
     providers: ['azure', 'vertex'],
     channelType: 8,
   },
   messages: {
     endpointType: 'vendor',
-    embeds: false,
+    serves: [],
     vendor: 'anthropic',
     hasTools: true,
+    signsByAccount: false,
     providers: ['azure', 'bedrock', 'vertex'],
     channelType: 14,
   },
   responses: {
     endpointType: 'compat',
-    embeds: false,
+    serves: [],
     vendor: 'openai',
     hasTools: true,
+    signsByAccount: true,
     providers: ['azure'],
     channelType: undefined,
   },
   gemini: {
     endpointType: 'compat',
-    embeds: true,
+    serves: ['embeddings'],
     vendor: 'google',
     hasTools: true,
+    signsByAccount: false,
     providers: ['vertex'],
     channelType: 24,
   },
   converse: {
     endpointType: 'compat',
-    embeds: true,
+    serves: ['embeddings'],
     vendor: 'anthropic',
     hasTools: false,
+    signsByAccount: false,
     providers: ['bedrock'],
     channelType: undefined,
   },
   rerank: {
     endpointType: undefined,
-    embeds: false,
+    serves: ['rerank'],
     vendor: 'openai',
     hasTools: false,
+    signsByAccount: false,
     providers: [],
     channelType: 34,
   },

@@ -81,7 +81,7 @@ export function pricedTools(searches: number, uses: readonly ToolUse[], terms: T
 
 /** The kind of a use at a vendor: in Google's dialect, a web search is a Google search. */
 export function kindAt(kind: ToolKind, { dialect }: Pick<ToolTerms, 'dialect'>): ToolKind {
-  return kind === 'web_search' && dialect === 'gemini' ? 'google_search' : kind
+  return kind === 'web_search' && UPSTREAM_PROTOCOLS[dialect].vendor === 'google' ? 'google_search' : kind
 }
 
 /** USD for one use; the highest price if it depends on something that the response does not report. */

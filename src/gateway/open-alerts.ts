@@ -41,7 +41,7 @@ export function openAlerts(
     nodeName: nodeName(node),
     storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),
     tag: (url) => tagOf(secrets, 'alert receiver', url),
-    resting: () => health.resting(),
+    opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
     count: (result, count) => metrics.add('alerts', count, result),

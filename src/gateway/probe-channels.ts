@@ -24,12 +24,12 @@ interface ProbeParts {
 }
 
 /**
- * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; never with a
+ * Tests each channel with `probe` while its circuit breaker is open, at that interval, until it answers; never with a
  * picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #parts: ProbeParts
-  /** Times of the last probe, or at which the cooldown was first noticed, by channel name. */
+  /** Times of the last probe, or at which it was first seen open, by channel name. */
   readonly #lastMs = new Map<string, number>()
   readonly #underWay = new Set<string>()
   readonly #timer: NodeJS.Timeout
@@ -47,7 +47,7 @@ export class ChannelProbes {
     for (const channel of this.#parts.settings().channels) {
       const { name, probe: probeMs } = channel
       if (probeMs === null || this.#underWay.has(name)) continue
-      if (!this.#parts.health.isCircuitOpen(channel, nowMs)) {
+      if (!this.#parts.health.isOpen(channel, nowMs)) {
         this.#lastMs.delete(name)
         continue
       }
@@ -62,13 +62,8 @@ export class ChannelProbes {
     const { name, timeouts } = channel
     const tested = cheapTest(channel, '', settings().models)
     this.#underWay.add(name)
-    using trial = health.begin(channel)
-    const hold = new OperatorHold({
-      id: randomUUIDv7(),
-      model: tested.model,
-      channel: name,
-      started_ms: Date.now(),
-    })
+    using counted = health.begin(channel)
+    const hold = new OperatorHold(randomUUIDv7())
     try {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }
       const timeoutMs = Math.min(TIMEOUT_MS, timeouts.total)
@@ -76,9 +71,9 @@ export class ChannelProbes {
       const request = testRequest(channel, tested)
       const came = await exchangeWhole(upstreams, { hold, channel, key }, request, bounds)
       if (hasAnswered(came)) {
-        trial.succeeded()
+        counted.succeeded()
         log.info({ channel: name }, 'a channel in cooldown has answered a probe: it is asked again')
-      } else trial.failed(performance.now())
+      } else counted.failed(performance.now())
     } catch (error) {
       log.warn({ err: error, channel: name }, 'a channel could not be probed; tried again')
     } finally {

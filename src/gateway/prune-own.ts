@@ -1,5 +1,4 @@
-import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
-import { pruneUsage } from '../store/prune-usage.ts'
+import { pruneExpired, pruneParts, pruneUsage } from '../store/prune.ts'
 import type { Store } from '../store/store.ts'
 import { type Prune, slotsBefore } from './prune.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { UserSeed } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
-import { generateKey } from '../store/generate-key.ts'
+import { generateKey } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import { fileOrigin } from './file-origin.ts'
 

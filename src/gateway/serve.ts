@@ -17,10 +17,9 @@ import { LiveConfig } from '../config/live-config.ts'
 import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
-import { CallSlots } from '../limits/call-slots.ts'
+import { CallSlots } from '../limits/fair-semaphore.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
-import { setOverloadGrowth } from '../limits/heap-growth.ts'
-import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
+import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
@@ -49,7 +48,7 @@ import {
   type Secrets,
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
-import { metricsText } from '../telemetry/text.ts'
+import { metricsText } from '../telemetry/series.ts'
 import { openTracing } from '../telemetry/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -150,7 +149,7 @@ export async function serve({
     openStreams: () => relay.openStreams,
     openCalls: () => app.openExchanges,
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
-    coolingChannels: () => health.openCircuits(performance.now()),
+    openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued + ledger.writes.repeating,
     isDegraded,
@@ -162,7 +161,7 @@ export async function serve({
   if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
   const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
-  const limits = new RateLimiter(nodes.limitCounter)
+  const limits = new RateLimiter(nodes.rateCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
@@ -174,7 +173,7 @@ export async function serve({
     upstreams,
     metrics,
     count,
-    limits: new CallLimits(limits, nodes.callPlaces),
+    limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
     log,

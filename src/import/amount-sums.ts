@@ -1,4 +1,4 @@
-import type { AmountSums, SummedColumn } from '../store/operations/taken-identifiers.ts'
+import type { AmountSums, SummedColumn } from '../store/operations/find-accounts.ts'
 import { UnreadableValue } from './cells.ts'
 
 /**

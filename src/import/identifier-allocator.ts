@@ -1,7 +1,7 @@
 import { Role } from '../domain/role.ts'
 import { comparableName } from '../domain/username.ts'
 import { MAX_IMPORTED } from './amount-sums.ts'
-import type { TakenIdentifiers } from '../store/operations/taken-identifiers.ts'
+import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
 import type { ReadUser } from './plan-users.ts'
 
 /** Hashes by which this gateway looks up keys and access tokens. */

@@ -5,7 +5,7 @@ import { maxQuota } from '../management/quota-bound.ts'
 import { isOfType } from '../domain/records/field-types.ts'
 import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-fields.ts'
-import type { ImportedUser } from '../store/operations/import-account.ts'
+import type { ImportedUser } from '../store/operations/seed-accounts.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
 import type { Units } from './units.ts'
 

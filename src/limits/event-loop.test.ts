@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { NODE_LOOP } from './event-loop.ts'
+import { NODE_LOOP, PacedRefusals } from './event-loop.ts'
 
 /** Milliseconds for which the event loop is idle while `action` runs. */
 async function idleDuring(action: () => unknown): Promise<number> {
@@ -32,4 +32,26 @@ test('a loop that works is not idle', async () => {
     while (NODE_LOOP.nowMs() - startMs < 100);
   })
   expect(idleMs).toBeLessThan(10)
+})
+
+test('refusals are sent at once; of very many, some at the end of the turn, and in the next turn at once again', async () => {
+  const refusals = new PacedRefusals()
+  for (let round = 0; round < 2; round++) {
+    let said = 0
+    for (let i = 1; i <= 700; i++) {
+      refusals.send(() => (said += 1))
+      expect(said).toBe(Math.min(i, 500))
+    }
+    await turn()
+    expect(said).toBe(700)
+  }
+})
+
+test('refusals that arise while the last ones of a turn are sent are sent, too', async () => {
+  const refusals = new PacedRefusals()
+  let again = 0
+  for (let i = 0; i < 501; i++) refusals.send(() => refusals.send(() => (again += 1)))
+  await turn()
+  await turn()
+  expect(again).toBe(501)
 })

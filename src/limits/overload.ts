@@ -1,7 +1,6 @@
 import { GatewayError } from '../errors.ts'
-import { CallWindow } from './call-window.ts'
+import { CongestionWindow, WaitForecast } from './congestion-window.ts'
 import type { EventLoop } from './event-loop.ts'
-import { WaitForecast } from './wait-forecast.ts'
 
 /** Maximum forecast wait of an admitted call, in milliseconds. */
 const MAX_WAIT_MS = 2_000
@@ -58,7 +57,7 @@ export interface Memory {
 
 /**
  * Overload control: lets each call begin, queues it, or refuses it before its body is read. Queued calls
- * begin in order of arrival, as far as the {@link CallWindow} allows. A call is refused if its forecast wait
+ * begin in order of arrival, as far as the {@link CongestionWindow} allows. A call is refused if its forecast wait
  * ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within the last five seconds: a
  * queue that drains is a burst, a standing queue is overload (controlled delay, from "Fail at Scale", Maurer
  * 2015, after CoDel, Nichols and Jacobson 2012).
@@ -66,7 +65,7 @@ export interface Memory {
 export class Overload {
   readonly #loop: EventLoop
   readonly #memory: Memory
-  readonly #window = new CallWindow()
+  readonly #window = new CongestionWindow()
   readonly #forecast = new WaitForecast()
   /** Queue. Entries before `#first` have begun and are undefined. */
   #queue: (WaitingCall | undefined)[] = []

@@ -1,14 +1,19 @@
 import type { Link } from '../ipc/link.ts'
-import type { CountedLimit } from './limit-counter.ts'
-import type { Peers } from './peers.ts'
-import type { PlacePeers, PlaceReport } from './place-peers.ts'
-import type { ShareRequest, ShareResponse } from './share-messages.ts'
+import type { CountedLimit } from './rate-counter.ts'
+import {
+  type PermitPeers,
+  type SlotPeers,
+  type SlotReport,
+  type PermitRequest,
+  type PermitResponse,
+  bucketsOf,
+} from './peers.ts'
 
 /**
  * The other workers of this machine, whose counts are kept by the owner of their database. It is always
  * reachable: the workers end when it does.
  */
-export class OwnerPeers implements Peers, PlacePeers {
+export class OwnerPeers implements PermitPeers, SlotPeers {
   readonly isReachable = true
   readonly isRefilling = false
   readonly generation = 'owner'
@@ -26,14 +31,104 @@ export class OwnerPeers implements Peers, PlacePeers {
     return Math.max(1, this.#count())
   }
 
-  exchange(
+  exchangePermits(
     { name, subject, max, windowMs }: CountedLimit,
-    request: ShareRequest,
-  ): Promise<ShareResponse | 'stale'> {
-    return this.#link.request('share', [{ name, subject, max, windowMs }, request])
+    request: PermitRequest,
+  ): Promise<PermitResponse | 'stale'> {
+    return this.#link.request('permits', [{ name, subject, max, windowMs }, request])
   }
 
-  exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
-    return this.#link.request('places', [subject, report])
+  exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'> {
+    return this.#link.request('slots', [subject, report])
+  }
+}
+
+/** Interval at which expired windows are removed. */
+const SWEEP_MS = 10_000
+
+/** Use of one limit by one subject: amounts by bucket, and the time at which the last of them expires. */
+interface Window {
+  readonly amounts: Map<number, number>
+  expiresMs: number
+}
+
+/**
+ * Windows of limits that several processes share, in the memory of one, following the rules of
+ * `PERMIT_SCRIPT`, which keeps them in Redis. Because a single process answers, windows cannot be lost, and
+ * there are no generations.
+ */
+export class OwnedPermits {
+  readonly #windows = new Map<string, Window>()
+  readonly #nowMs: () => number
+  #sweptMs = 0
+
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs
+  }
+
+  /** Applies a request of one of `nodes` processes. */
+  exchange({ name, subject }: CountedLimit, request: PermitRequest, nodes: number): PermitResponse {
+    const { max, windowMs, bucket, used, returned, kept, need, want, added } = request
+    const nowMs = Math.floor(this.#nowMs())
+    this.#sweep(nowMs)
+    const { widthMs, ahead } = bucketsOf(windowMs)
+    const current = Math.ceil(nowMs / widthMs)
+    const last = current + ahead
+    const amounts = new Map<number, number>()
+    const add = (at: number, amount: number): void => void amounts.set(at, (amounts.get(at) ?? 0) + amount)
+    const addUnlessOver = (at: number, amount: number): void => {
+      if (at * widthMs + windowMs > nowMs) add(at, amount)
+    }
+    const key = `${windowMs} ${name} ${subject}`
+    for (const [at, amount] of this.#windows.get(key)?.amounts ?? [])
+      addUnlessOver(Math.min(at, last), amount)
+    add(bucket, -Math.min(amounts.get(bucket) ?? 0, used + returned + kept))
+    add(current, used)
+    for (const [agoMs, amount] of added) addUnlessOver(Math.ceil((nowMs - agoMs) / widthMs), amount)
+    let sum = 0
+    for (const amount of amounts.values()) sum += amount
+    const free = Math.max(0, max - kept - sum)
+    const granted = Math.min(free, Math.max(need, Math.min(want, Math.floor(free / (4 * nodes)))))
+    add(last, kept + granted)
+    const present = [...amounts].filter(([, amount]) => amount > 0).toSorted(([a], [b]) => a - b)
+    if (present.length === 0) this.#windows.delete(key)
+    else this.#windows.set(key, { amounts: new Map(present), expiresMs: (last + 1) * widthMs + windowMs })
+    return { nowMs, version: 0, granted, bucket: last, amounts: present }
+  }
+
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return
+    this.#sweptMs = nowMs
+    for (const [key, { expiresMs }] of this.#windows) if (expiresMs <= nowMs) this.#windows.delete(key)
+  }
+}
+
+/**
+ * Calls under way of several processes, in the memory of one, following the rules of `SLOT_SCRIPT`. Slots
+ * of a process that has ended are dropped at once.
+ */
+export class OwnedSlots {
+  readonly #subjects = new Map<string, Map<string, number>>()
+
+  /** Replaces what is known of a node's slots, and takes free ones; returns the number taken. */
+  exchange(node: string, subject: string, { held, want, max }: SlotReport): number {
+    const slots = this.#subjects.get(subject) ?? new Map<string, number>()
+    let others = 0
+    for (const [name, count] of slots) if (name !== node) others += count
+    const granted = Math.max(0, Math.min(want, max - others - held))
+    if (held + granted > 0) this.#subjects.set(subject, slots.set(node, held + granted))
+    else this.#remove(subject, slots, node)
+    return granted
+  }
+
+  /** Drops all slots of a node. */
+  drop(node: string): void {
+    for (const [subject, slots] of this.#subjects) this.#remove(subject, slots, node)
+  }
+
+  #remove(subject: string, slots: Map<string, number>, node: string): void {
+    slots.delete(node)
+    if (slots.size === 0) this.#subjects.delete(subject)
   }
 }

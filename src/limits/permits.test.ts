@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SharedWindow } from '../../test/fixtures/shared-window.ts'
-import { slotsOf } from './share-messages.ts'
+import { bucketsOf } from './peers.ts'
 import { Permits } from './permits.ts'
 import { lawRuns } from '../../test/tier.ts'
 
@@ -97,10 +97,10 @@ describe('permits in stock', () => {
     const response = shared.exchange(800_000, request, 3)
     // The response arrives late.
     permits.applyResponse(100, request, response)
-    return { permits, shared, untilMs: response.slot * slotsOf(1000).widthMs - 800_000 }
+    return { permits, shared, untilMs: response.bucket * bucketsOf(1000).widthMs - 800_000 }
   }
 
-  test('permits in stock are valid until the slot that they count in, as if the response had come at once', () => {
+  test('permits in stock are valid until the bucket that they count in, as if the response had come at once', () => {
     const { permits, untilMs } = atHand()
     expect(permits.take(untilMs - 1)?.allowed).toBe(true)
     expect(permits.take(untilMs)).toBeUndefined()
@@ -191,7 +191,7 @@ test('whatever the responses, a node never exceeds the limit', () => {
   let through = 0
   for (let i = 0; i < 100; i++) {
     const request = permits.buildRequest(i, 5, GENERATION)
-    permits.applyResponse(i, request, { nowMs: i, version: 0, granted: 5, slot: 100, amounts: [] })
+    permits.applyResponse(i, request, { nowMs: i, version: 0, granted: 5, bucket: 100, amounts: [] })
     for (let j = 0; j < 5; j++) if (permits.take(i)?.allowed) through += 1
   }
   expect(through).toBe(10)

@@ -1,4 +1,4 @@
-import { type ShareRequest, type ShareResponse, type Slots, slotsOf } from './share-messages.ts'
+import { type PermitRequest, type PermitResponse, type Buckets, bucketsOf } from './peers.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
@@ -12,14 +12,14 @@ export class Permits {
   /** Current limit; a configuration change may replace it. */
   max: number
   readonly windowMs: number
-  readonly #slots: Slots
+  readonly #buckets: Buckets
   /** All use on this node. */
   readonly #local = new SlidingWindow()
   /** Use on this node while isolated from the others, since the last snapshot. */
   #isolated: SlidingWindow | undefined
   #stock = 0
   #validUntilMs = 0
-  #slot = 0
+  #bucket = 0
   #used = 0
   /** Use without a permit that has not been reported. */
   #added: readonly Moment[] = []
@@ -38,7 +38,7 @@ export class Permits {
   constructor(max: number, windowMs: number) {
     this.max = max
     this.windowMs = windowMs
-    this.#slots = slotsOf(windowMs)
+    this.#buckets = bucketsOf(windowMs)
   }
 
   /**
@@ -76,8 +76,8 @@ export class Permits {
   add(nowMs: number, amount: number): void {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
-    const { widthMs } = this.#slots
-    // Amounts within one slot are combined, and reported with the time of the last of them.
+    const { widthMs } = this.#buckets
+    // Amounts within one bucket are combined, and reported with the time of the last of them.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -131,7 +131,7 @@ export class Permits {
   /** Whether it is time to report, or to return permits, although no call waits. */
   isDue(nowMs: number, generation: string | undefined): boolean {
     if (this.#inFlight) return false
-    const reportMs = Math.min(REPORT_MS, Math.max(5, this.#slots.widthMs / 2))
+    const reportMs = Math.min(REPORT_MS, Math.max(5, this.#buckets.widthMs / 2))
     if (nowMs - this.#requestedMs < reportMs) return false
     if (this.#used + this.#added.length > 0) return true
     if (this.#stock > 0) return nowMs >= this.#validUntilMs || this.#isIdle(nowMs)
@@ -177,7 +177,7 @@ export class Permits {
    * Builds the next request, for `need` waiting calls. `applyResponse` or `failRequest` must follow before
    * the next one. In a new generation of the store it reports all use in this window.
    */
-  buildRequest(nowMs: number, need: number, generation: string | undefined): ShareRequest {
+  buildRequest(nowMs: number, need: number, generation: string | undefined): PermitRequest {
     if (this.#generation !== undefined && generation !== this.#generation) this.#reportAll(nowMs)
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
@@ -190,7 +190,7 @@ export class Permits {
       max: this.max,
       windowMs: this.windowMs,
       known: this.#snapshot?.version(nowMs) ?? 0,
-      slot: this.#slot,
+      bucket: this.#bucket,
       used: this.#used,
       returned: this.#stock - kept,
       kept,
@@ -210,15 +210,15 @@ export class Permits {
   }
 
   /** Applies the response to a request. */
-  applyResponse(nowMs: number, request: ShareRequest, response: ShareResponse): void {
+  applyResponse(nowMs: number, request: PermitRequest, response: PermitResponse): void {
     const sentMs = this.#inFlight?.sentMs ?? nowMs
     this.#inFlight = undefined
     this.#isolated = undefined
-    const { widthMs } = this.#slots
-    this.#slot = response.slot
+    const { widthMs } = this.#buckets
+    this.#bucket = response.bucket
     this.#stock += response.granted
-    // Counts from the time of sending, so that no permit is used after the slot to which it belongs.
-    this.#validUntilMs = sentMs + response.slot * widthMs - response.nowMs
+    // Counts from the time of sending, so that no permit is used after the bucket to which it belongs.
+    this.#validUntilMs = sentMs + response.bucket * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
     this.#snapshotMs = nowMs
     if (response.granted === 0) this.#refetchMs = nowMs + REPORT_MS
@@ -267,7 +267,7 @@ export class Permits {
   #isIdle(nowMs: number): boolean {
     const isScarce = this.#free(nowMs) < this.max * SCARCE_SHARE
     const idleMs = Math.min(IDLE_MS, this.windowMs * IDLE_SHARE)
-    return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#slots.widthMs, 250) : idleMs)
+    return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#buckets.widthMs, 250) : idleMs)
   }
 
   /** Free units as far as this node knows, excluding those in any stock. */
@@ -349,14 +349,14 @@ class WindowSnapshot {
 
 /** Converts a response that arrived at `nowMs`. */
 function snapshotFrom(
-  response: ShareResponse,
+  response: PermitResponse,
   nowMs: number,
   widthMs: number,
   windowMs: number,
 ): WindowSnapshot {
   const aheadMs = nowMs - response.nowMs
   return new WindowSnapshot(
-    response.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]),
+    response.amounts.map(([bucket, amount]) => [bucket * widthMs + windowMs + aheadMs, amount]),
     response.version,
   )
 }

@@ -1,6 +1,6 @@
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { GatewayError } from '../errors.ts'
-import type { CountedLimit, LimitCounter } from './limit-counter.ts'
+import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
 /** Names of the two counts of a limit. */
@@ -36,9 +36,9 @@ export type OptionalVerdict = Verdict | undefined
 
 /** Rate limits on requests and tokens. */
 export class RateLimiter {
-  readonly #counts: LimitCounter
+  readonly #counts: RateCounter
 
-  constructor(counts: LimitCounter) {
+  constructor(counts: RateCounter) {
     this.#counts = counts
   }
 

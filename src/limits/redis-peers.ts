@@ -1,13 +1,16 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
-import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
-import { RedisScript } from '../redis/script.ts'
-import type { CountedLimit } from './limit-counter.ts'
-import type { Peers } from './peers.ts'
-import type { PlacePeers, PlaceReport } from './place-peers.ts'
-import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-responses.ts'
-import { ServerClock } from './server-clock.ts'
-import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages.ts'
+import { RedisConnection, type RedisConnectionHandlers, RedisScript } from '../redis/redis-connection.ts'
+import type { CountedLimit } from './rate-counter.ts'
+import {
+  type PermitPeers,
+  type SlotPeers,
+  type SlotReport,
+  type PermitRequest,
+  type PermitResponse,
+  bucketsOf,
+  withTimeout,
+} from './peers.ts'
 
 /**
  * Lua functions for the generation, in KEYS[2]: the time, as text, since which the windows have been
@@ -53,7 +56,7 @@ export interface PeerTimes {
   readonly refillingMs: number
 }
 const TIMES: PeerTimes = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
-/** Interval of reports of places without news, by which a node notices that its places were lost. */
+/** Interval of reports of slots without news, by which a node notices that its slots were lost. */
 const REFRESH_MS = 1_000
 /**
  * Number of hashes among which the windows of one limit are distributed: even with a million windows, each
@@ -67,7 +70,7 @@ return { nowMs, readGeneration() }
 `
 
 /** Settings of the peers in Redis. */
-export interface RedisPeersOptions {
+interface RedisPeersOptions {
   readonly url: string
   /** Prefix of all keys; nodes with the same prefix share their limits. */
   readonly namespace: string
@@ -81,13 +84,13 @@ export interface RedisPeersOptions {
 }
 
 /** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
-export class RedisPeers implements Peers, PlacePeers {
+export class RedisPeers implements PermitPeers, SlotPeers {
   readonly #options: RedisPeersOptions
   readonly #times: PeerTimes
   readonly #connection: RedisConnection
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
-  readonly #shareScript = new RedisScript(SHARE_SCRIPT)
-  readonly #placeScript = new RedisScript(PLACE_SCRIPT)
+  readonly #permitScript = new RedisScript(PERMIT_SCRIPT)
+  readonly #slotScript = new RedisScript(SLOT_SCRIPT)
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
@@ -102,7 +105,7 @@ export class RedisPeers implements Peers, PlacePeers {
     this.#times = options.times ?? TIMES
     this.#generationKey = `${options.namespace}:memory`
     const handlers: RedisConnectionHandlers = {
-      onConnected: (client) => this.#shareScript.load(client),
+      onConnected: (client) => this.#permitScript.load(client),
       heartbeat: (client) => this.#heartbeat(client),
       onLost: (reason) => this.#onLost(reason),
     }
@@ -134,25 +137,25 @@ export class RedisPeers implements Peers, PlacePeers {
     return this.#generation === undefined ? undefined : `${this.#generation} ${this.#clock.steps}`
   }
 
-  exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'> {
+  exchangePermits(counted: CountedLimit, request: PermitRequest): Promise<PermitResponse | 'stale'> {
     const { key, field } = this.#locate(counted)
-    const { widthMs, ahead } = slotsOf(request.windowMs)
-    const { known, slot, used, returned, kept, added, need, want, max, windowMs } = request
-    const numbers = [known, slot, used, returned, kept, need, want, this.nodes, ...added.flat()]
+    const { widthMs, ahead } = bucketsOf(request.windowMs)
+    const { known, bucket, used, returned, kept, added, need, want, max, windowMs } = request
+    const numbers = [known, bucket, used, returned, kept, need, want, this.nodes, ...added.flat()]
     const args = [field, windowMs, widthMs, ahead, max, this.#generation ?? '', ...numbers]
-    return this.#send(this.#shareScript, [key, this.#generationKey], args, (value) =>
-      readShareResponse(value, request),
+    return this.#send(this.#permitScript, [key, this.#generationKey], args, (value) =>
+      readPermitResponse(value, request),
     )
   }
 
-  async exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'> {
+  async exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'> {
     const { held, want, reported = -1, max } = report
     const { namespace, node, names } = this.#options
     const keys = [`${namespace}:calls:${subject}`, this.#generationKey]
     const others = names().filter((name) => name !== node)
     const args = [this.#generation ?? '', node, held, want, reported, max, ...others]
-    const response = await this.#send(this.#placeScript, keys, args, (value) =>
-      readPlaceResponse(value, report),
+    const response = await this.#send(this.#slotScript, keys, args, (value) =>
+      readSlotResponse(value, report),
     )
     return response === 'stale' ? response : response.granted
   }
@@ -233,53 +236,39 @@ export class RedisPeers implements Peers, PlacePeers {
   }
 }
 
-async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const late = new Error(`no response within ${limitMs} ms`)
-  // After a blocked event loop the response may have arrived without being read yet, so it gets one more
-  // turn.
-  const timer = setTimeout(() => setImmediate(() => reject(late)), limitMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {})
-  }
-}
-
 /**
- * Script that applies one `PlaceReport` atomically. A hash per subject contains the places of each node, with
+ * Script that applies one `SlotReport` atomically. A hash per subject contains the slots of each node, with
  * the time of its report in seconds. Only running nodes count, with reports of the last minute; the hash
  * expires after two minutes. If it lacks what this node reported, or is unreadable, data was lost.
  *
- * KEYS: the hash; the generation. ARGV: the generation that the node knows, the node, the numbers of places
+ * KEYS: the hash; the generation. ARGV: the generation that the node knows, the node, the numbers of slots
  * that it has, wants, has reported (-1 = unknown), and of all nodes; then the other running nodes.
  *
- * Returns the generation and, unless the node knew a different one, the number of places granted.
+ * Returns the generation and, unless the node knew a different one, the number of slots granted.
  */
-const PLACE_SCRIPT = `${GENERATION_FUNCTIONS}
+const SLOT_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, node = KEYS[1], ARGV[2]
 local held, want, reported, max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local nowS = tonumber(time[1])
 
--- The places of a node; 0 if there is no report of the last minute, nil if it cannot be read.
-local function placesOf(name)
+-- The slots of a node; 0 if there is no report of the last minute, nil if it cannot be read.
+local function slotsOf(name)
   local report = readField(key, name, 40)
   if report == false then return 0 end
-  local places, reportedS = string.match(report or '', '^(%d+) (%d+)$')
-  if not places then return nil end
+  local slots, reportedS = string.match(report or '', '^(%d+) (%d+)$')
+  if not slots then return nil end
   if math.abs(nowS - reportedS) > 60 then return 0 end
-  return tonumber(places)
+  return tonumber(slots)
 end
 
 local generation = readGeneration()
 if generation ~= ARGV[1] then return { generation } end
 local fields = redis.pcall('HLEN', key)
-local own = placesOf(node)
+local own = slotsOf(node)
 local others, isLost = 0, type(fields) ~= 'number' or fields > 10000 or (reported > 0 and own ~= reported)
 for i = 7, #ARGV do
-  local places = placesOf(ARGV[i])
-  if not places then isLost = true else others = others + places end
+  local slots = slotsOf(ARGV[i])
+  if not slots then isLost = true else others = others + slots end
 end
 if isLost then
   redis.call('DEL', key)
@@ -296,24 +285,24 @@ return { generation, granted }
 `
 
 /**
- * Script that applies one `ShareRequest` atomically. Windows are packed lists in shared hashes, because a key
- * for each would take three times the memory: a version, which rises with each write, then slot and amount.
+ * Script that applies one `PermitRequest` atomically. Windows are packed lists in shared hashes, because a key
+ * for each would take three times the memory: a version, which rises with each write, then bucket and amount.
  * Expired windows are deleted when others in their hash are written, or with the whole hash when none is. A
  * window that is missing, older than the node knows, or unreadable counts as lost data.
  *
- * KEYS: the hash; the generation. ARGV: the field, window, slot width, slots ahead, max, the generation and
- * the version that the node knows, its slot, used, returned, kept, need, want, nodes; then age and amount of
+ * KEYS: the hash; the generation. ARGV: the field, window, bucket width, buckets ahead, max, the generation and
+ * the version that the node knows, its bucket, used, returned, kept, need, want, nodes; then age and amount of
  * all other use.
  *
  * Returns the generation and, unless the node knew a different one, the time, the version, the permits
- * granted, their slot, and slot and amount of the whole window. A new generation means that windows were
+ * granted, their bucket, and bucket and amount of the whole window. A new generation means that windows were
  * lost; a node gets permits only after it has reported again.
  */
-const SHARE_SCRIPT = `${GENERATION_FUNCTIONS}
+const PERMIT_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, field = KEYS[1], ARGV[1]
 local windowMs, widthMs, ahead, max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local known = tonumber(ARGV[7])
-local slot, used, returned, kept = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local bucket, used, returned, kept = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local need, want, nodes = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14])
 
 local function isCount(n)
@@ -352,7 +341,7 @@ local function addUnlessOver(at, amount)
   if at * widthMs + windowMs > nowMs then add(at, amount) end
 end
 for i = 2, #list, 2 do addUnlessOver(list[i] > last and current or list[i], list[i + 1]) end
-add(slot, -math.min(amounts[slot] or 0, used + returned + kept))
+add(bucket, -math.min(amounts[bucket] or 0, used + returned + kept))
 add(current, used)
 for i = 15, #ARGV, 2 do addUnlessOver(math.ceil((nowMs - ARGV[i]) / widthMs), tonumber(ARGV[i + 1])) end
 local free = math.max(0, max - kept - sum)
@@ -380,3 +369,95 @@ if isNew then
 end
 return answer
 `
+
+/** Maximum number of amounts in a response; more than the number of buckets in any window. */
+const MAX_AMOUNTS = 512
+
+/** Parses the response to a heartbeat. Throws if it is invalid. */
+export function readHeartbeat(value: unknown): { nowMs: number; generation: string } {
+  const [nowMs, generation] = list(value)
+  return { nowMs: count(nowMs), generation: text(generation) }
+}
+
+/**
+ * Parses the response to a `PermitRequest`; `{ generation }` alone means that the request was stale. Throws if
+ * it is invalid.
+ */
+export function readPermitResponse(
+  value: unknown,
+  request: PermitRequest,
+): PermitResponse | { generation: string } {
+  const [generation, ...rest] = list(value)
+  if (rest.length === 0) return { generation: text(generation) }
+  const [nowMs = 0, version = 0, granted = 0, bucket = 0, ...pairs] = rest.map(count)
+  if (rest.length < 4 || pairs.length % 2 !== 0 || pairs.length > 2 * MAX_AMOUNTS) throw invalidResponse()
+  const { widthMs, ahead } = bucketsOf(request.windowMs)
+  if (granted > Math.max(request.need, request.want)) throw invalidResponse()
+  if (bucket > Math.ceil(nowMs / widthMs) + ahead) throw invalidResponse()
+  const amounts = Array.from(
+    { length: pairs.length / 2 },
+    (_, i) => [pairs[2 * i] ?? 0, pairs[2 * i + 1] ?? 0] as const,
+  )
+  if (amounts.some(([at], i) => at > bucket || at <= (amounts[i - 1]?.[0] ?? -1))) throw invalidResponse()
+  return { nowMs, version, granted, bucket, amounts }
+}
+
+/**
+ * Parses the response to a `SlotReport`; `{ generation }` alone means that the report was stale. Throws if
+ * it is invalid.
+ */
+export function readSlotResponse(
+  value: unknown,
+  { held, want, max }: SlotReport,
+): { granted: number } | { generation: string } {
+  const [generation, granted, ...rest] = list(value)
+  if (granted === undefined) return { generation: text(generation) }
+  if (rest.length > 0 || count(granted) > Math.max(0, Math.min(want, max - held))) throw invalidResponse()
+  return { granted: count(granted) }
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw invalidResponse()
+  return value as readonly unknown[]
+}
+
+function count(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw invalidResponse()
+  return value
+}
+
+function text(value: unknown): string {
+  if (typeof value !== 'string' || !/^[\d.]{1,64}$/.test(value)) throw invalidResponse()
+  return value
+}
+
+function invalidResponse(): Error {
+  return new Error('the Redis server sent an invalid response')
+}
+
+/** Minimum jump that counts as a clock step; smaller ones may be network delay. */
+const MIN_STEP_MS = 2_000
+
+/**
+ * Detects that the server's clock was set forward, which makes everything that the server counts expire
+ * early.
+ */
+export class ServerClock {
+  #aheadMs: number | undefined
+  #steps = 0
+
+  /** Number of detected steps. */
+  get steps(): number {
+    return this.#steps
+  }
+
+  /**
+   * Compares the server's time `serverMs` with `nowMs`, the time of the request on the monotonic clock of
+   * this process.
+   */
+  observe(serverMs: number, nowMs: number): void {
+    const aheadMs = serverMs - nowMs
+    if (this.#aheadMs !== undefined && aheadMs - this.#aheadMs > MIN_STEP_MS) this.#steps += 1
+    this.#aheadMs = aheadMs
+  }
+}

@@ -3,7 +3,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
+import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
@@ -86,7 +86,7 @@ export class Attempts {
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<AdmittedRequest>()
-    // A model whose channels are all in cooldown is skipped, unless the channels of all models are.
+    // A model is skipped if all of its channels are, unless those of all models are.
     for (const maySkip of options.length > 1 ? [true, false] : [false]) {
       for (const option of options) if (await this.#tryModel(call, option, failed, maySkip, counted)) return
       if (failed.hasAny || failed.unaskable !== undefined) break
@@ -201,8 +201,7 @@ export class Attempts {
       if (limits.waitMs(channel) > 0) continue
       const keys = keysFor(request, keyRings.rotated(channel))
       all.push({ request, keys })
-      if (health.isCircuitOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs))
-        continue
+      if (health.isOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length > 0) good.push({ request, keys: usable })
     }
@@ -210,7 +209,7 @@ export class Attempts {
   }
 
   /**
-   * Makes one attempt and always ends its trial of the circuit breaker. Returns undefined if the attempt
+   * Makes one attempt and always counts it at the circuit breaker. Returns undefined if the attempt
    * settled the call.
    */
   async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
@@ -218,7 +217,7 @@ export class Attempts {
     if (response.isAborted) return CLIENT_GONE
     if (this.#stopped) return STOPPING
     const { channel, key } = target
-    using trial = this.#parts.health.begin(channel)
+    using counted = this.#parts.health.begin(channel)
     const { load, minutes } = this.#parts
     const startedMs = performance.now()
     const attempt = new Attempt(call, target, load, startedMs)
@@ -236,7 +235,7 @@ export class Attempts {
     } finally {
       unsubscribe()
       load.end(channel)
-      this.#endTrial(trial, attempt, end, call)
+      this.#count(counted, attempt, end, call)
       noteAttempt(minutes, channel, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
@@ -277,12 +276,12 @@ export class Attempts {
 
   // An upstream that breaks off its responses counts as failed. If the client left, the result is unknown.
   // `end` is undefined if the call could not be settled.
-  #endTrial(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
-    if (cut && cut.upstreamMessage === undefined) trial.failed(performance.now())
+  #count(counted: CountedAttempt, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
+    if (cut && cut.upstreamMessage === undefined) counted.failed(performance.now())
     else if (end === undefined || end === 'settled' || end === STOPPING || end.next === 'same-again') {
-      if (attempt.succeeded) trial.succeeded()
-    } else if (end.blames !== 'channel') trial.succeeded()
-    else if (!hold.hasWriteFailed) trial.failed(performance.now(), end.cooldownMs)
+      if (attempt.succeeded) counted.succeeded()
+    } else if (end.blames !== 'channel') counted.succeeded()
+    else if (!hold.hasWriteFailed) counted.failed(performance.now(), end.cooldownMs)
   }
 
   #tick(nowMs: number): void {

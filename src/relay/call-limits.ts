@@ -4,7 +4,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
+import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   whenDecided,
   type LimitName,
@@ -32,16 +32,16 @@ interface OwnedLimit extends SubjectLimit {
  */
 export class CallLimits {
   readonly #limits: RateLimiter
-  readonly #places: CallPlaces
+  readonly #semaphore: Semaphore
   /**
    * Callers whose key or user has a token limit of its own, by token. Settling a call needs them later, when
    * the caller is no longer at hand.
    */
   readonly #callers = new Map<number, Caller>()
 
-  constructor(limits: RateLimiter, places: CallPlaces) {
+  constructor(limits: RateLimiter, semaphore: Semaphore) {
     this.#limits = limits
-    this.#places = places
+    this.#semaphore = semaphore
   }
 
   /**
@@ -55,27 +55,27 @@ export class CallLimits {
       { subject: `key:${token.id}`, max: ofKey },
       { subject: `user:${user.id}`, max: ofUser },
     ]
-    return this.#takePlaces(
+    return this.#takeSlots(
       limits.filter(({ max }) => max > 0),
       [],
     )
   }
 
-  #takePlaces(
+  #takeSlots(
     limits: readonly ParallelLimit[],
     taken: readonly ParallelLimit[],
   ): (() => void) | Promise<() => void> {
     const leave = (): void => {
-      for (const { subject } of taken) this.#places.give(subject)
+      for (const { subject } of taken) this.#semaphore.give(subject)
     }
     const [next, ...rest] = limits
     if (!next) return leave
     const goOn = (isTaken: boolean): (() => void) | Promise<() => void> => {
-      if (isTaken) return this.#takePlaces(rest, [...taken, next])
+      if (isTaken) return this.#takeSlots(rest, [...taken, next])
       leave()
       throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
     }
-    const taking = this.#places.take(next)
+    const taking = this.#semaphore.take(next)
     return taking instanceof Promise ? taking.then(goOn) : goOn(taking)
   }
 

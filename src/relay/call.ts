@@ -60,7 +60,7 @@ export class Call implements MediaRequester {
 
   /** The id that the client receives as `x-request-id`. */
   get id(): string {
-    return this.hold.facts.id
+    return this.hold.id
   }
 
   get dialect(): Omit<Dialect, 'read'> {

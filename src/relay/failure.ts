@@ -43,7 +43,7 @@ export interface Failure {
 
 /** An upstream's complete error body, for clients of its protocol. */
 export interface ErrorEnvelope {
-  readonly protocol: 'messages' | 'gemini'
+  readonly protocol: ProtocolName
   readonly body: Buffer
 }
 
@@ -134,12 +134,29 @@ export function failureOfStatus(
   }
 }
 
-// Google reports in the body what others report in a header or by the status.
+/** How the error bodies of a protocol are read. */
+interface ErrorForm {
+  readonly read: (body: Buffer) => Partial<GeminiErrorText> & UpstreamErrorText
+  /** The body for clients of the same protocol, if it is passed on to them. */
+  readonly passedOn?: typeof passedOnError
+}
+
+const COMMON: ErrorForm = { read: readUpstreamError }
+const ERRORS: Readonly<Record<ProtocolName, ErrorForm>> = {
+  chat: COMMON,
+  messages: { read: readUpstreamError, passedOn: passedOnError },
+  responses: COMMON,
+  // Google reports in the body what others report in a header or by the status.
+  gemini: { read: readGeminiError, passedOn: passedOnGeminiError },
+  converse: COMMON,
+  rerank: COMMON,
+}
+
 function readError(
   { client, prepared: { protocol } }: AskedUpstream,
   body: Buffer,
 ): Partial<GeminiErrorText> & UpstreamErrorText {
-  const error = protocol === 'gemini' ? readGeminiError(body) : readUpstreamError(body)
+  const error = ERRORS[protocol].read(body)
   const own = { ...error, type: typeOf(error) }
   return client === protocol ? own : { ...own, ...crossedError(own, client) }
 }
@@ -175,9 +192,7 @@ function envelopeOf(
   { channel, prepared: { protocol } }: AskedUpstream,
   bytes: Buffer,
 ): ErrorEnvelope | undefined {
-  if (protocol !== 'messages' && protocol !== 'gemini') return undefined
-  const passedOn = protocol === 'messages' ? passedOnError : passedOnGeminiError
-  const body = passedOn(bytes, (text) => redact(text, channel))
+  const body = ERRORS[protocol].passedOn?.(bytes, (text) => redact(text, channel))
   return body && { protocol, body }
 }
 

@@ -1,8 +1,8 @@
 import type { Agent } from 'undici'
 import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/shared-pool.ts'
-import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
+import type { Client } from '../limits/fair-pool.ts'
+import { type SlotEntry, FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
@@ -35,14 +35,14 @@ export interface MediaRequester {
 /** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */
 export class Media {
   readonly #options: () => Options['media']
-  readonly #slots: SharedSlots
+  readonly #slots: FairSemaphore
   #agent: Agent | undefined
   #agentFor: Options['media'] | undefined
 
   /** `nowMs`: a monotonic clock. */
   constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
-    this.#slots = new SharedSlots({
+    this.#slots = new FairSemaphore({
       max: () => MAX_FETCHES,
       aloneShare: MAX_PART_OF_KEY,
       waiting: () => MAX_WAITING,
@@ -165,7 +165,7 @@ class MediaBatch {
   }
 
   /** Requests a slot for a fetch, or waits for one; after an abort it gets none. */
-  enter(slots: SharedSlots): SlotEntry {
+  enter(slots: FairSemaphore): SlotEntry {
     const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
     else this.#entries.add(entry)

@@ -45,7 +45,7 @@ export class ModelLists {
   list(settings: Settings, caller: Caller): readonly ListedModel[] {
     const listed = lookup(settings, caller)
     const served = this.#of(settings)
-    const isRestricted = caller.token.model_limits_enabled || routesOf(caller.token).size > 0
+    const isRestricted = allowedNames(caller.token) !== undefined || routesOf(caller.token).size > 0
     if (isRestricted) return listedIn(served, listed)
     const group = groupName(caller, NO_ROUTES)
     let ofGroups = this.#ofGroups.get(served)

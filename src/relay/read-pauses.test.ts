@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ReadPauses } from './read-pauses.ts'
-import { MAX_TURN_MS, SharedTurns } from '../limits/shared-turns.ts'
+import { MAX_TURN_MS, TurnBudget } from '../limits/event-loop.ts'
 
 class FakeUpstream {
   isRead = true
@@ -64,7 +64,7 @@ describe('several large responses', () => {
   /** Simulates Node's reads: in each turn it reads every upstream that is not paused, in the same order. */
   function turnsOf(responses: number, turns: number): { work: number[]; worked: number[] } {
     const afterTurn: (() => void)[] = []
-    const shared = new SharedTurns((callback) => afterTurn.push(callback))
+    const shared = new TurnBudget((callback) => afterTurn.push(callback))
     const all = Array.from({ length: responses }, () => {
       const upstream = new FakeUpstream()
       return { upstream, pauses: new ReadPauses(upstream, shared), worked: 0 }
@@ -97,7 +97,7 @@ describe('several large responses', () => {
 
 test('a small response continues beside large ones', () => {
   const upstream = new FakeUpstream()
-  const shared = new SharedTurns(() => {})
+  const shared = new TurnBudget(() => {})
   shared.note(10 * MAX_TURN_MS)
   new ReadPauses(upstream, shared).noteWork(1)
   expect(upstream.isRead).toBe(true)

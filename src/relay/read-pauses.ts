@@ -1,4 +1,4 @@
-import { LOOP_TURNS, MAX_TURN_MS, type SharedTurns } from '../limits/shared-turns.ts'
+import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/event-loop.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
@@ -13,12 +13,12 @@ type PauseReason = keyof typeof BITS
 /** Reasons to pause reading an upstream. It is read while there are none. */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
-  readonly #turns: SharedTurns
+  readonly #turns: TurnBudget
   #reasons = 0
   #isOver = false
   #workMs = 0
 
-  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>, turns = LOOP_TURNS) {
+  constructor(upstream: Pick<UpstreamFlow, 'pause' | 'resume'>, turns = TURN_BUDGET) {
     this.#upstream = upstream
     this.#turns = turns
   }

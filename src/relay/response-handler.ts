@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { AnswerMemory } from '../limits/answer-memory.ts'
+import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call, Target } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
@@ -36,7 +36,7 @@ export abstract class ResponseHandler {
   protected readonly target: Target
   protected readonly upstream: UpstreamFlow
   /** Memory of held parts of the response, until the client has received them. */
-  protected readonly memory: AnswerMemory
+  protected readonly memory: ResponseMemory
   protected contentType = ''
   protected state: ResponseState = 'waiting'
   readonly #resolve: (end: AttemptEnd) => void
@@ -48,7 +48,7 @@ export abstract class ResponseHandler {
     this.target = target
     this.upstream = upstream
     const { token, user } = call.hold.account
-    this.memory = new AnswerMemory(call.services.memory, { client: user.id, key: token.id })
+    this.memory = new ResponseMemory(call.services.memory, { client: user.id, key: token.id })
     const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
     this.end = promise
     this.#resolve = resolve

@@ -1,7 +1,7 @@
 import { Request } from '@sluice/http1'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/shared-pool.ts'
+import type { Client } from '../limits/fair-pool.ts'
 import { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 

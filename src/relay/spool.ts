@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../errors.ts'
-import { type Owner, TwoLevelPool } from '../limits/two-level-pool.ts'
+import { type Owner, TwoLevelPool } from '../limits/fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum disk space for bodies, in bytes. */

@@ -18,7 +18,7 @@ import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
-import { faultOf } from './sqlite/database-fault.ts'
+import { faultOf } from './sqlite/failure.ts'
 
 /** Maximum time for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000

@@ -3,7 +3,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.t
 import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from './kept-contents.ts'
-import { pruneParts } from './prune-expired.ts'
+import { pruneParts } from './prune.ts'
 import type { Rows } from './store.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,5 @@
 import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
-import type { KeptSum } from './operations/kept-sums.ts'
+import type { KeptSum } from './operations/kept-data.ts'
 import type { Rows } from './store.ts'
 
 /**

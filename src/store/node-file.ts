@@ -1,7 +1,7 @@
 import type { AccountName } from './bank.ts'
 import type { HoldOpening, SettledCall } from '../domain/records/usage.ts'
 import type { LedgerWrites } from './ledger-writes.ts'
-import type { ProvenCall } from './operations/store-provenance.ts'
+import type { ProvenCall } from './operations/stored-responses.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
 /** Settled call that may not be reported to the bank yet. */

@@ -6,7 +6,6 @@ import type { TOKEN } from '../domain/records/token.ts'
 import type { UsageColumns } from '../domain/records/usage-counts.ts'
 import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
 import type { USER } from '../domain/records/user.ts'
-import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -243,7 +242,7 @@ interface AlertThresholdsTable {
   threshold: number
 }
 
-/** Conditions that some node has reported: a channel in cooldown, load shedding. */
+/** Conditions that some node has reported: a channel with an open circuit breaker, load shedding. */
 interface AlertConditionsTable {
   name: string
   /** Time at which the condition is over, unless a node reports it again. */
@@ -273,3 +272,33 @@ type TableOf<R> = R extends {
 }
   ? ColumnsOf<F> & ColumnsOf<P>
   : never
+
+/** Entries of the audit log, in the order of their ids; the database refuses to change them. */
+export interface AuditLogTable {
+  id: Generated<number>
+  at_ms: number
+  actor_id: number
+  actor: string
+  via: string
+  address: string
+  action: string
+  object_kind: string
+  object_id: number | null
+  object_name: string
+  /** JSON list of `FieldChange`. */
+  changes: string
+}
+
+/** Row of the audit log. */
+export type AuditLogRow = Selectable<AuditLogTable>
+
+/** Settings that the configuration file declared when it was last read, kept to detect what changes. */
+export interface DeclaredRow {
+  kind: string
+  name: string
+  object_id: number | null
+  /** JSON of the fields that are not secret. */
+  fields: string
+  /** JSON of the tags of the secret ones. */
+  tags: string
+}

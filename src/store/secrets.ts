@@ -6,6 +6,7 @@ import {
   hkdfSync,
   type KeyObject,
   randomBytes,
+  randomInt,
 } from 'node:crypto'
 
 /**
@@ -128,4 +129,21 @@ export function unseal(secrets: Secrets, sealed: string, place: SealContext): st
 
 function associatedData(keyId: string, place: SealContext): Buffer {
   return Buffer.from(`${keyId}\n${place.table}\n${place.row}`, 'utf8')
+}
+
+/** Throws a sentence for the operator unless the stored check value belongs to these secrets. */
+export function refuseOtherSecret(kept: string | undefined, secrets: Secrets): void {
+  if (kept === secrets.check) return
+  throw new Error(
+    'this database was made with another secret, and its keys cannot be read with this one: set GATEWAY_SECRET to the ' +
+      'secret that it was made with, or, if none was set, put the file "secret" of its data folder back',
+  )
+}
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const LENGTH = 48
+
+/** Generates an API key without `sk-`: 48 letters and digits, more than 285 bits. */
+export function generateKey(): string {
+  return Array.from({ length: LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
 }

@@ -1,6 +1,6 @@
 import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
-import { addCounts, COUNT_COLUMNS } from './usage-counts.ts'
+import { addCounts, COUNT_COLUMNS } from './usage-row.ts'
 
 /** Half an hour, the minimum time covered by a sum. */
 export const SLOT_MS = 1_800_000

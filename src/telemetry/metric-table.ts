@@ -6,7 +6,7 @@ export interface Sources {
   readonly openStreams: () => number
   readonly openCalls: () => number
   readonly openHolds: () => number
-  readonly coolingChannels: () => number
+  readonly openBreakers: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
@@ -94,8 +94,8 @@ export const METRICS = {
   openHolds: gauge('sluice_open_holds', 'Holds that are not settled.', {
     read: ({ openHolds }) => openHolds(),
   }),
-  restingChannels: gauge('sluice_resting_channels', 'Channels whose circuit breaker is open or half-open.', {
-    read: ({ coolingChannels }) => coolingChannels(),
+  openBreakers: gauge('sluice_resting_channels', 'Channels whose circuit breaker is open or half-open.', {
+    read: ({ openBreakers }) => openBreakers(),
     merge: 'largest',
   }),
   missingModels: gauge(

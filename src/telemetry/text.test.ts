@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { Counter, Histogram, type Metric } from './series.ts'
-import { metricsText } from './text.ts'
+import { Counter, Histogram, type Metric, metricsText } from './series.ts'
 
 test('counters, gauges and histograms are written in the text format', () => {
   const calls = new Counter('calls_total', 'Calls.', ['model', 'channel'])

@@ -6,136 +6,137 @@ import type { Channel } from '../domain/records/channel.ts'
  * budget.
  */
 const FAILURES_TO_OPEN = 5
-/** First cooldown; it doubles after each failed trial. */
-const MIN_COOLDOWN_MS = 5_000
-/** Maximum cooldown reached by doubling. */
-const MAX_COOLDOWN_MS = 60_000
-/** Cooldowns set by `retry-after` above this are reported to the operator. */
+/** For how long it is open at first; doubled each time that it opens again while half-open. */
+const MIN_OPEN_MS = 5_000
+/** Maximum reached by doubling. */
+const MAX_OPEN_MS = 60_000
+/** A `retry-after` above this is reported to the operator. */
 const LONG_PAUSE_MS = 60_000
-/** Maximum cooldown that an upstream's `retry-after` can set. */
+/** Maximum time for which an upstream's `retry-after` can open it. */
 const MAX_RETRY_AFTER_MS = 300_000
 
-/** State of a channel. `probing` (half-open): its cooldown has ended, and the next response decides. */
-export type CircuitState = 'works' | 'failing' | 'resting' | 'probing'
+/** State of a circuit breaker. While it is half-open, the next response decides. */
+type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** State of a channel's circuit breaker, for display. */
-interface CircuitFigures {
-  readonly state: CircuitState
+interface BreakerFigures {
+  readonly state: BreakerState
   /** Consecutive failures. */
   readonly failures: number
-  /** Milliseconds until its cooldown ends; 0 outside of a cooldown. */
-  readonly restsForMs: number
+  /** Milliseconds for which it is still open. */
+  readonly openForMs: number
 }
 
-interface Circuit {
+/** The circuit breaker of a channel that has failed. */
+interface Breaker {
   failures: number
-  /** Length of the last cooldown; 0 before the first one. */
-  cooldownMs: number
+  /** For how long it was opened last; 0 while it is closed. */
+  openMs: number
   openUntilMs: number
   /** Whether the state should be reported to the operator. */
-  isResting: boolean
-  /** Attempt that decides whether the channel has recovered (half-open). */
-  trial: Trial | undefined
+  isReported: boolean
+  /** The attempt that decides while it is half-open. */
+  decisive: CountedAttempt | undefined
 }
 
 /**
- * Circuit breakers of all channels. Several consecutive failures open one for a cooldown; then a single trial
- * closes it or doubles the cooldown. They are kept by channel name, so that they survive a reload of the
- * configuration.
+ * Circuit breakers of all channels. Several consecutive failures open one for some time; then it is
+ * half-open, and a single attempt closes it, or opens it for twice as long. They are kept by channel name, so
+ * that they survive a reload of the configuration.
  */
 export class ChannelHealth {
   /** Circuit breakers of channels that have failed since their last success. */
-  readonly #circuits = new Map<string, Circuit>()
+  readonly #breakers = new Map<string, Breaker>()
 
   /**
-   * Reports whether a channel should be skipped: its circuit breaker is open, or its trial is in progress. If
-   * the channel is probed, the circuit breaker stays open until a probe succeeds.
+   * Reports whether a channel should be skipped: its circuit breaker is open, or half-open with an attempt
+   * under way. If the channel is probed, it is skipped until a probe succeeds.
    */
-  isCircuitOpen({ name, probe }: Channel, nowMs: number): boolean {
-    if (this.#circuits.size === 0) return false
-    const circuit = this.#circuits.get(name)
-    if (!circuit) return false
+  isOpen({ name, probe }: Channel, nowMs: number): boolean {
+    if (this.#breakers.size === 0) return false
+    const breaker = this.#breakers.get(name)
+    if (!breaker) return false
     return (
-      circuit.openUntilMs > nowMs || circuit.trial !== undefined || (probe !== null && circuit.cooldownMs > 0)
+      breaker.openUntilMs > nowMs || breaker.decisive !== undefined || (probe !== null && breaker.openMs > 0)
     )
   }
 
-  /** The state of a channel. */
-  figures(name: string, nowMs: number): CircuitFigures {
-    const circuit = this.#circuits.get(name)
-    if (!circuit) return { state: 'works', failures: 0, restsForMs: 0 }
-    const { failures, cooldownMs, openUntilMs, trial } = circuit
-    const restsForMs = Math.max(0, openUntilMs - nowMs)
-    if (cooldownMs === 0) return { state: 'failing', failures, restsForMs }
-    return { state: restsForMs > 0 && !trial ? 'resting' : 'probing', failures, restsForMs }
+  /** The circuit breaker of a channel. */
+  breakerOf(name: string, nowMs: number): BreakerFigures {
+    const breaker = this.#breakers.get(name)
+    if (!breaker) return { state: 'closed', failures: 0, openForMs: 0 }
+    const { failures, openMs, openUntilMs, decisive } = breaker
+    const openForMs = Math.max(0, openUntilMs - nowMs)
+    if (openMs === 0) return { state: 'closed', failures, openForMs }
+    return { state: openForMs > 0 && !decisive ? 'open' : 'half-open', failures, openForMs }
   }
 
   /** Number of channels whose circuit breaker is open or half-open. */
-  openCircuits(nowMs: number): number {
-    return [...this.#circuits.values()].filter(
-      ({ openUntilMs, trial }) => openUntilMs > nowMs || trial !== undefined,
+  openBreakers(nowMs: number): number {
+    return [...this.#breakers.values()].filter(
+      ({ openUntilMs, decisive }) => openUntilMs > nowMs || decisive !== undefined,
     ).length
   }
 
   /**
-   * Names of channels that have been in cooldown, or waiting for a trial, since their last success, because
-   * of consecutive failures or a long `retry-after`. Short pauses that an upstream demands belong to its rate
+   * Names of channels whose circuit breaker has been open or half-open since their last success, because of
+   * consecutive failures or a long `retry-after`. Short pauses that an upstream demands belong to its rate
    * limit and are not included.
    */
-  resting(): readonly string[] {
-    if (this.#circuits.size === 0) return []
-    return [...this.#circuits].filter(([, { isResting }]) => isResting).map(([name]) => name)
+  opened(): readonly string[] {
+    if (this.#breakers.size === 0) return []
+    return [...this.#breakers].filter(([, { isReported }]) => isReported).map(([name]) => name)
   }
 
-  /** Begins an attempt; the first one after a cooldown is the trial. Hold the result with `using`. */
-  begin({ name }: Channel): Trial {
-    const trial = new Trial(this, name)
-    const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
-    if (circuit && circuit.cooldownMs > 0) circuit.trial ??= trial
-    return trial
+  /** Begins an attempt; the first one while half-open decides. Hold the result with `using`. */
+  begin({ name }: Channel): CountedAttempt {
+    const attempt = new CountedAttempt(this, name)
+    const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
+    if (breaker && breaker.openMs > 0) breaker.decisive ??= attempt
+    return attempt
   }
 
-  /** Only `Trial` may call this. */
+  /** Only `CountedAttempt` may call this. */
   succeeded(name: string): void {
-    if (this.#circuits.size > 0) this.#circuits.delete(name)
+    if (this.#breakers.size > 0) this.#breakers.delete(name)
   }
 
-  /** Only `Trial` may call this. Another attempt may become the trial. */
-  abandoned(name: string, trial: Trial): void {
-    const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
-    if (circuit?.trial === trial) circuit.trial = undefined
+  /** Only `CountedAttempt` may call this. Another attempt may decide. */
+  abandoned(name: string, attempt: CountedAttempt): void {
+    const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
+    if (breaker?.decisive === attempt) breaker.decisive = undefined
   }
 
-  /** Only `Trial` may call this. */
-  failed(name: string, trial: Trial, nowMs: number, retryAfterMs: number): void {
-    let circuit = this.#circuits.get(name)
-    if (!circuit) {
-      circuit = { failures: 0, cooldownMs: 0, openUntilMs: 0, isResting: false, trial: undefined }
-      this.#circuits.set(name, circuit)
+  /** Only `CountedAttempt` may call this. */
+  failed(name: string, attempt: CountedAttempt, nowMs: number, retryAfterMs: number): void {
+    let breaker = this.#breakers.get(name)
+    if (!breaker) {
+      breaker = { failures: 0, openMs: 0, openUntilMs: 0, isReported: false, decisive: undefined }
+      this.#breakers.set(name, breaker)
     }
-    circuit.failures += 1
-    const isTrial = circuit.trial === trial
-    // Attempts that began before the circuit breaker opened do not extend its cooldown.
-    if (circuit.openUntilMs > nowMs && !isTrial) return
-    circuit.trial = undefined
-    if (isTrial || circuit.failures >= FAILURES_TO_OPEN) {
-      circuit.cooldownMs = Math.min(Math.max(circuit.cooldownMs * 2, MIN_COOLDOWN_MS), MAX_COOLDOWN_MS)
-      circuit.openUntilMs = nowMs + circuit.cooldownMs
-      circuit.isResting ||= circuit.failures >= FAILURES_TO_OPEN
+    breaker.failures += 1
+    const isDecisive = breaker.decisive === attempt
+    // Attempts that began before the circuit breaker opened do not keep it open longer.
+    if (breaker.openUntilMs > nowMs && !isDecisive) return
+    breaker.decisive = undefined
+    if (isDecisive || breaker.failures >= FAILURES_TO_OPEN) {
+      breaker.openMs = Math.min(Math.max(breaker.openMs * 2, MIN_OPEN_MS), MAX_OPEN_MS)
+      breaker.openUntilMs = nowMs + breaker.openMs
+      breaker.isReported ||= breaker.failures >= FAILURES_TO_OPEN
     }
     if (retryAfterMs > 0) {
-      circuit.isResting ||= retryAfterMs > LONG_PAUSE_MS
-      circuit.cooldownMs = Math.max(circuit.cooldownMs, MIN_COOLDOWN_MS)
-      circuit.openUntilMs = Math.max(circuit.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
+      breaker.isReported ||= retryAfterMs > LONG_PAUSE_MS
+      breaker.openMs = Math.max(breaker.openMs, MIN_OPEN_MS)
+      breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS))
     }
   }
 }
 
 /**
  * One attempt at a channel, as counted by its circuit breaker. Only the first result counts. If it is
- * disposed of without a result, another attempt may become the trial.
+ * disposed of without a result, another attempt may decide.
  */
-export class Trial implements Disposable {
+export class CountedAttempt implements Disposable {
   readonly #health: ChannelHealth
   readonly #name: string
   #isOver = false
@@ -151,7 +152,7 @@ export class Trial implements Disposable {
     if (this.#endOnce()) this.#health.succeeded(this.#name)
   }
 
-  /** Records that the channel failed. `retryAfterMs`: the cooldown that its upstream demands. */
+  /** Records that the channel failed. `retryAfterMs`: the pause that its upstream demands. */
   failed(nowMs: number, retryAfterMs = 0): void {
     if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, retryAfterMs)
   }

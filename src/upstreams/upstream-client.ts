@@ -148,8 +148,8 @@ export class UpstreamClient {
   }
 }
 
-function requireUnsettled({ isSettled, facts }: Hold): void {
-  if (isSettled) throw new Error(`hold ${facts.id} is settled: nothing may be sent for it`)
+function requireUnsettled({ id, isSettled }: Hold): void {
+  if (isSettled) throw new Error(`hold ${id} is settled: nothing may be sent for it`)
 }
 
 function cachedHead(address: CachedAddress, path: string, keyHeaders: () => readonly string[]): string {

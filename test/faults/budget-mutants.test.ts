@@ -37,7 +37,7 @@ const DEFECTS: readonly Patch[] = [
     by: `if (call.budgets !== '' && !(${has('no charge in the file')})) this`,
   },
   {
-    file: 'src/store/sqlite/crashed-call.ts',
+    file: 'src/store/sqlite/hold-statements.ts',
     text: 'budgets: budgetList(',
     by: `budgets: ${has('no charge of a crash')} ? '' : budgetList(`,
   },

@@ -29,7 +29,7 @@ const THROWS: Patch[] = [
   },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
   // Memory for two incomplete events of any size; a third may exceed the limit.
-  { file: 'src/limits/answer-memory.ts', text: '= 64 * 1024', by: '= 0' },
+  { file: 'src/limits/request-memory.ts', text: '= 64 * 1024', by: '= 0' },
   { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2_500' },
   { file: 'src/limits/request-memory.ts', text: 'SHARED_BODIES = 4', by: 'SHARED_BODIES = 0' },
   { file: 'src/limits/request-memory.ts', text: 'RESERVE_BYTES = 64 * MIB', by: 'RESERVE_BYTES = 0' },

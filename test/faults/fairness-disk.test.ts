@@ -13,12 +13,12 @@ const MANY = 160
 const copy = await patchedProgram([
   SLOW_DISK,
   {
-    file: 'src/store/sqlite/fair-batch.ts',
+    file: 'src/store/sqlite/group-commit.ts',
     text: 'maxOperations: 500,\n  maxPerUser: Number.POSITIVE_INFINITY',
     by: 'maxOperations: 8,\n  maxPerUser: Number.POSITIVE_INFINITY',
   },
   {
-    file: 'src/store/operations/list-usage.ts',
+    file: 'src/store/operations/usage-log.ts',
     text: 'const listed = await listedRows(db, filter, offset + limit)',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
   const listed = await listedRows(db, filter, offset + limit)`,

@@ -88,7 +88,7 @@ test.skipIf(withoutRedis('a million windows'))(
         max: 180,
         windowMs,
         known: 0,
-        slot: 0,
+        bucket: 0,
         used: 1,
         returned: 0,
         kept: 0,
@@ -105,7 +105,7 @@ test.skipIf(withoutRedis('a million windows'))(
           windowMs,
         }))
         // Late responses count too, because the request may have been executed.
-        await Promise.all(some.map((counted) => peers.exchange(counted, question).catch(() => {})))
+        await Promise.all(some.map((counted) => peers.exchangePermits(counted, question).catch(() => {})))
       }
       const bytesEach = ((await usedBytes()) - before) / MILLION
       console.log(`${bytesEach.toFixed(1)} bytes for each of a million`)

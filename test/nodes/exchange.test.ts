@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/share-messages.ts'
+import { type PermitResponse, type PermitRequest, bucketsOf } from '../../src/limits/peers.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
 import { PATIENT } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { SharedWindow } from '../fixtures/shared-window.ts'
 
-const NOTHING: Omit<ShareRequest, 'max' | 'windowMs' | 'slot'> = {
+const NOTHING: Omit<PermitRequest, 'max' | 'windowMs' | 'bucket'> = {
   known: 0,
   used: 0,
   returned: 0,
@@ -44,11 +44,11 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
   /** Repeats the exchange while it is stale. */
   const exchange = async (
     counted: ReturnType<typeof fresh>,
-    fields: Partial<ShareRequest>,
-  ): Promise<ShareResponse> => {
-    const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, slot: 0, ...fields }
+    fields: Partial<PermitRequest>,
+  ): Promise<PermitResponse> => {
+    const question = { ...NOTHING, max: counted.max, windowMs: counted.windowMs, bucket: 0, ...fields }
     for (;;) {
-      const answer = await peers.exchange(counted, question)
+      const answer = await peers.exchangePermits(counted, question)
       if (answer !== 'stale') return answer
     }
   }
@@ -70,14 +70,14 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
         async (steps, windowMs) => {
           const counted = fresh(windowMs)
           const model = new SharedWindow()
-          let slot = 0
+          let bucket = 0
           let known = 0
           for (const step of steps) {
-            const question = { max: counted.max, windowMs, known, slot, ...step }
+            const question = { max: counted.max, windowMs, known, bucket, ...step }
             const answer = await exchange(counted, question)
             expect(answer.version).toBeGreaterThanOrEqual(Math.max(answer.nowMs, known))
             expect({ ...answer, version: 0 }).toEqual(model.exchange(answer.nowMs, question, 1))
-            ;({ slot } = answer)
+            ;({ bucket } = answer)
             // A window of 30 ms may have expired.
             known = windowMs === HOUR ? answer.version : 0
           }
@@ -108,9 +108,11 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
-    const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 10 }
+    const question = { ...NOTHING, max: 100, windowMs: HOUR, bucket: 0, need: 10 }
     // A heartbeat may have announced it in the meantime.
-    const told = peers.generation?.startsWith('1.5 ') ? 'stale' : await peers.exchange(counted, question)
+    const told = peers.generation?.startsWith('1.5 ')
+      ? 'stale'
+      : await peers.exchangePermits(counted, question)
     expect(told).toBe('stale')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
   })
@@ -130,10 +132,10 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
       else for (const field of fields) await server.command(['HSET', key, field, words[3] ?? ''])
     }
     const { generation } = peers
-    const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 1 }
-    expect(await peers.exchange(counted, question)).toBe('stale')
+    const question = { ...NOTHING, max: 100, windowMs: HOUR, bucket: 0, need: 1 }
+    expect(await peers.exchangePermits(counted, question)).toBe('stale')
     expect(peers.generation).not.toBe(generation)
-    expect(await peers.exchange(counted, question)).toMatchObject({ granted: 1 })
+    expect(await peers.exchangePermits(counted, question)).toMatchObject({ granted: 1 })
     const lost = peers.generation
     await server.command(['FLUSHALL'])
     await expect.poll(() => peers.generation).not.toBe(lost)
@@ -141,9 +143,9 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
 
   test('the exchange counts amounts from before the clock went back as present', async () => {
     const counted = fresh(1_000)
-    const { widthMs } = slotsOf(1_000)
-    const { slot, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
-    expect(slot).toBeGreaterThan(nowMs / widthMs)
+    const { widthMs } = bucketsOf(1_000)
+    const { bucket, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })
+    expect(bucket).toBeGreaterThan(nowMs / widthMs)
     const key = ((await server.command(['KEYS', `${namespace}:key:requests:1000:*`])) as string[])[0] ?? ''
     const [field = ''] = (await server.command(['HKEYS', key])) as string[]
     // An hour ahead: as if the server's clock had been an hour ahead until now.

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { CountedLimit } from '../../src/limits/limit-counter.ts'
-import type { Peers } from '../../src/limits/peers.ts'
-import { SharedCounter } from '../../src/limits/shared-counter.ts'
+import type { CountedLimit } from '../../src/limits/rate-counter.ts'
+import type { PermitPeers } from '../../src/limits/peers.ts'
+import { SharedRateCounter } from '../../src/limits/shared-rate-counter.ts'
 import {
   type CountingNode,
   untilConnected,
@@ -16,7 +16,7 @@ import {
 } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 
-type Exchanged = ReturnType<Peers['exchange']>
+type Exchanged = ReturnType<PermitPeers['exchangePermits']>
 
 /** A timeout of 50 ms that also waits for the event loop, which a busy machine may delay. */
 async function tooLate(): Promise<string> {
@@ -26,7 +26,7 @@ async function tooLate(): Promise<string> {
 }
 
 /** Peers whose exchanges are executed by `run`. */
-function through(peers: Peers, run: (exchange: () => Exchanged) => Exchanged): Peers {
+function through(peers: PermitPeers, run: (exchange: () => Exchanged) => Exchanged): PermitPeers {
   return {
     get isReachable() {
       return peers.isReachable
@@ -40,7 +40,7 @@ function through(peers: Peers, run: (exchange: () => Exchanged) => Exchanged): P
     get generation() {
       return peers.generation
     },
-    exchange: (...asked) => run(() => peers.exchange(...asked)),
+    exchangePermits: (...asked) => run(() => peers.exchangePermits(...asked)),
   }
 }
 
@@ -170,7 +170,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
       await sleep(32)
       return exchange()
     })
-    const counts = new SharedCounter(far)
+    const counts = new SharedRateCounter(far)
     const counted = limit(30, 60_000)
     const first = counts.take(counted)
     await sleep(5)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
-import { SharedPlaces } from '../../src/limits/shared-places.ts'
+import { SharedSemaphore } from '../../src/limits/semaphore.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
 import { type CountingNode, PATIENT, stopNodes, threeNodes } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
@@ -133,7 +133,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
   })
 
   test('calls in flight are not forgotten when their hash is deleted', async () => {
-    const all = nodes.map(({ peers }) => new SharedPlaces(peers))
+    const all = nodes.map(({ peers }) => new SharedSemaphore(peers))
     onTestFinished(async () => void (await Promise.all(all.map((places) => places.close()))))
     const parallel = { subject: 'key:1', max: 6 }
     const taken = async (node: number): Promise<number> => {

@@ -18,6 +18,8 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'console/locales/en/channels.ts',
     'console/pages/channels/channel-inputs.tsx',
     'packages/wire/src/chat/reasoning-details.ts',
+    'packages/wire/src/envelope.ts',
+    'packages/wire/src/system-prompt.ts',
     'packages/wire/src/upstream-error.ts',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
@@ -29,6 +31,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
     'src/relay/dialects/counting.ts',
+    'src/relay/failure.ts',
     'src/upstreams/upstream-client.ts',
   ])
 })

@@ -77,11 +77,20 @@ function seal(content: object): string {
   return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }
 
+/** Member of an opaque part, by which it is recognized as signed; undefined if there are no such parts. */
+const SIGNED: Readonly<
+  Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
+> = {
+  chat: undefined,
+  messages: ({ type }) => type === 'redacted_thinking',
+  responses: undefined,
+  gemini: undefined,
+  converse: ({ reasoningContent }) => reasoningContent !== undefined,
+}
+
 /**
  * Reports whether a provider wants an opaque part back unchanged, as it does for thoughts that it encrypted.
  */
 export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
-  const block = asRecord(value)
-  if (protocol === 'converse') return block?.['reasoningContent'] !== undefined
-  return protocol === 'messages' && block?.['type'] === 'redacted_thinking'
+  return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

@@ -13,20 +13,18 @@ export function withSystemPrompt(
   protocol: ProtocolName,
   prompt: string,
 ): PromptMember | undefined {
-  switch (protocol) {
-    case 'chat':
-      return inMessages(scan, prompt)
-    case 'messages':
-      return ['system', inFront(scan, scan.span('system')?.node, prompt)]
-    case 'responses':
-      return ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)]
-    case 'gemini':
-      return inInstruction(scan, prompt)
-    case 'converse':
-      return ['system', inSystemBlocks(scan, prompt)]
-    case 'rerank':
-      return undefined
-  }
+  return PLACES[protocol](scan, prompt)
+}
+
+const PLACES: Readonly<
+  Record<ProtocolName, (scan: ScannedObject, prompt: string) => PromptMember | undefined>
+> = {
+  chat: inMessages,
+  messages: (scan, prompt) => ['system', inFront(scan, scan.span('system')?.node, prompt)],
+  responses: (scan, prompt) => ['instructions', inFront(scan, scan.span('instructions')?.node, prompt)],
+  gemini: inInstruction,
+  converse: (scan, prompt) => ['system', inSystemBlocks(scan, prompt)],
+  rerank: () => undefined,
 }
 
 // Uses one system message, because some upstreams refuse a second one.

@@ -1,9 +1,9 @@
 import type { PeriodBudget } from '../../domain/budget.ts'
 import type { ManagedUser, User } from '../../domain/records/user.ts'
 import type { Token } from '../../domain/records/token.ts'
-import type { TokenChange } from '../../store/operations/change-token.ts'
-import type { UserChange } from '../../store/operations/change-user.ts'
-import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import type { TokenChange } from '../../store/operations/tokens.ts'
+import type { UserChange } from '../../store/operations/users.ts'
+import type { KeyedToken } from '../../store/operations/find-accounts.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
 

@@ -54,6 +54,10 @@ export class OpenHold implements Hold {
     this.#amount = amount
   }
 
+  get id(): string {
+    return this.facts.id
+  }
+
   /** A hold of a free call, which is not recorded, neither now nor at its settlement. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
@@ -170,7 +174,7 @@ export class OpenHold implements Hold {
    * this.
    */
   settle(settlement: Settlement): Promise<void> {
-    if (this.#isSettled) throw new Error(`hold ${this.facts.id} was resolved twice`)
+    if (this.#isSettled) throw new Error(`hold ${this.id} was resolved twice`)
     this.#isSettled = true
     this.#settling = this.#ledger.settle(this, settlement)
     return this.#settling

@@ -1,27 +1,15 @@
 import type { Hold } from '../../domain/hold.ts'
-import type { HoldFacts } from '../../domain/records/usage.ts'
-
-/** Facts that a call by an operator does not have. */
-const NO_FACTS = {
-  requested_model: '',
-  group: '',
-  stream: false,
-  price_version: '',
-  kind: '',
-  prompt_amount: 0,
-} as const
 
 /**
  * Permission for one call by which an operator tests a channel. Nothing is held or charged, because no
  * account pays for it.
  */
 export class OperatorHold implements Hold {
-  readonly facts: HoldFacts
-  readonly amount = 0
+  readonly id: string
   #isSettled = false
 
-  constructor(facts: Omit<HoldFacts, keyof typeof NO_FACTS>) {
-    this.facts = { ...NO_FACTS, ...facts }
+  constructor(id: string) {
+    this.id = id
   }
 
   get isSettled(): boolean {

@@ -109,7 +109,7 @@ export const CHANNEL_SETTINGS = record('', {
   /** Maps statuses of its responses to those as which they are treated. */
   status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
   rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
-  /** Interval of probes while the channel is in cooldown, in milliseconds; null for no probes. */
+  /** Interval of probes while the circuit breaker is open, in milliseconds; null for no probes. */
   probe: { ...OPEN, type: nullable(duration), default: null },
   /**
    * Whether, after the client has disconnected, the response is read to its end and charged as reported

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mergedText } from '../../telemetry/merged-text.ts'
 import { METRICS } from '../../telemetry/metric-table.ts'
-import { metricsText } from '../../telemetry/text.ts'
+import { metricsText } from '../../telemetry/series.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Maximum wait for a worker's metrics. */

@@ -5,11 +5,9 @@ import type { FirstCredentials } from '../seed-accounts.ts'
 import type { Config } from '../../config/config.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { HeldPlaces } from '../../limits/held-places.ts'
-import { HeldShares } from '../../limits/held-shares.ts'
-import type { CountedLimit } from '../../limits/limit-counter.ts'
-import type { PlaceReport } from '../../limits/place-peers.ts'
-import type { ShareRequest } from '../../limits/share-messages.ts'
+import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
+import type { CountedLimit } from '../../limits/rate-counter.ts'
+import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
@@ -80,10 +78,10 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
   let { fileText } = config
   const { workers: planned, configFile, variables } = environment
-  const places = new HeldPlaces()
+  const slots = new OwnedSlots()
   const metrics = new CollectedMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
-  const shared = { database, announce, shares: new HeldShares(), places, metrics }
+  const shared = { database, announce, permits: new OwnedPermits(), slots, metrics }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
     planned,
@@ -99,7 +97,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     },
     async lose(worker) {
       const { count, quota } = await database.lose(worker.name)
-      places.drop(worker.name)
+      slots.drop(worker.name)
       followed.drop(worker)
       metrics.keepOf(worker)
       if (count > 0)
@@ -169,8 +167,8 @@ interface SharedParts {
   readonly database: OwnedDatabase
   /** Sends a text to all workers. */
   readonly announce: (text: string) => void
-  readonly shares: HeldShares
-  readonly places: HeldPlaces
+  readonly permits: OwnedPermits
+  readonly slots: OwnedSlots
   readonly metrics: CollectedMetrics
   readonly crew: WorkerCrew
 }
@@ -178,16 +176,16 @@ interface SharedParts {
 /** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   const { link, name } = worker
-  const { database, announce, shares, places, metrics, crew } = parts
+  const { database, announce, permits, slots, metrics, crew } = parts
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
   link.answer('bank', (request: BankRequest) => database.bank(name, request))
   link.on('announce', announce)
-  link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
-    shares.exchange(counted, request, crew.serving.length),
+  link.answer('permits', ([counted, request]: [CountedLimit, PermitRequest]) =>
+    permits.exchange(counted, request, crew.serving.length),
   )
-  link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
+  link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Database } from '../../store/schema.ts'
-import { refuseOtherSecret } from '../../store/secret-check.ts'
+import { refuseOtherSecret } from '../../store/secrets.ts'
 import { databaseName, postgresUrl } from '../database-name.ts'
 import {
   advanceSequences,

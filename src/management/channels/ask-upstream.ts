@@ -51,7 +51,7 @@ export interface Outcome<Answer> {
  * find out which exist.
  */
 export async function askUpstream<Answer>(
-  { upstreams, nowMs }: Pick<AdministrationParts, 'upstreams' | 'nowMs'>,
+  { upstreams }: Pick<AdministrationParts, 'upstreams'>,
   channel: Channel,
   { request, maxBytes, read, unread }: Question<Answer>,
   by: Actor,
@@ -59,8 +59,7 @@ export async function askUpstream<Answer>(
   const isRoot = roleCeiling(by) === undefined
   const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.total)
   const startedMs = performance.now()
-  const { upstreamModel: model = '' } = request
-  const hold = new OperatorHold({ id: randomUUIDv7(), model, channel: channel.name, started_ms: nowMs() })
+  const hold = new OperatorHold(randomUUIDv7())
   const key = { value: channel.keys[0] ?? '' }
   const came = await exchangeWhole(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
   hold.settle()

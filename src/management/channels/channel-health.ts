@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
+import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { declaredId } from './channel-object.ts'
@@ -24,7 +25,7 @@ const item = z.object({
     .length(KEPT_MINUTES),
 })
 
-/** A channel that is failing, in cooldown or being tried again, without its keys and minutes. */
+/** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
 export const troubledChannelSchema = item.omit({ keys: true, minutes: true, failures: true })
 
 /** The channels as one node sees them; `at` is that node's time of day, in Unix seconds. */
@@ -34,6 +35,8 @@ const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item
 export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
 
 type NodeHealth = z.output<typeof nodeHealth>
+
+type Breaker = ReturnType<ChannelHealth['breakerOf']>
 
 type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
 
@@ -59,13 +62,13 @@ export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
   return { node, at: seconds(nowMs()), items }
 }
 
-/** The channels that are failing, in cooldown or being tried again, as this node sees them. */
+/** The channels that are failing, or whose circuit breaker is open or half-open, as this node sees them. */
 export async function troubledChannels(
   parts: HealthParts & Pick<AdministrationParts, 'settings'>,
 ): Promise<z.output<typeof troubledChannelSchema>[]> {
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
-    parts.channels.health.figures(name, readMs).state !== 'works'
+    shownState(parts.channels.health.breakerOf(name, readMs)) !== 'works'
   // There is nearly always none, and then nothing has to be read.
   if (!parts.settings().channels.some(isTroubled)) return []
   const { items } = await ownHealth(parts)
@@ -105,18 +108,25 @@ function itemOf(
   channel: Channel | undefined,
 ): NodeHealth['items'][number] {
   const readMs = performance.now()
-  const { state, failures, restsForMs } = health.figures(name, readMs)
+  const breaker = health.breakerOf(name, readMs)
+  const { failures, openForMs } = breaker
   const error = minutes.lastError(name)
   return {
     id,
     name,
-    state: channel ? state : 'disabled',
+    state: channel ? shownState(breaker) : 'disabled',
     failures,
-    rests_until: restsForMs > 0 ? seconds(nowMs() + restsForMs + 999) : null,
+    rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
     keys: { total: keys, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
     minutes: [...minutes.of(name)],
   }
+}
+
+/** The name of a circuit breaker's state in the API. */
+function shownState({ state, failures }: Breaker): 'works' | 'failing' | 'resting' | 'probing' {
+  if (state === 'closed') return failures === 0 ? 'works' : 'failing'
+  return state === 'open' ? 'resting' : 'probing'
 }
 
 function seconds(unixMs: number): number {

@@ -31,7 +31,7 @@ export const upstreamModels = z.object({
 
 /** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
 export async function listUpstreamModels(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams'>,
   { channel: given }: z.output<typeof modelsQuestion>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
-import { generateKey } from '../../store/generate-key.ts'
+import { generateKey } from '../../store/secrets.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import { withPresent } from '../expected-version.ts'

@@ -4,8 +4,8 @@ import { tokenVersion } from '../../domain/object-version.ts'
 import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
-import { LOOP_TURNS } from '../../limits/shared-turns.ts'
-import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import { TURN_BUDGET } from '../../limits/event-loop.ts'
+import type { KeyedToken } from '../../store/operations/find-accounts.ts'
 import { answersOf } from '../answers.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import { offsetOf, type Page, pageSchema } from '../page.ts'
@@ -56,7 +56,7 @@ export async function maskedTokens(
   // Computing the version of a token with long texts takes time.
   for (const [index, { token, key }] of tokens.entries())
     objects.push(
-      await LOOP_TURNS.work(() => shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now)),
+      await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now)),
     )
   return objects
 }

@@ -5,7 +5,7 @@ import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
-import type { CallDetail } from '../../store/operations/list-usage.ts'
+import type { CallDetail } from '../../store/operations/usage-log.ts'
 import type { ManagementParts } from '../parts.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 

@@ -1,6 +1,6 @@
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import type { UsageCursor } from '../../store/operations/usage-scan.ts'
+import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 import { type Cell, csvLine } from './csv.ts'

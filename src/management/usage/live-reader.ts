@@ -1,5 +1,5 @@
-import type { HeldBytes } from '../../limits/held-bytes.ts'
-import { LOOP_TURNS, type SharedTurns } from '../../limits/shared-turns.ts'
+import type { HeldBytes } from '../../limits/request-memory.ts'
+import { TURN_BUDGET, type TurnBudget } from '../../limits/event-loop.ts'
 
 /** Maximum number of events that wait for a slow client before it misses further ones. */
 const MAX_WAITING = 40
@@ -20,7 +20,7 @@ export interface LivePiece {
 export class LiveReader {
   readonly #left: () => void
   readonly #memory: HeldBytes
-  readonly #turns: Pick<SharedTurns, 'wait'>
+  readonly #turns: Pick<TurnBudget, 'wait'>
   #waiting: string[] = []
   #waitingEvents = 0
   #waitingBytes = 0
@@ -30,7 +30,7 @@ export class LiveReader {
   #missed: number | null = 0
 
   /** `left` is called once, at the end. `memory` is for events that wait or are being written. */
-  constructor(left: () => void, memory: HeldBytes, turns: Pick<SharedTurns, 'wait'> = LOOP_TURNS) {
+  constructor(left: () => void, memory: HeldBytes, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
     this.#left = left
     this.#memory = memory
     this.#turns = turns

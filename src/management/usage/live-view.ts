@@ -1,4 +1,4 @@
-import type { HeldBytes } from '../../limits/held-bytes.ts'
+import type { HeldBytes } from '../../limits/request-memory.ts'
 import { gapText, type LivePiece, type LiveReader, sumOf } from './live-reader.ts'
 import { type LiveTurn, PerSecond } from './live-source.ts'
 

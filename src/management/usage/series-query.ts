@@ -3,7 +3,7 @@ import { CALENDAR_STEPS, Calendar, type CalendarStep } from '../../domain/calend
 import type { PlannedPeriod } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
-import { SERIES_DIMENSIONS } from '../../store/operations/usage-series.ts'
+import { SERIES_DIMENSIONS } from '../../store/operations/usage-sums.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 
 const HOUR_S = 3_600

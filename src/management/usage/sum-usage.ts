@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
 import { addedUsage, NO_USAGE, promptTokens } from '@sluice/wire/usage'
-import type { UsageCursor } from '../../store/operations/usage-scan.ts'
+import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'

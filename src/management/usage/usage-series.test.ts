@@ -6,7 +6,7 @@ import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { SERIES_DIMENSIONS } from '../../store/operations/usage-series.ts'
+import { SERIES_DIMENSIONS } from '../../store/operations/usage-sums.ts'
 import { periodOf } from './series-query.ts'
 import { usageSeries } from './usage-series.ts'
 

@@ -4,7 +4,7 @@ import { SESSION_SECONDS } from '../../accounts/authentication/session-cookie.ts
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
 import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { SignInProof } from '../../store/operations/sessions.ts'
+import type { SignInProof } from '../../store/operations/sign-ins.ts'
 import type { AdministrationParts, ManagementParts } from '../parts.ts'
 import { textField } from '../text-fields.ts'
 import { claimedPasswordField } from './user-fields.ts'

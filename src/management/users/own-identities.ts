@@ -3,7 +3,7 @@ import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-c
 import type { IdentityLink } from '../../accounts/authentication/oidc/pending-sign-in.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Identity } from '../../store/operations/identities.ts'
+import type { Identity } from '../../store/operations/sign-ins.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /** Identities of a user; times are Unix seconds. `docs/api.md: Linked identities`. */

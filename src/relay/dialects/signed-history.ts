@@ -1,3 +1,4 @@
+import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Conversation } from '@sluice/wire/conversation'
@@ -7,9 +8,6 @@ import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call, Target } from '../call.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from '../state/signature-store.ts'
 import type { Reader } from './dialect.ts'
-
-/** Dialect whose providers bind signatures to the account of a key. */
-const BOUND_TO_KEY: ProtocolName = 'responses'
 
 /** The conversation for one account of a channel. */
 export interface AccountConversation {
@@ -117,7 +115,8 @@ class KnownHistory implements SignedHistory {
       (entry) => entry.channel === channel.name && entry.protocol === spoken,
     )
     if (own.length === 0) return [{ conversation: this.#conversation }]
-    if (spoken !== BOUND_TO_KEY) return [{ conversation: this.#restored(channel, spoken, () => true) }]
+    if (!UPSTREAM_PROTOCOLS[spoken].signsByAccount)
+      return [{ conversation: this.#restored(channel, spoken, () => true) }]
     const tags = new Set(channel.keys.map((key) => store.keyTag(key)))
     const tag = own.find(({ keyTag }) => tags.has(keyTag))?.keyTag
     if (tag === undefined) return [{ conversation: this.#conversation }]

@@ -99,14 +99,14 @@ export class BackgroundCalls {
       log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
     )
     if (holds.length === 0) return
-    const stored = await this.#parts.responses.outcomes(holds.map(({ facts }) => facts.id))
+    const stored = await this.#parts.responses.outcomes(holds.map(({ id }) => id))
     const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
     for (const hold of holds) {
-      const response = byCall.get(hold.facts.id)
+      const response = byCall.get(hold.id)
       if (response?.rate) {
         const { price, ratio, quotaPerUnit } = priceSetFrom(response.rate)
         const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
-        this.#open.set(hold.facts.id, call)
+        this.#open.set(hold.id, call)
       } else {
         const charged = { quota: hold.expectedCost, reason: 'crash', usage: NO_USAGE } as const
         await this.#settle({ hold }, charged)
@@ -145,8 +145,8 @@ export class BackgroundCalls {
   }
 
   // The response is cancelled because it is not stored: nobody could retrieve it or be charged for it.
-  async #cancel({ facts }: OpenHold, response: StoredResponse): Promise<void> {
-    const hold = new OperatorHold(facts)
+  async #cancel({ id }: OpenHold, response: StoredResponse): Promise<void> {
+    const hold = new OperatorHold(id)
     await this.#exchange(hold, response, 'POST', '/cancel')
     hold.settle()
   }
@@ -204,7 +204,7 @@ export class BackgroundCalls {
   /** Tokens that were streamed to any client, on any node. */
   async #streamedOf({ hold, response }: OpenCall): Promise<number> {
     await this.streamed.noted(response.id)
-    const [known] = await this.#parts.responses.outcomes([hold.facts.id])
+    const [known] = await this.#parts.responses.outcomes([hold.id])
     return streamedTokens(known?.streamed ?? [])
   }
 

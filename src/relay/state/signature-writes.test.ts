@@ -1,6 +1,6 @@
 import { KeptBound } from './stored-response-limit.ts'
 import { describe, expect, test } from 'vitest'
-import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
+import type { UserSignatures } from '../../store/operations/kept-data.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
 /** A database whose commits end when the test decides, and what was written to it. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
+import type { UserSignatures } from '../../store/operations/kept-data.ts'
 import type { SignatureStoreParts } from './signature-store.ts'
 
 /** Maximum time that the end of a reply waits until other nodes know its signatures. */

@@ -1,5 +1,5 @@
 import { removeParts } from '../../store/kept-contents.ts'
-import type { KeptSum } from '../../store/operations/kept-sums.ts'
+import type { KeptSum } from '../../store/operations/kept-data.ts'
 import type { Rows } from '../../store/store.ts'
 import type { KeepingRoom, KeptKind } from './keeping-room.ts'
 

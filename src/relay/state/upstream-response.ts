@@ -94,7 +94,7 @@ export async function openAtUpstream(
   const { channel } = account
   incoming.record.channel = channel.name
   incoming.response.needsUpstream()
-  const hold = freeHold(asked)
+  const hold = new OperatorHold(incoming.id)
   const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${passedOn(asked.query)}`
   const came = await exchangePieces(
     upstreams,
@@ -112,16 +112,6 @@ export async function openAtUpstream(
     retryAfter,
   )
   throw failure.refusal ?? failed()
-}
-
-/** Hold for requests that are not charged. */
-function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
-  return new OperatorHold({
-    id: incoming.id,
-    model: response.model,
-    channel: response.channel,
-    started_ms: incoming.startedMs,
-  })
 }
 
 /** The query for an upstream: known parameters and those in `more`. */

@@ -5,7 +5,7 @@ import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { AuditEntry, Origin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
 import type { Rows } from '../store.ts'
-import { AUDITED } from './operations.ts'
+import { AUDITED } from './audited-write.ts'
 import { writes } from '../operations/writes.ts'
 
 const NOW = Date.now()

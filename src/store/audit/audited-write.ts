@@ -1,11 +1,14 @@
 import type { Origin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
 import { writes } from '../operations/writes.ts'
-import type { Secrets } from '../secrets.ts'
+import { type Secrets, hashSession } from '../secrets.ts'
 import { appendEntries, type NewEntry } from './append.ts'
-import { entriesBetween } from './entries-between.ts'
-import { type ObjectReference, objectStates } from './object-states.ts'
-import { AUDITED } from './operations.ts'
+import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
+import type { DeclaredRow } from '../schema.ts'
+import { liveTokens } from '../account-rows.ts'
+import { userOfIdentity } from '../operations/sign-ins.ts'
+import { presentAccounts } from '../operations/seed-accounts.ts'
+import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
@@ -50,4 +53,166 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   const after = await objectStates(db, references, secrets)
   if (references.length > 0) await appendEntries(db, origin, entriesBetween(before, after))
   return output
+}
+
+/** Operation that changes objects: their states before and after it are compared. */
+interface ChangesObjects<Input, Output> {
+  /** Objects that may exist before the operation and be changed by it. */
+  readonly touches?: (
+    input: Input,
+    db: Db,
+    secrets: Secrets,
+  ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
+  /** Objects that the operation has created. */
+  readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
+}
+
+/** Operation on sessions; `entries` reads what it needs, and the returned function is called after it. */
+interface ReportsEntries<Input, Output> {
+  readonly entries: (
+    input: Input,
+    db: Db,
+    secrets: Secrets,
+  ) => Promise<(output: Output) => Iterable<NewEntry>>
+}
+
+type Name = keyof typeof writes
+type Input<Of extends Name> = Parameters<(typeof writes)[Of]>[1]
+type Output<Of extends Name> = Awaited<ReturnType<(typeof writes)[Of]>>
+
+const user = (id: number): ObjectReference => ({ kind: 'user', id })
+const key = (id: number): ObjectReference => ({ kind: 'key', id })
+const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
+
+/** How each write is recorded in the audit log; null if it does not change an object that people manage. */
+export const AUDITED: {
+  readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
+} = {
+  addRefusals: null,
+  beginSession: {
+    async entries({ userId, proof }, db) {
+      const person = await personOf(db, userId)
+      const changes = [{ field: 'method', before: null, after: proof.kind }]
+      return (isBegun) => (isBegun && person ? [sessionEntry('session.begin', person, changes)] : [])
+    },
+  },
+  changeChannel: { touches: ({ id }) => [channel(id)] },
+  changeToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  changeUser: { touches: ({ userId }) => [user(userId)] },
+  claimAlerts: null,
+  createChannels: { makes: (ids) => ids.map(channel) },
+  createToken: { makes: ({ id }) => [key(id)] },
+  createUser: { makes: ({ id }) => [user(id)] },
+  createUserOfIdentity: {
+    async touches({ identity }, db) {
+      const present = await userOfIdentity(db, identity)
+      return present ? [user(present.id)] : []
+    },
+    makes: ({ id }) => [user(id)],
+  },
+  createUserToken: { makes: ({ id }) => [key(id)] },
+  deleteChannels: { touches: ({ ids }) => ids.map(channel) },
+  deleteResponse: null,
+  deleteTokens: { touches: ({ tokenIds }) => tokenIds.map(key) },
+  deleteUser: {
+    touches: async ({ userId }, db) => [user(userId), ...(await keysOf(db, [userId]))],
+  },
+  endConditions: null,
+  endOwnSession: {
+    async entries({ userId }, db) {
+      const person = await personOf(db, userId)
+      return (isEnded) => (isEnded && person ? [sessionEntry('session.end', person)] : [])
+    },
+  },
+  endSession: {
+    async entries({ cookieValue }, db, secrets) {
+      const session = await db
+        .selectFrom('sessions')
+        .select('user_id')
+        .where('id_hash', '=', hashSession(secrets, cookieValue))
+        .executeTakeFirst()
+      const person = session && (await personOf(db, session.user_id))
+      return (ended) => (ended && person ? [sessionEntry('session.end', person)] : [])
+    },
+  },
+  importAccount: {
+    makes: (_, { user: made, tokens }) => [
+      ...(made ? [user(made.id)] : []),
+      ...tokens.map(({ id }) => key(id)),
+    ],
+  },
+  dropOldestKept: null,
+  keepSignatures: null,
+  linkIdentity: { touches: ({ userId }) => [user(userId)] },
+  markStateUsed: null,
+  noteAlerts: null,
+  noteChannelTest: null,
+  noteDeclared: {
+    async entries({ settings }, db, secrets) {
+      const before = await db.selectFrom('declared_settings').selectAll().execute()
+      const states = (rows: readonly DeclaredRow[]) =>
+        new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
+      const after = states(declaredRows(settings, secrets))
+      return () => entriesBetween(states(before), after)
+    },
+  },
+  noteExceededBudget: null,
+  noteOutcome: null,
+  noteRefusedSignIn: null,
+  noteReveal: null,
+  noteSessionUse: null,
+  noteStreamed: null,
+  pruneAuditLog: null,
+  pruneBudgets: null,
+  pruneLentBudgets: null,
+  pruneResponses: null,
+  pruneSignatures: null,
+  pruneSlots: null,
+  removeOrphanedParts: null,
+  reportConditions: null,
+  rotateToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  seedUsers: {
+    touches: ({ seeds }, db, secrets) => seededObjects(db, seeds, secrets),
+    makes: ({ users, tokens }) => [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))],
+  },
+  setAccessToken: { touches: ({ userId }) => [user(userId)] },
+  setEntries: { touches: ({ changes }) => changes },
+  // An automatic change, when a call finds a token expired or exhausted.
+  setTokenStatus: null,
+  spreadAlerts: null,
+  storePriceSet: null,
+  storeProvenance: null,
+  storeResponse: null,
+  storeResponsePart: null,
+  subscribeAlerts: null,
+  switchToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  unlinkIdentity: { touches: ({ userId }) => [user(userId)] },
+}
+
+function sessionEntry(
+  action: string,
+  person: { readonly id: number; readonly name: string },
+  changes: NewEntry['changes'] = [],
+): NewEntry {
+  return { action, object: { kind: 'session', id: null, name: person.name }, changes, actor: person }
+}
+
+async function personOf(db: Db, id: number): Promise<{ id: number; name: string } | undefined> {
+  const row = await db.selectFrom('users').select('username').where('id', '=', id).executeTakeFirst()
+  return row && { id, name: row.username }
+}
+
+async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReference[]> {
+  const rows = await liveTokens(db).select('id').where('user_id', 'in', userIds).execute()
+  return rows.map(({ id }) => key(id))
+}
+
+/** Users and tokens to which declarations may refer, found like `seedUsers` finds them. */
+async function seededObjects(
+  db: Db,
+  seeds: Input<'seedUsers'>['seeds'],
+  secrets: Secrets,
+): Promise<ObjectReference[]> {
+  const { users, tokens } = await presentAccounts(db, seeds, secrets)
+  return [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))]
 }

@@ -8,7 +8,7 @@ import { connectionPool } from '../postgres/pool.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import type { Database } from '../schema.ts'
-import { POSTGRES_TYPES, SQLITE_TYPES } from './column-types.ts'
+import { POSTGRES_TYPES, SQLITE_TYPES } from './schema/table.ts'
 import { migrateToLatest } from './migrate.ts'
 import { type Step, STEPS } from './steps.ts'
 

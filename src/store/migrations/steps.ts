@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { ColumnTypes } from './column-types.ts'
+import type { ColumnTypes } from './schema/table.ts'
 
 /** Step of the schema. */
 export interface Step {

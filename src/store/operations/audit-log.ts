@@ -1,11 +1,11 @@
 import type { AuditEntry, AuditFilter, DeclaredSetting, ObjectKind, Origin } from '../../domain/audit.ts'
 import type { BudgetName } from '../../domain/budget.ts'
-import type { AuditLogRow } from '../audit-table.ts'
+import type { AuditLogRow } from '../schema.ts'
 import { appendEntries } from '../audit/append.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
-import { liveUsers, ownTokens } from '../live-rows.ts'
+import { liveUsers, ownTokens } from '../account-rows.ts'
 import type { Secrets } from '../secrets.ts'
-import type { Db } from './operation.ts'
+import { type Db, inChunks } from './operation.ts'
 
 const DAY_MS = 86_400_000
 /** Days for which entries are kept. */
@@ -121,11 +121,7 @@ export async function noteDeclared(
   const present = await db.selectFrom('declared_settings').selectAll().execute()
   if (isSameRows(present, rows)) return
   await db.deleteFrom('declared_settings').execute()
-  for (let start = 0; start < rows.length; start += MAX_ROWS)
-    await db
-      .insertInto('declared_settings')
-      .values(rows.slice(start, start + MAX_ROWS))
-      .execute()
+  await inChunks(rows, (some) => db.insertInto('declared_settings').values(some).execute(), MAX_ROWS)
 }
 
 /**

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 import { SUM_KINDS } from '../sum-kinds.ts'
-import type { ImportedToken, ImportedUser } from './import-account.ts'
+import type { ImportedToken, ImportedUser } from './seed-accounts.ts'
 
 const NOW = 1_760_000_000
 const NOTHING_ELSE = { usedElsewhere: undefined, nowSeconds: NOW }

@@ -4,7 +4,7 @@ import { settleAll } from '../../../test/settled-calls.ts'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { settledCall } from '../../../test/store-rows.ts'
 import { planSeries } from '../../domain/series-plan.ts'
-import { pruneExpired } from '../prune-expired.ts'
+import { pruneExpired } from '../prune.ts'
 
 const DAY_MS = 86_400_000
 const T0 = Date.UTC(2026, 2, 1)

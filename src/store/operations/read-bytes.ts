@@ -3,10 +3,10 @@ import { CHANNEL } from '../../domain/records/channel.ts'
 import type { RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USER } from '../../domain/records/user.ts'
-import { ownTokens } from '../live-rows.ts'
+import { ownTokens } from '../account-rows.ts'
 import type { SizedRead } from '../sized-reads.ts'
 import { entriesBefore, entryPage } from './audit-log.ts'
-import { pageOfTokens } from './keyed-tokens.ts'
+import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
 /** Computes the lengths of a row's texts, by table. Neither database reads a text to determine its length. */

@@ -1,8 +1,7 @@
-import { alertWork } from './alert-outbox.ts'
-import { hasAlertState } from './alert-subscriptions.ts'
+import { alertWork, hasAlertState } from './alerts.ts'
 import { auditBefore, auditPage } from './audit-log.ts'
-import { budgetsUsed } from './prune-budgets.ts'
-import { callDetail, listUsage, scanUsage } from './list-usage.ts'
+import { budgetsUsed } from './budgets.ts'
+import { callDetail, listUsage, scanUsage } from './usage-log.ts'
 import { conservation } from './conservation.ts'
 import {
   countUsers,
@@ -14,24 +13,26 @@ import {
   userByAccessToken,
   userById,
   userByName,
-} from './find-user.ts'
-import { accountOfToken, revealKey, revealKeys, tokenById, tokenByKeyHash, tokenNames } from './find-token.ts'
-import {
+  accountOfToken,
+  revealKey,
+  revealKeys,
+  tokenById,
+  tokenByKeyHash,
+  tokenNames,
   keyedToken,
   keyedTokenPage,
   keyedTokens,
   keyedTokensOf,
   ownTokenKeys,
   ownTokenNames,
-} from './keyed-tokens.ts'
-import { identitiesOf, userByIdentity } from './identities.ts'
-import { keptSignatures } from './kept-signatures.ts'
-import { pendingSeeds } from './seed-users.ts'
-import { orphanedContents } from './response-parts.ts'
+  takenIdentifiers,
+} from './find-accounts.ts'
+import { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
+import { keptSignatures, orphanedContents } from './kept-data.ts'
+import { pendingSeeds } from './seed-accounts.ts'
 import { readBytes } from './read-bytes.ts'
 import { refusedCalls } from './refusals.ts'
-import { liveSession, sessionsOf } from './sessions.ts'
-import { storedConfiguration } from './stored-configuration.ts'
+import { storedConfiguration } from './configuration.ts'
 import {
   backgroundOutcomes,
   keptText,
@@ -39,9 +40,14 @@ import {
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-import { takenIdentifiers } from './taken-identifiers.ts'
-import { usageCoverage, usageSeries } from './usage-series.ts'
-import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
+import {
+  usageCoverage,
+  usageSeries,
+  sumUsageDays,
+  sumUsageScan,
+  usageByDay,
+  usageGroups,
+} from './usage-sums.ts'
 
 /** Read operations, each on a snapshot of the database. */
 export const reads = {

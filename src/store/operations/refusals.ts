@@ -7,9 +7,8 @@ import {
   type RefusalDimension,
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
-import { namesOf } from './names-of.ts'
-import type { Db } from './operation.ts'
-import { withUser } from './usage-scan.ts'
+import { namesOf, type Db } from './operation.ts'
+import { withUser } from './usage-log.ts'
 
 /** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
 export interface RefusedInSlot {

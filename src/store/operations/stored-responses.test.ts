@@ -6,7 +6,7 @@ import {
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import type { ProvenCall } from './store-provenance.ts'
+import type { ProvenCall } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000
 const DAY_MS = 24 * 3_600_000

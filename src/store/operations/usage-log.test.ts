@@ -9,7 +9,7 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Rows } from '../store.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import { reads } from './reads.ts'
-import type { UsageCursor } from './usage-scan.ts'
+import type { UsageCursor } from './usage-log.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -5,32 +5,61 @@ import {
   noteReveal,
   pruneAuditLog,
 } from './audit-log.ts'
-import { dropOldestKept } from './drop-oldest-kept.ts'
-import { endConditions, reportConditions } from './alert-conditions.ts'
-import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
-import { subscribeAlerts } from './alert-subscriptions.ts'
-import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
-import { changeToken, rotateToken, setTokenStatus, switchToken } from './change-token.ts'
-import { changeUser, setAccessToken } from './change-user.ts'
-import { createToken, createUserToken } from './create-token.ts'
-import { createUser } from './create-user.ts'
-import { deleteTokens } from './delete-tokens.ts'
-import { deleteUser } from './delete-user.ts'
-import { createUserOfIdentity, markStateUsed } from './identities.ts'
-import { linkIdentity } from './link-identity.ts'
-import { unlinkIdentity } from './unlink-identity.ts'
-import { importAccount } from './import-account.ts'
-import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
-import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
+import {
+  dropOldestKept,
+  keepSignatures,
+  pruneSignatures,
+  removeOrphanedParts,
+  storeResponsePart,
+} from './kept-data.ts'
+import {
+  endConditions,
+  reportConditions,
+  claimAlerts,
+  noteAlerts,
+  spreadAlerts,
+  subscribeAlerts,
+} from './alerts.ts'
+import {
+  changeChannel,
+  createChannels,
+  deleteChannels,
+  noteChannelTest,
+  setEntries,
+  storePriceSet,
+} from './configuration.ts'
+import {
+  changeToken,
+  rotateToken,
+  setTokenStatus,
+  switchToken,
+  createToken,
+  createUserToken,
+  deleteTokens,
+} from './tokens.ts'
+import { changeUser, setAccessToken, createUser, deleteUser } from './users.ts'
+import {
+  createUserOfIdentity,
+  markStateUsed,
+  linkIdentity,
+  unlinkIdentity,
+  beginSession,
+  endOwnSession,
+  endSession,
+  noteSessionUse,
+} from './sign-ins.ts'
+import { importAccount, seedUsers } from './seed-accounts.ts'
+import { pruneBudgets, pruneLentBudgets } from './budgets.ts'
 import { addRefusals } from './refusals.ts'
-import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
-import { seedUsers } from './seed-users.ts'
-import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
-import { setEntries } from './set-entries.ts'
-import { deleteResponse, noteOutcome, noteStreamed, pruneResponses, storeResponse } from './store-response.ts'
-import { storePriceSet } from './stored-configuration.ts'
-import { storeProvenance } from './store-provenance.ts'
-import { pruneSlots } from './usage-series.ts'
+import {
+  deleteResponse,
+  noteOutcome,
+  noteStreamed,
+  pruneResponses,
+  storeResponse,
+  storeProvenance,
+} from './stored-responses.ts'
+import { pruneSlots } from './usage-sums.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
 export const writes = {

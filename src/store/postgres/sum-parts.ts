@@ -9,7 +9,7 @@ import {
   SUM_KINDS,
   WHOLE_REASONS,
 } from '../sum-kinds.ts'
-import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { COUNT_COLUMNS } from '../usage-row.ts'
 
 const list = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
 

@@ -3,9 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOptions } from './backup.ts'
 import { refuseForeignLog } from './connection.ts'
-import { mapDatabaseError, serializeError } from './failure.ts'
+import { mapDatabaseError, serializeError, sqliteCode } from './failure.ts'
 import type { SerializedError } from './messages.ts'
-import { sqliteCode } from './database-fault.ts'
 
 /**
  * Copies with VACUUM INTO, which reads one snapshot and in WAL mode does not block the writer. It reads every

@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
-import { READS, WRITES } from './fair-batch.ts'
-import { GroupCommit } from './group-commit.ts'
+import { READS, WRITES, GroupCommit } from './group-commit.ts'
 import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
 
 /**

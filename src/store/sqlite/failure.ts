@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { SerializedError } from './messages.ts'
-import { sqliteCode, faultOf } from './database-fault.ts'
 
 /** Maps errors of the database as a whole to `StoreUnavailable`; returns others unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
@@ -58,4 +57,87 @@ export function deserializeError(failure: SerializedError): Error {
 function withCauses(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause === undefined ? error.message : `${error.message}: ${withCauses(error.cause)}`
+}
+
+/** Fault of the database as a whole, as opposed to an error of one statement. */
+interface DatabaseFault {
+  /** Predicate of a sentence that begins with "the database". */
+  readonly symptom: string
+  /** True if the database has failed for good. Committed data is safe, and recovered at the next start. */
+  readonly lasting: boolean
+  /** True if it can be read but not written. */
+  readonly refusesWrites?: boolean
+  /** Advice to the operator. */
+  readonly remedy: string
+}
+
+const GRANT_ACCESS =
+  'let the user that runs sluice read and write it and its folder, or choose another DATA_DIR'
+const MAKE_ROOM = 'make room on its disk; nothing was lost'
+const RESTORE_BACKUP =
+  'keep it aside, put a backup in its place (with no files "-wal" and "-shm" of the old one beside it), and look for ' +
+  'errors of the disk'
+
+const NO_ROOM: DatabaseFault = {
+  symptom: 'has no room left on its disk',
+  lasting: false,
+  refusesWrites: true,
+  remedy: MAKE_ROOM,
+}
+
+/** Faults of extended result codes that differ from those of their primary codes. */
+const EXTENDED_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
+  // SQLITE_IOERR_SHMSIZE: the log's index could not grow, often the first sign of a full disk.
+  [4874, NO_ROOM],
+])
+
+/** Faults of primary result codes. */
+const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
+  [
+    5,
+    { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' },
+  ],
+  [6, { symptom: 'is locked by another connection', lasting: false, remedy: 'start again' }],
+  [7, { symptom: 'ran out of memory', lasting: false, remedy: 'give it more memory' }],
+  [8, { symptom: 'is read-only', lasting: true, refusesWrites: true, remedy: GRANT_ACCESS }],
+  [9, { symptom: 'was interrupted', lasting: false, remedy: 'start again' }],
+  [10, { symptom: 'could not be read or written', lasting: true, remedy: 'look for errors of its disk' }],
+  [11, { symptom: 'is damaged', lasting: true, remedy: RESTORE_BACKUP }],
+  [13, NO_ROOM],
+  [14, { symptom: 'could not be opened', lasting: false, remedy: GRANT_ACCESS }],
+  [
+    15,
+    { symptom: 'is locked by another program', lasting: false, remedy: 'end that program, then start again' },
+  ],
+  [26, { symptom: 'is not a database', lasting: true, remedy: RESTORE_BACKUP }],
+])
+
+/** Faults of system errors, from file operations outside of SQLite. */
+const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
+  ['EACCES', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
+  ['EPERM', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
+  ['EROFS', { symptom: 'is on a disk that is read-only', lasting: false, remedy: GRANT_ACCESS }],
+  ['EISDIR', { symptom: 'is a folder', lasting: false, remedy: 'choose another DATABASE_URL' }],
+  // ENOENT also comes from creating a folder on a read-only disk.
+  ['ENOENT', { symptom: 'is not there and cannot be made', lasting: false, remedy: GRANT_ACCESS }],
+  ['ENOTDIR', { symptom: 'is in no folder', lasting: false, remedy: 'choose another DATA_DIR' }],
+  ['EEXIST', { symptom: 'is a file', lasting: false, remedy: 'choose another DATA_DIR' }],
+  ['ENOSPC', NO_ROOM],
+  ['EDQUOT', NO_ROOM],
+  ['EMFILE', { symptom: 'could not be opened', lasting: false, remedy: 'raise the limit of open files' }],
+])
+
+/** Returns the fault that an error indicates; undefined if it concerns one statement only. */
+export function faultOf(error: unknown): DatabaseFault | undefined {
+  const code = sqliteCode(error)
+  if (code !== undefined) return EXTENDED_CODES.get(code) ?? PRIMARY_CODES.get(code & 0xff)
+  return error instanceof Error && 'syscall' in error && 'code' in error
+    ? SYSTEM_CODES.get(String(error.code))
+    : undefined
+}
+
+/** Returns SQLite's extended result code of an error of the driver. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined
+  return typeof error.errcode === 'number' ? error.errcode : undefined
 }

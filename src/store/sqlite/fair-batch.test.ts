@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type BatchRule, fairBatch, READS, WRITES } from './fair-batch.ts'
+import { type BatchRule, fairBatch, READS, WRITES } from './group-commit.ts'
 import type { QueuedOperation } from './messages.ts'
 
 interface Waiting {

@@ -1,8 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { NO_USAGE } from '@sluice/wire/usage'
 import { listerOf } from '../../domain/records/record.ts'
-import { HOLD, type HoldOpening } from '../../domain/records/usage.ts'
+import { HOLD, type HoldOpening, type HoldRow, type SettledCall } from '../../domain/records/usage.ts'
 import { PARKED } from '../ledger-writes.ts'
 import { boundValues } from './bound-values.ts'
+import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 
 const listHold = listerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
@@ -78,4 +80,21 @@ export function orphanValues(
   limit: number,
 ): readonly SQLInputValue[] {
   return [owner, parkedToo ? owner : PARKED, limit]
+}
+
+/** Builds the settlement of a call that a crash left open; charges what was delivered, up to the hold. */
+export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
+  const hold = HOLD.fromRow(row)
+  const { model, group, amount, prompt_amount, progress_amount } = hold
+  return {
+    ...hold,
+    upstream_model: model,
+    quota: Math.min(amount, prompt_amount + progress_amount),
+    reason: 'crash',
+    delivered: progress_amount > 0,
+    ended_ms: nowMs,
+    usage: NO_USAGE,
+    duration_ms: Math.max(0, nowMs - hold.started_ms),
+    budgets: budgetList(chargedBudgets(budgetsIn(hold.budgets), group)),
+  }
 }

@@ -13,8 +13,7 @@ import type {
   Loan,
   LoanRequest,
 } from '../bank.ts'
-import { tokenFromRow } from '../token-rows.ts'
-import { userFromRow } from '../user-rows.ts'
+import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { AccountChange } from './account-changes.ts'
 import { LeaseBook } from './lease-book.ts'
 

@@ -5,14 +5,12 @@ import type { TermChanges } from '../../domain/call-terms.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token, TokenRow, TokenSeed } from '../../domain/records/token.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
-import type { DeclaredRow } from '../audit-table.ts'
+import type { DeclaredRow, StoredSettingRow } from '../schema.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow } from '../../domain/records/channel.ts'
-import type { StoredSettingRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { declaredTermColumns } from '../term-columns.ts'
-import { tokenFromRow } from '../token-rows.ts'
-import { userFromRow } from '../user-rows.ts'
+import { tokenFromRow, userFromRow } from '../account-rows.ts'
 
 /** Columns that a declaration may change, and those that identify its row. */
 const DECLARED_COLUMNS =

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { SQLITE_TYPES } from '../migrations/column-types.ts'
+import { SQLITE_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import { kyselyOver } from './dialect.ts'
 

@@ -7,13 +7,19 @@ import {
   type SettledCall,
 } from '../../domain/records/usage.ts'
 import type { NodeWrites, OutboxEntry, UnsharedCall } from '../node-file.ts'
-import type { ProvenCall } from '../operations/store-provenance.ts'
+import type { ProvenCall } from '../operations/stored-responses.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { outboxRow } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
-import { crashedCall } from './crashed-call.ts'
+import {
+  crashedCall,
+  type HoldStatements,
+  holdValues,
+  orphanValues,
+  prepareHolds,
+  probeHolds,
+} from './hold-statements.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
-import { type HoldStatements, holdValues, orphanValues, prepareHolds, probeHolds } from './hold-statements.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 /** Writes batches to a node's file, each in one transaction, as `WriteBatches` does. */

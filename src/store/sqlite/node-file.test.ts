@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { holdOf, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import type { NodeFile } from '../node-file.ts'
 import type { AccountName } from '../bank.ts'
-import { openNodeFile } from './open-node-file.ts'
+import { openNodeFile } from './open.ts'
 
 const WHO = { userId: 3, tokenId: 17 }
 

@@ -2,9 +2,10 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { type DatabasePort, DatabaseThread, startThread } from './database-thread.ts'
+import { type DatabasePort, DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
 import { isLocalRead, isSumRead, SUM_UP } from './messages.ts'
 import type { SumProgress } from './usage-sums.ts'
+import type { NodeFile } from '../node-file.ts'
 
 /**
  * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for
@@ -116,5 +117,36 @@ export function joined(work: () => Promise<void>): () => Promise<void> {
   return () => {
     if (!running) return start()
     return (next ??= running.then(start, start))
+  }
+}
+
+/**
+ * Opens the file of a node that reports to this bank; creates it if it is missing. Rejects with a sentence
+ * for the operator if the file is damaged, of a newer version, or has calls to report to another bank.
+ */
+export async function openNodeFile(options: {
+  readonly path: string
+  readonly bankId: string
+  /** Idle thread to use; undefined = starts one. */
+  readonly thread?: IdleThread | undefined
+}): Promise<NodeFile> {
+  const { path, bankId } = options
+  const failed = Promise.withResolvers<StoreUnavailable>()
+  const thread = new DatabaseThread({ role: 'node', path }, failed.resolve, options.thread)
+  try {
+    await thread.ready
+    const node = (await thread.run('joinBank', { bankId })) as string
+    return {
+      node,
+      write: (name, ...[input]) => thread.run(name, input) as never,
+      get queued() {
+        return thread.queued
+      },
+      failed: failed.promise,
+      close: () => thread.close(),
+    }
+  } catch (error) {
+    await thread.close()
+    throw error
   }
 }

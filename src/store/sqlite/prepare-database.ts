@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { refuseOtherSecret } from '../secret-check.ts'
+import { refuseOtherSecret, type Secrets } from '../secrets.ts'
 import { isCurrent } from '../migrations/steps.ts'
-import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /**

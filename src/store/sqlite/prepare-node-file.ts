@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { HOLD } from '../../domain/records/usage.ts'
-import { SQLITE_TYPES } from '../migrations/column-types.ts'
-import { recordColumns } from '../migrations/schema/record-columns.ts'
-import { tableStatement } from '../migrations/schema/table.ts'
+import { SQLITE_TYPES, recordColumns, tableStatement } from '../migrations/schema/table.ts'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** Format of the file in version 0.1.0, stored as its `user_version`; those below are of builds before it. */

@@ -5,9 +5,7 @@ import { TOKEN } from '../../../domain/records/token.ts'
 import { HOLD, USAGE } from '../../../domain/records/usage.ts'
 import { USER } from '../../../domain/records/user.ts'
 import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
-import type { ColumnTypes } from '../column-types.ts'
-import { recordColumns } from './record-columns.ts'
-import { createTables, type Table } from './table.ts'
+import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
 /** Creates the schema of version 0.1.0, as `schema.ts` describes it. */
 export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import type { ColumnTypes } from '../column-types.ts'
+import type { Stored } from '../../../domain/records/field-types.ts'
+import type { Column, RecordColumns } from '../../../domain/records/record.ts'
 
 /** Definition of a table. */
 export interface Table {
@@ -53,4 +54,56 @@ function columnType(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'en
     .replace(/^small\b/, 'integer')
     .replace(/^sorted\b/, sorted)
   return said.endsWith('?') ? said.slice(0, -1) : `${said} not null`
+}
+
+/** Columns of a record's table, in the format of `Table.columns`. */
+export function recordColumns({ columns }: RecordColumns): Readonly<Record<string, string>> {
+  return Object.fromEntries(columns.map((column) => [column.name, typeOf(column)]))
+}
+
+function typeOf({ type, key, default: value }: Column): string {
+  // The database generates the ids of accounts.
+  if (key === 'primary key' && type.column === 'integer') return 'id'
+  const constraint = key === undefined || key === 'part' ? '' : ` ${key}`
+  const usual = value === undefined || value === null ? '' : ` default ${literal(type.encode(value))}`
+  return `${type.column}${constraint}${usual}${type.isNullable ? '?' : ''}`
+}
+
+function literal(value: Stored): string {
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}
+
+/** Differences between databases in the definition of tables. */
+export interface ColumnTypes {
+  /** Generated id, never reused. */
+  readonly id: string
+  /** 64-bit integer: quota, seconds, milliseconds, counts. */
+  readonly integer: 'integer' | 'bigint'
+  /** Text that sorts by its bytes. */
+  readonly sorted: string
+  /**
+   * Ends of the table definitions: with rows in the order of the key, with rows in the order of insertion,
+   * and without strict types.
+   */
+  readonly ends: Readonly<Record<'keyed' | 'counted' | 'plain', string>>
+  /** True = several nodes write the database and borrow from its bank. */
+  readonly isShared: boolean
+}
+
+/** Types for SQLite. Tables are strict, else SQLite would accept values of any type in any column. */
+export const SQLITE_TYPES: ColumnTypes = {
+  id: 'integer primary key autoincrement',
+  integer: 'integer',
+  sorted: 'text',
+  ends: { keyed: 'strict, without rowid', counted: 'strict', plain: '' },
+  isShared: false,
+}
+
+/** Types for PostgreSQL. The pool parses `bigint` as a number and throws beyond 2^53. */
+export const POSTGRES_TYPES: ColumnTypes = {
+  id: 'bigserial primary key',
+  integer: 'bigint',
+  sorted: 'text collate "C"',
+  ends: { keyed: '', counted: '', plain: '' },
+  isShared: true,
 }

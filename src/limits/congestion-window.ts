@@ -1,0 +1,121 @@
+/**
+ * Minimum size of the window: with fewer calls under way, the event loop would wait for each of them. It is
+ * also the maximum by which the window may exceed the calls under way, and so the number that begin at once
+ * after an idle time.
+ */
+const MIN_SIZE = 16
+/**
+ * In milliseconds; as many calls as end within this time may always be under way. Cheap calls, thousands a
+ * second, gain from that, because many of them share a batch of the database and a turn of the loop.
+ */
+const MIN_TIME_MS = 12
+/** Shrinkage of the window for each call that ends. */
+const SHRINKAGE_PER_END = 1 / 16
+
+/**
+ * Limits the calls under way while others wait. It is a congestion window that reacts to idle time of the
+ * event loop instead of lost packets: it grows by the number of calls that the idle time would have sufficed
+ * for, and shrinks by one for every sixteen calls that end. It settles where the loop is hardly ever idle,
+ * regardless of the latency of upstreams, with as few calls as possible, because the memory of many calls is
+ * promoted to V8's old generation, which costs more.
+ *
+ * The cost of a call follows from the utilization law (Denning and Buzen, 1978): the busy time of the loop
+ * divided by the number of calls that ended in it, or that began in it if these were more. If the window grew
+ * by more than twice the calls for which there is time, the load would oscillate with the latency of
+ * upstreams: the calls begun in an idle second would return as a flood in the next one.
+ */
+export class CongestionWindow {
+  /** Busy time of the loop, while calls waited, per call that ended, and per call that began. */
+  readonly #endings = new RecentInterval()
+  readonly #beginnings = new RecentInterval()
+  #underWay = 0
+  #size = MIN_SIZE
+  #minSize = MIN_SIZE
+
+  /** Whether another call may begin. */
+  get isOpen(): boolean {
+    return this.#underWay < Math.max(this.#size, this.#minSize)
+  }
+
+  /** Records that a call has begun. `hasWaited` means that the time since the last begun call is measured. */
+  callBegan(hasWaited: boolean): void {
+    this.#underWay += 1
+    if (hasWaited) this.#beginnings.note()
+  }
+
+  /** Records that a call has ended. `isMeasured` means that calls were waiting. */
+  callEnded(isMeasured: boolean): void {
+    this.#underWay -= 1
+    this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)
+    if (isMeasured) this.#endings.note()
+  }
+
+  /**
+   * Records time that elapsed while calls waited, and the part of it in which the event loop was idle.
+   * `leastRate` is the minimum growth per idle millisecond, used when the cost is unknown.
+   */
+  addTime(ms: number, idleMs: number, leastRate: number): void {
+    this.#endings.addTime(ms, ms - idleMs)
+    this.#beginnings.addTime(ms, ms - idleMs)
+    const { ms: endMs = Number.POSITIVE_INFINITY } = this.#endings
+    const { ms: beginMs = Number.POSITIVE_INFINITY } = this.#beginnings
+    this.#minSize = Math.max(MIN_SIZE, Math.floor(MIN_TIME_MS / endMs))
+    const rate = Math.max(1 / endMs, 1 / beginMs, leastRate)
+    this.#size = Math.min(this.#size + rate * idleMs, this.#underWay + MIN_SIZE)
+  }
+
+  /** Opens the window again once no call waits. */
+  reopen(): void {
+    this.#size = this.#underWay + MIN_SIZE
+  }
+}
+
+/**
+ * Forecasts the wait of a call by Little's law: the length of the queue before it, times the recent time per
+ * call that began. That time is measured while calls wait, so that it includes all other work of the event
+ * loop.
+ */
+export class WaitForecast {
+  readonly #beginnings = new RecentInterval()
+
+  /** Adds time that elapsed while calls waited. */
+  addTime(ms: number): void {
+    this.#beginnings.addTime(ms)
+  }
+
+  /** Records that a call from the queue has begun. */
+  callBegan(): void {
+    this.#beginnings.note()
+  }
+
+  /** Milliseconds for which a call waits behind `queueLength` others; 0 before anything was measured. */
+  waitMs(queueLength: number): number {
+    return queueLength * (this.#beginnings.ms ?? 0)
+  }
+}
+
+/** Time constant of the exponential decay of both sums, in milliseconds. */
+const DECAY_MS = 1_000
+
+/** Recent time per event, computed from the sums of time and of events. Both decay exponentially. */
+class RecentInterval {
+  #timeMs = 0
+  #events = 0
+
+  /** Adds elapsed time, all or part of which counts. */
+  addTime(ms: number, countedMs = ms): void {
+    const decay = Math.exp(-ms / DECAY_MS)
+    this.#timeMs = this.#timeMs * decay + countedMs
+    this.#events *= decay
+  }
+
+  /** Adds an event, or a fraction of one. */
+  note(part = 1): void {
+    this.#events += part
+  }
+
+  /** Milliseconds per event; undefined before the first event. */
+  get ms(): number | undefined {
+    return this.#events === 0 ? undefined : this.#timeMs / this.#events
+  }
+}

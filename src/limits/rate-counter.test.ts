@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { LocalRateCounter, SubjectTable } from './rate-counter.ts'
+
+class TestEntry {
+  untilMs = Number.POSITIVE_INFINITY
+  isIdle(nowMs: number): boolean {
+    return nowMs >= this.untilMs
+  }
+}
+
+describe('a client table', () => {
+  test('a client table keeps an entry while it limits its subject, however many others come', () => {
+    const table = new SubjectTable(() => new TestEntry(), 10, 4)
+    const first = table.getOrCreate('first', 0)
+    for (let i = 0; i < 1000; i++) table.getOrCreate(`stranger ${i}`, 0)
+    expect(table.get('first')).toBe(first)
+    expect(table.getOrCreate('first', 0)).toBe(first)
+    expect(table.size).toBeLessThanOrEqual(10 + 4)
+  })
+
+  test('a full client table gives each further subject a shared entry, always the same', () => {
+    const table = new SubjectTable(() => new TestEntry(), 10, 4)
+    for (let i = 0; i < 10; i++) table.getOrCreate(i, 0)
+    const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
+    expect(new Set(late).size).toBe(4)
+    expect(Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))).toEqual(late)
+    expect(table.get('late 7')).toBe(late[7])
+  })
+
+  test('a client table gives new subjects their own entry again when others are idle', () => {
+    const table = new SubjectTable(() => new TestEntry(), 2, 1)
+    const first = table.getOrCreate('a', 0)
+    table.getOrCreate('b', 0)
+    first.untilMs = 5
+    expect(table.getOrCreate('c', 5)).not.toBe(table.getOrCreate('d', 5))
+    expect(table.get('a')).toBe(table.get('d'))
+  })
+})
+
+test('an idle entry is found at any position, by checking a few for each new subject', () => {
+  const table = new SubjectTable(() => new TestEntry(), 1_000, 1)
+  for (let i = 0; i < 1_000; i++) table.getOrCreate(i, 0)
+  for (const i of [900, 901]) table.getOrCreate(i, 0).untilMs = 0
+  const shared = table.getOrCreate('early', 0)
+  const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
+  expect(late.filter((entry) => entry !== shared)).toHaveLength(1)
+  // Each entry is checked once before any is checked twice.
+  expect(table.get(900)).toBe(shared)
+  expect(table.get(901)).toBe(shared)
+})
+
+test("a flood of subjects resets no subject's count, and is limited itself", () => {
+  let nowMs = 0
+  const counts = new LocalRateCounter(() => nowMs)
+  const take = (subject: string): boolean =>
+    counts.take({ name: 'login requests', subject, max: 2, windowMs: 60_000 }).allowed
+  expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])
+  let through = 0
+  for (let i = 0; i < 60_000; i++) if (take(`stranger ${i}`)) through += 1
+  // Subjects without their own entry share 1,024 entries.
+  expect(through).toBeLessThanOrEqual(50_000 + 2 * 1024)
+  expect(take('flooder')).toBe(false)
+  nowMs = 60_000
+  expect(take('flooder')).toBe(true)
+  expect(take('stranger 59999')).toBe(true)
+})

@@ -1,0 +1,161 @@
+import { hash, randomUUID } from 'node:crypto'
+import { type Verdict, SlidingWindow } from './sliding-window.ts'
+
+/** One count of one limit: at most `max` within `windowMs` by a subject. */
+export interface CountedLimit {
+  /** Name of the limit and unit: `key requests`. */
+  readonly name: string
+  readonly subject: string | number
+  readonly max: number
+  readonly windowMs: number
+}
+
+/**
+ * Counts the use of limits. Returns a verdict synchronously if memory suffices; otherwise a promise that
+ * resolves within 50 ms and never rejects.
+ */
+export interface RateCounter {
+  /** Takes one unit if one is free. */
+  take(counted: CountedLimit): Verdict | Promise<Verdict>
+  /** Checks whether a unit is free, asking other nodes if needed, without taking it. */
+  check(counted: CountedLimit): Verdict | Promise<Verdict>
+  /** Checks synchronously, by what this node knows; an unknown subject is allowed. */
+  peek(counted: CountedLimit): Verdict
+  /** Counts units that were used, even if they were not free. */
+  add(counted: CountedLimit, amount: number): void
+}
+
+/** Counter of a node that runs alone: in memory, exact, and always synchronous. */
+export class LocalRateCounter implements RateCounter {
+  readonly #tables = new Map<string, SubjectTable<WindowEntry>>()
+  readonly #nowMs: () => number
+
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs
+  }
+
+  take(counted: CountedLimit): Verdict {
+    const nowMs = this.#nowMs()
+    return this.#window(counted, nowMs).take(nowMs, 1, counted.max, counted.windowMs)
+  }
+
+  check(counted: CountedLimit): Verdict {
+    return this.peek(counted)
+  }
+
+  peek({ name, subject, max, windowMs }: CountedLimit): Verdict {
+    const entry = this.#tables.get(name)?.get(subject)
+    if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
+    return entry.window.peek(this.#nowMs(), 1, max, windowMs)
+  }
+
+  add(counted: CountedLimit, amount: number): void {
+    const nowMs = this.#nowMs()
+    this.#window(counted, nowMs).add(nowMs, amount, counted.windowMs)
+  }
+
+  #window({ name, subject, windowMs }: CountedLimit, nowMs: number): SlidingWindow {
+    let table = this.#tables.get(name)
+    if (!table) this.#tables.set(name, (table = new SubjectTable(() => new WindowEntry())))
+    const entry = table.getOrCreate(subject, nowMs)
+    entry.windowMs = windowMs
+    return entry.window
+  }
+}
+
+class WindowEntry {
+  readonly window = new SlidingWindow()
+  windowMs = 0
+
+  isIdle(nowMs: number): boolean {
+    return this.window.sum(nowMs, this.windowMs) === 0
+  }
+}
+
+/** Maximum number of entries of one limit; beyond it, subjects share entries. */
+const MAX_ENTRIES = 50_000
+/** Number of additional entries, shared by subjects that find the table full. */
+const SHARED_ENTRIES = 1_024
+/** Number of entries checked for idleness for each new subject. */
+const EVICTION_SCAN = 16
+
+const SALT = randomUUID()
+
+/** An entry that can be evicted. */
+interface Evictable {
+  /** Whether eviction would lose no count. */
+  isIdle(nowMs: number): boolean
+}
+
+/**
+ * Table of the subjects of one limit, bounded in size. Only idle entries are evicted. While the table is
+ * full, new subjects share entries, so that a flood of subjects cannot reset the count of another.
+ */
+export class SubjectTable<Entry extends Evictable> {
+  readonly #entries = new Map<string | number, Entry>()
+  /** Position of the eviction scan, which checks a few entries for each new subject. */
+  #cursor: Iterator<[string | number, Entry]> | undefined
+  readonly #create: (subject: string | number) => Entry
+  readonly #max: number
+  readonly #shared: number
+
+  constructor(create: (subject: string | number) => Entry, max = MAX_ENTRIES, shared = SHARED_ENTRIES) {
+    this.#create = create
+    this.#max = max
+    this.#shared = shared
+  }
+
+  /** Number of entries, including shared ones. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** The entry of a subject, if there is one. */
+  get(subject: string | number): Entry | undefined {
+    return (
+      this.#entries.get(subject) ?? (this.#isFull ? this.#entries.get(this.#sharedKey(subject)) : undefined)
+    )
+  }
+
+  /** The entry of a subject, created if needed. */
+  getOrCreate(subject: string | number, nowMs: number): Entry {
+    const existing = this.#entries.get(subject)
+    if (existing) return existing
+    if (this.#isFull && !this.#evictOne(nowMs)) return this.#createFor(this.#sharedKey(subject))
+    return this.#createFor(subject)
+  }
+
+  values(): Iterable<Entry> {
+    return this.#entries.values()
+  }
+
+  get #isFull(): boolean {
+    return this.#entries.size >= this.#max
+  }
+
+  #createFor(subject: string | number): Entry {
+    let entry = this.#entries.get(subject)
+    if (!entry) this.#entries.set(subject, (entry = this.#create(subject)))
+    return entry
+  }
+
+  #evictOne(nowMs: number): boolean {
+    for (let scanned = 0; scanned < EVICTION_SCAN; scanned++) {
+      this.#cursor ??= this.#entries.entries()
+      const { done, value } = this.#cursor.next()
+      if (done) this.#cursor = undefined
+      else if (value[1].isIdle(nowMs)) {
+        this.#entries.delete(value[0])
+        if (!this.#isFull) return true
+      }
+    }
+    return false
+  }
+
+  // Hashes with a secret salt, so that no client can choose with whom it shares an entry.
+  #sharedKey(subject: string | number): string {
+    const digest = hash('sha256', `${SALT} ${subject}`, 'buffer')
+    return `shared ${digest.readUInt32LE() % this.#shared}`
+  }
+}

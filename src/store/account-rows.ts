@@ -1,0 +1,35 @@
+import type { Db } from './operations/operation.ts'
+import { TOKEN, type Token, type TokenRow } from '../domain/records/token.ts'
+import { termsFromRow } from './term-columns.ts'
+import { CALLING_USER, type ManagedUser, USER, type User, type UserRow } from '../domain/records/user.ts'
+import type { TermColumns } from '../domain/records/terms.ts'
+
+/** Selects users that are not deleted. */
+export function liveUsers(db: Db) {
+  return db.selectFrom('users').where('deleted_time', 'is', null)
+}
+
+/** Selects tokens that are not deleted. */
+export function liveTokens(db: Db) {
+  return db.selectFrom('tokens').where('deleted_time', 'is', null)
+}
+
+/** Selects the tokens of a user that are not deleted. */
+export function ownTokens(db: Db, userId: number) {
+  return liveTokens(db).where('user_id', '=', userId)
+}
+
+/** Converts a stored token, without its key. */
+export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
+  return { ...TOKEN.fromRow(row), ...termsFromRow(row) }
+}
+
+/** Converts the columns of a user that calls and charges need. */
+export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & TermColumns): User {
+  return { ...CALLING_USER.fromRow(row), ...termsFromRow(row) }
+}
+
+/** Converts the columns of a user that administrators may see. */
+export function managedUserFromRow(row: UserRow): ManagedUser {
+  return { ...USER.fromRow(row), ...termsFromRow(row), has_password: row.password_hash !== null }
+}

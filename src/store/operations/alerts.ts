@@ -1,0 +1,322 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { type AlertType, type AlertEvent, type AlertThreshold, byType } from '../../domain/alert.ts'
+import type { Db } from './operation.ts'
+
+/** Event for one receiver. */
+export interface DueAlert {
+  /** Id of the event, the same in every attempt. */
+  readonly id: string
+  readonly type: string
+  /** JSON of the event's data. */
+  readonly data: string
+  readonly createdMs: number
+  /** Attempts, the claimed one included. */
+  readonly attempts: number
+  /** Time of the first attempt. */
+  readonly firstMs: number
+}
+
+/** Receiver by its tag, with the types of events that it gets. */
+interface TargetTypes {
+  readonly tag: string
+  readonly types: readonly AlertType[]
+}
+
+/** Work that waits in the tables of alerts. */
+export interface AlertWork {
+  /** True if there are events that are not assigned to receivers yet. */
+  readonly isUnspread: boolean
+  /** Tags of the receivers for which an attempt is due. */
+  readonly due: readonly string[]
+  /** True if conditions have ended and wait to be removed. */
+  readonly isConditionOver: boolean
+  /** True if another node delivers the alerts. */
+  readonly isSenderElsewhere: boolean
+}
+
+/** Reads what has to be done; `tags` are those of the receivers. */
+export async function alertWork(
+  db: Db,
+  { node, nowMs, tags }: { readonly node: string; readonly nowMs: number; readonly tags: readonly string[] },
+): Promise<AlertWork> {
+  const first = (target: string): Promise<unknown> =>
+    db
+      .selectFrom('alert_outbox')
+      .select('id')
+      .where('target', '=', target)
+      .where('due_ms', '<=', nowMs)
+      .limit(1)
+      .executeTakeFirst()
+  const due: string[] = []
+  for (const tag of tags) if (await first(tag)) due.push(tag)
+  const over = await db
+    .selectFrom('alert_conditions')
+    .select('name')
+    .where('until_ms', '<=', nowMs)
+    .limit(1)
+    .executeTakeFirst()
+  return {
+    isUnspread: (await first('')) !== undefined,
+    due,
+    isConditionOver: over !== undefined,
+    isSenderElsewhere: await isSenderElsewhere(db, node, nowMs),
+  }
+}
+
+/**
+ * Makes this node the sender until `untilMs`, and replaces each event that is not assigned yet by one for
+ * each receiver. Resolves to the number of events; null if another node is the sender. One node sends for
+ * all, because nodes that claim the same rows would wait for each other.
+ */
+export async function spreadAlerts(
+  db: Db,
+  given: {
+    readonly node: string
+    readonly nowMs: number
+    readonly untilMs: number
+    readonly targets: readonly TargetTypes[]
+    readonly limit: number
+  },
+): Promise<number | null> {
+  const { node, nowMs, untilMs, targets, limit } = given
+  if (await isSenderElsewhere(db, node, nowMs)) return null
+  await db
+    .insertInto('alert_sender')
+    .values({ id: 1, node, until_ms: untilMs })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ node, until_ms: untilMs }))
+    .execute()
+  const events = await db
+    .selectFrom('alert_outbox')
+    .select(['id', 'type', 'data', 'created_ms'])
+    .where('target', '=', '')
+    .orderBy('due_ms')
+    .limit(limit)
+    .execute()
+  if (events.length === 0) return 0
+  const copies = events.flatMap((event) =>
+    targets
+      .filter(({ types }) => types.some((type) => type === event.type))
+      .map(({ tag }) => ({ ...event, target: tag, due_ms: nowMs, attempts: 0 })),
+  )
+  if (copies.length > 0) await db.insertInto('alert_outbox').values(copies).execute()
+  const ids = events.map(({ id }) => id)
+  await db.deleteFrom('alert_outbox').where('target', '=', '').where('id', 'in', ids).execute()
+  return events.length
+}
+
+/** Claims attempts that are due for a receiver, until `lostMs`; none if another node is the sender. */
+export async function claimAlerts(
+  db: Db,
+  given: {
+    readonly node: string
+    readonly nowMs: number
+    readonly lostMs: number
+    readonly tag: string
+    readonly limit: number
+  },
+): Promise<DueAlert[]> {
+  const { node, nowMs, lostMs, tag, limit } = given
+  if (await isSenderElsewhere(db, node, nowMs)) return []
+  const rows = await db
+    .selectFrom('alert_outbox')
+    .select(['id', 'type', 'data', 'created_ms', 'attempts', 'first_ms'])
+    .where('target', '=', tag)
+    .where('due_ms', '<=', nowMs)
+    .orderBy('due_ms')
+    .limit(limit)
+    .execute()
+  const alerts = rows.map((row) => ({
+    id: row.id,
+    type: row.type,
+    data: row.data,
+    createdMs: row.created_ms,
+    attempts: row.attempts + 1,
+    firstMs: row.first_ms ?? nowMs,
+  }))
+  for (const { id, attempts, firstMs } of alerts)
+    await db
+      .updateTable('alert_outbox')
+      .set({ due_ms: lostMs, attempts, first_ms: firstMs })
+      .where('target', '=', tag)
+      .where('id', '=', id)
+      .execute()
+  return alerts
+}
+
+/** Removes alerts of a receiver that are delivered or given up, and sets the next attempt of others. */
+export async function noteAlerts(
+  db: Db,
+  given: {
+    readonly tag: string
+    readonly over: readonly string[]
+    readonly failed: readonly { readonly id: string; readonly dueMs: number }[]
+  },
+): Promise<void> {
+  const { tag, over, failed } = given
+  if (over.length > 0)
+    await db.deleteFrom('alert_outbox').where('target', '=', tag).where('id', 'in', over).execute()
+  for (const { id, dueMs } of failed)
+    await db
+      .updateTable('alert_outbox')
+      .set({ due_ms: dueMs })
+      .where('target', '=', tag)
+      .where('id', '=', id)
+      .execute()
+}
+
+async function isSenderElsewhere(db: Db, node: string, nowMs: number): Promise<boolean> {
+  const other = await db
+    .selectFrom('alert_sender')
+    .select('node')
+    .where('node', '<>', node)
+    .where('until_ms', '>', nowMs)
+    .executeTakeFirst()
+  return other !== undefined
+}
+
+/** Prefix of conditions that are channels with an open circuit breaker. */
+const CHANNEL = 'channel '
+const OVERLOAD = 'overload'
+/** Prefix of conditions that are tools without a price. */
+const UNPRICED = 'unpriced '
+
+/** Conditions that a node has seen since its last report. */
+export interface ReportedConditions {
+  readonly nowMs: number
+  /** Channels whose circuit breaker has opened. */
+  readonly opened: readonly string[]
+  /** Time at which a channel counts as back, unless it is reported again. */
+  readonly backAtMs: number
+  /** Tools without a price that calls offered. */
+  readonly unpriced?: {
+    readonly tools: readonly { readonly model: string; readonly channel: string; readonly tool: string }[]
+    /** Time before which none of these is reported again. */
+    readonly untilMs: number
+  }
+  /** Load shedding; undefined if there was none. */
+  readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
+}
+
+/**
+ * Stores conditions reported by a node, with an alert for each that no node has reported yet, because the
+ * nodes of a cluster notice the same failure at different times.
+ */
+export async function reportConditions(
+  db: Db,
+  { nowMs, opened, backAtMs, unpriced, overload }: ReportedConditions,
+): Promise<void> {
+  for (const channel of opened)
+    await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data: { channel } })
+  for (const tool of unpriced?.tools ?? []) {
+    const name = `${UNPRICED}${JSON.stringify([tool.model, tool.channel, tool.tool])}`
+    await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)
+  }
+  if (!overload) return
+  const { reason, untilMs } = overload
+  await report(db, OVERLOAD, untilMs, nowMs, { type: 'gateway.overloaded', data: { reason } })
+}
+
+async function report(
+  db: Db,
+  name: string,
+  untilMs: number,
+  nowMs: number,
+  began: AlertEvent,
+  isTimed = false,
+): Promise<void> {
+  const before = await db
+    .selectFrom('alert_conditions')
+    .select('until_ms')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  // A condition that has not ended yet continues, unless it only lasts for a fixed time that has passed.
+  const isKnown = before && (!isTimed || before.until_ms > nowMs)
+  if (!isKnown) await addAlert(db, began, nowMs)
+  if (isKnown && isTimed) return
+  if (before && before.until_ms >= untilMs) return
+  await db
+    .insertInto('alert_conditions')
+    .values({ name, until_ms: untilMs })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ until_ms: untilMs }))
+    .execute()
+}
+
+/**
+ * Ends the conditions that no node has reported for long enough. Adds an alert for each channel, unless it is
+ * missing from `channels`, the configured ones.
+ */
+export async function endConditions(
+  db: Db,
+  { nowMs, channels }: { readonly nowMs: number; readonly channels: readonly string[] },
+): Promise<void> {
+  const ended = await db
+    .selectFrom('alert_conditions')
+    .select('name')
+    .where('until_ms', '<=', nowMs)
+    .execute()
+  for (const { name } of ended) {
+    await db.deleteFrom('alert_conditions').where('name', '=', name).execute()
+    const channel = name.startsWith(CHANNEL) ? name.slice(CHANNEL.length) : undefined
+    if (channel !== undefined && channels.includes(channel))
+      await addAlert(db, { type: 'channel.back', data: { channel } }, nowMs)
+  }
+}
+
+/** Adds an event to the outbox of alerts; receivers are notified if the transaction commits. */
+async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
+  await db
+    .insertInto('alert_outbox')
+    .values({
+      id: `msg_${randomBytes(16).toString('hex')}`,
+      target: '',
+      type,
+      data: JSON.stringify(data),
+      created_ms: nowMs,
+      due_ms: 0,
+      attempts: 0,
+    })
+    .execute()
+}
+
+/** Events that receivers subscribe to. */
+export interface AlertSubscriptions {
+  /** Tags of the receivers. */
+  readonly tags: readonly string[]
+  /** Sorted by type; events without a receiver are left out. */
+  readonly thresholds: readonly AlertThreshold[]
+}
+
+/** Reads the thresholds that are stored, in the order of types. */
+async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
+  const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
+  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
+}
+
+/** Whether the database contains anything for receivers: thresholds, conditions, or waiting alerts. */
+export async function hasAlertState(db: Db): Promise<boolean> {
+  for (const table of ['alert_thresholds', 'alert_conditions', 'alert_outbox'] as const) {
+    const row = await db.selectFrom(table).select(sql`1`.as('one')).limit(1).executeTakeFirst()
+    if (row) return true
+  }
+  return false
+}
+
+/** Stores the subscriptions of receivers, and removes events for receivers that no longer exist. */
+export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscriptions): Promise<void> {
+  if (JSON.stringify(await alertThresholds(db)) !== JSON.stringify(thresholds)) {
+    await db.deleteFrom('alert_thresholds').execute()
+    if (thresholds.length > 0)
+      await db
+        .insertInto('alert_thresholds')
+        .values([...thresholds])
+        .execute()
+  }
+  // Without receivers, it would go unnoticed that a quota is high again.
+  if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
+  // Events that are not assigned yet go to the receivers that exist at that time.
+  const present = tags.length > 0 ? ['', ...tags] : []
+  const removal = db.deleteFrom('alert_outbox')
+  await (present.length > 0 ? removal.where('target', 'not in', present) : removal).execute()
+  if (tags.length === 0) await db.deleteFrom('alert_conditions').execute()
+}

@@ -1,0 +1,169 @@
+import type { StoredConfiguration, StoredSection } from '../../domain/stored-configuration.ts'
+import { channelFromRow, entryFromRow, channelVersion, openDefinition, sealedKeys } from '../channel-rows.ts'
+import type { StoredPriceSet } from '../ledger-writes.ts'
+import type { Secrets } from '../secrets.ts'
+import type { Db } from './operation.ts'
+import { requireVersion } from '../../domain/object-version.ts'
+import type { Json } from '../../domain/json.ts'
+import { GatewayError } from '../../errors.ts'
+import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
+
+/** Reads all settings made over HTTP: channels oldest first, entries by section and name. */
+export async function storedConfiguration(
+  db: Db,
+  _: unknown,
+  secrets: Secrets,
+): Promise<StoredConfiguration> {
+  const channels = await db.selectFrom('channels').selectAll().orderBy('id').execute()
+  const entries = await db.selectFrom('stored_settings').selectAll().execute()
+  return {
+    channels: channels.map((row) => channelFromRow(row, secrets)),
+    entries: entries.map(entryFromRow).toSorted(byName),
+  }
+}
+
+// Sorts here, because databases differ in the order of texts.
+function byName(
+  a: { readonly section: string; readonly name: string },
+  b: { readonly section: string; readonly name: string },
+): number {
+  if (a.section !== b.section) return a.section < b.section ? -1 : 1
+  return a.name < b.name ? -1 : Number(a.name > b.name)
+}
+
+/** Stores the price of a model in a group in one version of the prices, once. */
+export async function storePriceSet(
+  db: Db,
+  { version, model, group, content }: StoredPriceSet,
+): Promise<void> {
+  await db
+    .insertInto('price_sets')
+    .values({ version, model, group_name: group, content })
+    .onConflict((on) => on.doNothing())
+    .execute()
+}
+
+/** Change of an entry; `value` undefined removes it. */
+export interface EntryChange {
+  readonly section: StoredSection
+  readonly name: string
+  readonly value: Json | undefined
+}
+
+/**
+ * Sets and removes stored settings, all or none. Refuses with `changed_meanwhile` unless all `expected`
+ * entries have their values.
+ */
+export async function setEntries(
+  db: Db,
+  {
+    changes,
+    expected = [],
+  }: { readonly changes: readonly EntryChange[]; readonly expected?: readonly EntryChange[] },
+): Promise<void> {
+  for (const { section, name, value } of expected) {
+    const row = await db
+      .selectFrom('stored_settings')
+      .select('value')
+      .where('section', '=', section)
+      .where('name', '=', name)
+      .executeTakeFirst()
+    requireVersion(value === undefined ? '' : JSON.stringify(value), row?.value ?? '')
+  }
+  for (const { section, name, value } of changes) {
+    if (value === undefined) {
+      await db.deleteFrom('stored_settings').where('section', '=', section).where('name', '=', name).execute()
+      continue
+    }
+    const text = JSON.stringify(value)
+    await db
+      .insertInto('stored_settings')
+      .values({ section, name, value: text })
+      .onConflict((conflict) => conflict.columns(['section', 'name']).doUpdateSet({ value: text }))
+      .execute()
+  }
+}
+
+/** Creates channels with encrypted keys; resolves to their ids. Refuses names of stored channels. */
+export async function createChannels(
+  db: Db,
+  {
+    channels,
+    created_time,
+  }: { readonly channels: readonly ChannelDefinition[]; readonly created_time: number },
+  secrets: Secrets,
+): Promise<number[]> {
+  const ids: number[] = []
+  for (const channel of channels) {
+    await refuseTaken(db, channel.name)
+    const { id } = await db
+      .insertInto('channels')
+      .values({
+        ...CHANNEL.newRow({ ...openDefinition(channel), created_time }),
+        // Encrypted below, because the encryption is bound to the id of the row.
+        keys_cipher: '',
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db
+      .updateTable('channels')
+      .set({ keys_cipher: sealedKeys(secrets, channel, id) })
+      .where('id', '=', id)
+      .execute()
+    ids.push(id)
+  }
+  return ids
+}
+
+/** Replaces a channel; resolves to its new version, or null if there is none with this id. */
+export async function changeChannel(
+  db: Db,
+  {
+    id,
+    channel,
+    version,
+  }: {
+    readonly id: number
+    readonly channel: ChannelDefinition
+    /** Refuses with `changed_meanwhile` unless this is the channel's version; undefined allows any. */
+    readonly version?: string | undefined
+  },
+  secrets: Secrets,
+): Promise<string | null> {
+  const before = await db.selectFrom('channels').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!before) return null
+  requireVersion(version, channelFromRow(before, secrets).version)
+  await refuseTaken(db, channel.name, id)
+  await db
+    .updateTable('channels')
+    .set({ ...CHANNEL.toRow(openDefinition(channel)), keys_cipher: sealedKeys(secrets, channel, id) })
+    .where('id', '=', id)
+    .execute()
+  return channelVersion(channel, secrets)
+}
+
+/** Removes channels; resolves to the number removed. */
+export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly number[] }): Promise<number> {
+  if (ids.length === 0) return 0
+  const { numDeletedRows } = await db.deleteFrom('channels').where('id', 'in', ids).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Stores the time of a channel test and its duration. */
+export async function noteChannelTest(
+  db: Db,
+  { id, ...test }: Pick<StoredChannel, 'id' | 'test_time' | 'response_ms'>,
+): Promise<void> {
+  await db.updateTable('channels').set(CHANNEL.toRow(test)).where('id', '=', id).execute()
+}
+
+async function refuseTaken(db: Db, name: string, exceptId = 0): Promise<void> {
+  const holder = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('name', '=', name)
+    .where('id', '!=', exceptId)
+    .executeTakeFirst()
+  if (!holder) return
+  throw new GatewayError('invalid_request', `name: there is a channel "${name}" already`)
+}

@@ -1,0 +1,383 @@
+import { sql } from 'kysely'
+import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
+import {
+  liveUsers,
+  liveTokens,
+  ownTokens,
+  managedUserFromRow,
+  userFromRow,
+  tokenFromRow,
+} from '../account-rows.ts'
+import type { Db } from './operation.ts'
+import type { Token, TokenRow } from '../../domain/records/token.ts'
+import type { StoredAccount } from '../ledger-writes.ts'
+import { type Secrets, unseal } from '../secrets.ts'
+
+/** Finds the user with this name; null if there is none. */
+export async function userByName(db: Db, username: string): Promise<User | null> {
+  const row = await liveUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
+/** Finds the user with this id; null if there is none. */
+export async function userById(db: Db, userId: number): Promise<User | null> {
+  const row = await liveUser(db, userId)
+  return row ? userFromRow(row) : null
+}
+
+/** Finds a user by the HMAC of an access token; null if there is none. */
+export async function userByAccessToken(db: Db, accessTokenHash: string): Promise<User | null> {
+  const row = await liveUsers(db)
+    .selectAll()
+    .where('access_token_hash', '=', accessTokenHash)
+    .executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
+/** Lists users that are not deleted, oldest first. */
+export async function listUsers(db: Db): Promise<User[]> {
+  const rows = await liveUsers(db).selectAll().orderBy('id').execute()
+  return rows.map(userFromRow)
+}
+
+/** Counts users, including deleted ones; 0 means that the database is new. */
+export async function countUsers(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** User and password hash; null if no password was ever set. Must not be logged or sent. */
+interface Credentials {
+  readonly user: ManagedUser
+  readonly passwordHash: string | null
+}
+
+/** Reads the credentials of the user with this name; null if there is none. */
+export async function credentials(
+  db: Db,
+  { username }: { readonly username: string },
+): Promise<Credentials | null> {
+  const row = await liveUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
+  return row ? { user: managedUserFromRow(row), passwordHash: row.password_hash } : null
+}
+
+/** Tells whether any user has an imported hash of bcrypt. */
+export async function hasBcryptPasswords(db: Db): Promise<boolean> {
+  const row = await liveUsers(db)
+    .select('id')
+    .where('password_hash', 'like', '$2%')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Search for users. */
+interface UserSearch {
+  /**
+   * Part of the username, display name or e-mail address, in any case; or the whole id. Empty matches all.
+   */
+  readonly keyword: string
+  /** Undefined matches any group. */
+  readonly group: string | undefined
+  readonly offset: number
+  readonly limit: number
+}
+
+/** Reads a page of the matching users that are not deleted, newest first, and their total number. */
+export async function pageOfUsers(
+  db: Db,
+  search: UserSearch,
+): Promise<{ readonly users: readonly ManagedUser[]; readonly total: number }> {
+  const ids = await matchingIds(db, search)
+  const shown = ids.slice(search.offset, search.offset + search.limit)
+  if (shown.length === 0) return { users: [], total: ids.length }
+  const rows = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', 'in', shown)
+    .orderBy('id', 'desc')
+    .execute()
+  return { users: rows.map(managedUserFromRow), total: ids.length }
+}
+
+// Compares here, because databases differ in case conversion beyond ASCII.
+async function matchingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
+  let query = liveUsers(db).select(['id', 'username', 'display_name', 'email']).orderBy('id', 'desc')
+  if (group !== undefined) query = query.where('group_name', '=', group)
+  const sought = keyword.toLowerCase()
+  return (await query.execute())
+    .filter(
+      (row) =>
+        String(row.id) === keyword ||
+        [row.username, row.display_name, row.email].some((text) => text.toLowerCase().includes(sought)),
+    )
+    .map(({ id }) => id)
+}
+
+/** Reads all that people manage of a user; null if there is none with this id. */
+export async function managedUser(
+  db: Db,
+  { userId }: { readonly userId: number },
+): Promise<ManagedUser | null> {
+  const row = await liveUser(db, userId)
+  return row ? managedUserFromRow(row) : null
+}
+
+/** Reads the row of a user that is not deleted. */
+export function liveUser(db: Db, userId: number): Promise<UserRow | undefined> {
+  return liveUsers(db).selectAll().where('id', '=', userId).executeTakeFirst()
+}
+
+/**
+ * Finds a token and its user by key, including deleted ones, so that errors can state what happened to it.
+ */
+export async function tokenByKeyHash(
+  db: Db,
+  keyHash: string,
+): Promise<{ readonly token: Token; readonly user: User } | null> {
+  const token = await db.selectFrom('tokens').selectAll().where('key_hash', '=', keyHash).executeTakeFirst()
+  return token ? withUser(db, token) : null
+}
+
+/** Reads a token and its user, deleted or not. Open holds are 0, because they are not in this database. */
+export async function accountOfToken(
+  db: Db,
+  { tokenId }: { readonly tokenId: number },
+): Promise<StoredAccount | null> {
+  const token = await db.selectFrom('tokens').selectAll().where('id', '=', tokenId).executeTakeFirst()
+  return token ? { ...(await withUser(db, token)), openHolds: { token: 0, user: 0 } } : null
+}
+
+async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token; readonly user: User }> {
+  const user = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', row.user_id)
+    .executeTakeFirstOrThrow()
+  return { token: tokenFromRow(row), user: userFromRow(user) }
+}
+
+/** Finds the live token with this id; null if there is none. */
+export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
+  const row = await liveTokens(db).selectAll().where('id', '=', tokenId).executeTakeFirst()
+  return row ? tokenFromRow(row) : null
+}
+
+/** Names of a token and of its user. */
+interface TokenNames {
+  readonly token_id: number
+  readonly token_name: string
+  readonly username: string
+}
+
+/** Reads the names of tokens, deleted ones too, and of their users; unknown ids are left out. */
+export function tokenNames(
+  db: Db,
+  { tokenIds }: { readonly tokenIds: readonly number[] },
+): Promise<TokenNames[]> {
+  return db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .where('tokens.id', 'in', tokenIds)
+    .select(['tokens.id as token_id', 'tokens.name as token_name', 'users.username'])
+    .execute()
+}
+
+/** Decrypts the key of a live token, without `sk-`; null if the user has no such token. */
+export async function revealKey(
+  db: Db,
+  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  secrets: Secrets,
+): Promise<string | null> {
+  const [found] = await revealKeys(db, { tokenIds: [tokenId], userId }, secrets)
+  return found?.key ?? null
+}
+
+/** Decrypts the keys of the user's live tokens among `tokenIds`, without `sk-`, oldest token first. */
+export async function revealKeys(
+  db: Db,
+  { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },
+  secrets: Secrets,
+): Promise<{ readonly tokenId: number; readonly key: string }[]> {
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'key_cipher'])
+    .where('id', 'in', tokenIds)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, key_cipher }) => ({
+    tokenId: id,
+    key: unseal(secrets, key_cipher, { table: 'tokens', row: id }),
+  }))
+}
+
+/** Live token and its plain key without `sk-`, which must be masked before it is shown. */
+export interface KeyedToken {
+  readonly token: Token
+  readonly key: string
+}
+
+/** Page of a user's tokens. */
+interface TokenPageQuery {
+  readonly userId: number
+  readonly offset: number
+  readonly limit: number
+}
+
+/** Converts a stored token, decrypting its key. */
+function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
+  return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
+}
+
+function keyOf(cipher: string, tokenId: number, secrets: Secrets): string {
+  return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
+}
+
+/** Reads a live token of a user; null if there is none with this id. */
+export async function keyedToken(
+  db: Db,
+  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  secrets: Secrets,
+): Promise<KeyedToken | null> {
+  const row = await ownTokens(db, userId).selectAll().where('id', '=', tokenId).executeTakeFirst()
+  return row ? keyedFromRow(row, secrets) : null
+}
+
+/** Lists all live tokens of a user, newest first. */
+export async function keyedTokens(
+  db: Db,
+  { userId }: { readonly userId: number },
+  secrets: Secrets,
+): Promise<KeyedToken[]> {
+  const rows = await ownTokens(db, userId).selectAll().orderBy('id', 'desc').execute()
+  return rows.map((row) => keyedFromRow(row, secrets))
+}
+
+/** Lists live tokens of a user among these ids, newest first. */
+export async function keyedTokensOf(
+  db: Db,
+  { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
+  secrets: Secrets,
+): Promise<KeyedToken[]> {
+  const rows = await ownTokens(db, userId)
+    .where('id', 'in', tokenIds)
+    .selectAll()
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map((row) => keyedFromRow(row, secrets))
+}
+
+/**
+ * Lists the names of a user's live tokens, newest first, without their keys, which would take time to
+ * decrypt.
+ */
+export function ownTokenNames(
+  db: Db,
+  { userId }: { readonly userId: number },
+): Promise<{ readonly id: number; readonly name: string }[]> {
+  return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
+}
+
+/** Lists the names of a user's live tokens with their keys, newest first. */
+export async function ownTokenKeys(
+  db: Db,
+  { userId }: { readonly userId: number },
+  secrets: Secrets,
+): Promise<readonly { readonly id: number; readonly name: string; readonly key: string }[]> {
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'name', 'key_cipher'])
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
+}
+
+/** Reads a page of a user's live tokens, newest first, and their total number. */
+export async function keyedTokenPage(
+  db: Db,
+  page: TokenPageQuery,
+  secrets: Secrets,
+): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
+  const { total } = await ownTokens(db, page.userId)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const rows = await pageOfTokens(db, page).selectAll().execute()
+  return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }
+}
+
+/** Selects a page of a user's live tokens, newest first. */
+export function pageOfTokens(db: Db, { userId, offset, limit }: TokenPageQuery) {
+  return ownTokens(db, userId).orderBy('id', 'desc').limit(limit).offset(offset)
+}
+
+/** Amounts that are added up over all users or all tokens. */
+const SUMMED_COLUMNS = [
+  'users.quota',
+  'users.used_quota',
+  'users.request_count',
+  'tokens.remain_quota',
+  'tokens.used_quota',
+] as const
+
+/** A column whose amounts are summed. */
+export type SummedColumn = (typeof SUMMED_COLUMNS)[number]
+
+/** Sums of absolute amounts. */
+export type AmountSums = Readonly<Record<SummedColumn, number>>
+
+/** The sums of a database without users. */
+export const NO_AMOUNTS = Object.fromEntries(SUMMED_COLUMNS.map((column) => [column, 0])) as AmountSums
+
+/** Ids, names and keys that existing users and tokens have, deleted ones included. */
+export interface TakenIdentifiers {
+  readonly users: readonly {
+    readonly id: number
+    /** Current name; of a deleted user, the name before the deletion. */
+    readonly username: string
+    readonly group: string
+    readonly role: number
+    readonly isDeleted: boolean
+    readonly accessTokenHash: string | null
+  }[]
+  readonly tokens: readonly { readonly id: number; readonly keyHash: string }[]
+  readonly sums: AmountSums
+}
+
+/** Reads the identifiers of all users and tokens, and the sums of their amounts. */
+export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
+  const users = await db
+    .selectFrom('users')
+    .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
+    // A deleted and a live user may share a name; the live one comes last.
+    .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
+    .orderBy('id')
+    .execute()
+  const tokens = await db.selectFrom('tokens').select(['id', 'key_hash']).orderBy('id').execute()
+  return {
+    users: users.map((row) => ({
+      id: row.id,
+      username: row.deleted_time === null ? row.username : (row.first_username ?? row.username),
+      group: row.group_name,
+      role: row.role,
+      isDeleted: row.deleted_time !== null,
+      accessTokenHash: row.access_token_hash,
+    })),
+    tokens: tokens.map((row) => ({ id: row.id, keyHash: row.key_hash })),
+    sums: await amountSums(db),
+  }
+}
+
+// Floating point, because the sums may be larger than any integer of the database.
+async function amountSums(db: Db): Promise<AmountSums> {
+  const sums: Record<SummedColumn, number> = { ...NO_AMOUNTS }
+  for (const column of SUMMED_COLUMNS) {
+    const [table = ''] = column.split('.')
+    const { rows } = await sql<{ sum: number | null }>`
+      select sum(abs(cast(${sql.ref(column)} as double precision))) as sum from ${sql.table(table)}`.execute(
+      db,
+    )
+    sums[column] = rows[0]?.sum ?? 0
+  }
+  return sums
+}

@@ -1,0 +1,353 @@
+import { sql } from 'kysely'
+import type { KeptSignature } from '../../domain/kept-signature.ts'
+import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
+import { type Db, inChunks } from './operation.ts'
+
+/** Name of the table in the context of its encrypted values. */
+const TABLE = 'kept_signatures'
+/** Rows of one statement, and hashes of one query: databases bound the parameters. */
+const MAX_ROWS = 1_000
+
+/** Signatures of one user's reply. */
+export interface UserSignatures {
+  readonly userId: number
+  readonly signatures: readonly KeptSignature[]
+  /** Time of the reply. */
+  readonly keptMs: number
+  readonly expiresMs: number
+}
+
+/**
+ * Stores signatures, each encrypted for its row, replacing those with the same hash. Resolves to the total
+ * sizes of what is kept for their users.
+ */
+export async function keepSignatures(
+  db: Db,
+  { replies }: { readonly replies: readonly UserSignatures[] },
+  secrets: Secrets,
+): Promise<KeptSum[]> {
+  const rows = new Map(
+    replies.flatMap(({ userId, signatures, keptMs, expiresMs }) =>
+      signatures.map(({ hash, content }) => {
+        const row = {
+          user_id: userId,
+          hash,
+          content_cipher: seal(secrets, content, { table: TABLE, row: hash }),
+          kept_ms: keptMs,
+          expires_ms: expiresMs,
+        }
+        return [`${userId} ${hash}`, row] as const
+      }),
+    ),
+  )
+  const all = [...rows.values()]
+  const removed = await presentRows(db, all)
+  const insert = (some: readonly (typeof all)[number][]) =>
+    db
+      .insertInto('kept_signatures')
+      .values(some)
+      .onConflict((conflict) =>
+        conflict.columns(['user_id', 'hash']).doUpdateSet((excluded) => ({
+          content_cipher: excluded.ref('excluded.content_cipher'),
+          kept_ms: excluded.ref('excluded.kept_ms'),
+          expires_ms: excluded.ref('excluded.expires_ms'),
+        })),
+      )
+      .execute()
+  await inChunks(all, insert, MAX_ROWS)
+  const written = all.map((row) => ({ user_id: row.user_id, bytes: signatureBytes(row.content_cipher) }))
+  return countKept(db, { written, removed })
+}
+
+/** Finds the rows that are about to be replaced. */
+async function presentRows(
+  db: Db,
+  rows: readonly { readonly user_id: number; readonly hash: string }[],
+): Promise<{ user_id: number; bytes: number }[]> {
+  const present: { user_id: number; bytes: number }[] = []
+  for (const [userId, ofUser] of Map.groupBy(rows, ({ user_id: id }) => id)) {
+    const hashes = ofUser.map(({ hash }) => hash)
+    const select = (some: readonly string[]) =>
+      db
+        .selectFrom('kept_signatures')
+        .select(['user_id', SIGNATURE_BYTES.as('bytes')])
+        .where('user_id', '=', userId)
+        .where('hash', 'in', some)
+        .execute()
+    present.push(...(await inChunks(hashes, select, MAX_ROWS)))
+  }
+  return present
+}
+
+/**
+ * Finds signatures of a user by their hashes, in any order. Rows that were changed, moved or encrypted with
+ * another secret are left out.
+ */
+export async function keptSignatures(
+  db: Db,
+  {
+    userId,
+    hashes,
+    nowMs,
+  }: { readonly userId: number; readonly hashes: readonly string[]; readonly nowMs: number },
+  secrets: Secrets,
+): Promise<(KeptSignature & { readonly expiresMs: number })[]> {
+  const select = (some: readonly string[]) =>
+    db
+      .selectFrom('kept_signatures')
+      .select(['hash', 'content_cipher', 'expires_ms as expiresMs'])
+      .where('user_id', '=', userId)
+      .where('hash', 'in', some)
+      .where('expires_ms', '>', nowMs)
+      .execute()
+  return (await inChunks(hashes, select, MAX_ROWS)).flatMap(({ hash, content_cipher, expiresMs }) => {
+    const content = contentOf(content_cipher, hash, secrets)
+    return content === undefined ? [] : [{ hash, content, expiresMs }]
+  })
+}
+
+/** Removes at most `limit` expired signatures; resolves to their number. */
+export async function pruneSignatures(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const removed = await db
+    .deleteFrom('kept_signatures')
+    .where((eb) =>
+      eb(
+        eb.refTuple('user_id', 'hash'),
+        'in',
+        eb
+          .selectFrom('kept_signatures')
+          .select(['user_id', 'hash'])
+          .where('expires_ms', '<=', nowMs)
+          .limit(limit)
+          .$asTuple('user_id', 'hash'),
+      ),
+    )
+    .returning(['user_id', SIGNATURE_BYTES.as('bytes')])
+    .execute()
+  await countKept(db, { removed })
+  return removed.length
+}
+
+function contentOf(cipher: string, hash: string, secrets: Secrets): string | undefined {
+  try {
+    return unseal(secrets, cipher, { table: TABLE, row: hash })
+  } catch {
+    return undefined
+  }
+}
+
+/** Bytes of a row in addition to its content: ids, other columns and indexes. */
+const ROW_BYTES = 512
+
+/** Number of bytes that count for a row of a response; null without content, as for native responses. */
+export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
+
+/** Number of bytes that count for a row of a signature. */
+const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
+
+/** The bytes that count for a signature about to be written; its encrypted content is ASCII. */
+function signatureBytes(cipher: string): number {
+  return cipher.length + ROW_BYTES
+}
+
+/** Bytes that are kept for a user. */
+export interface KeptSum {
+  readonly userId: number
+  readonly bytes: number
+}
+
+/** Row that was written or removed, and the bytes that count for it; null if none do. */
+interface CountedRow {
+  readonly user_id: number
+  readonly bytes: number | null
+}
+
+/**
+ * Updates the total sizes of what is kept for users after rows were written or removed, in the same
+ * transaction. Resolves to the new totals.
+ */
+export async function countKept(
+  db: Db,
+  {
+    written = [],
+    removed = [],
+  }: { readonly written?: readonly CountedRow[]; readonly removed?: readonly CountedRow[] },
+): Promise<KeptSum[]> {
+  const changes = new Map<number, number>()
+  const add = (userId: number, bytes: number): void =>
+    void changes.set(userId, (changes.get(userId) ?? 0) + bytes)
+  for (const { user_id: userId, bytes } of written) if (bytes !== null) add(userId, bytes)
+  for (const { user_id: userId, bytes } of removed) if (bytes !== null) add(userId, -bytes)
+  const sums: KeptSum[] = []
+  // In the order of ids, so that transactions cannot deadlock.
+  for (const [userId, change] of [...changes].toSorted(([a], [b]) => a - b)) {
+    const { bytes } = await db
+      .insertInto('kept_sums')
+      .values({ user_id: userId, bytes: change })
+      .onConflict((on) => on.column('user_id').doUpdateSet({ bytes: sql`kept_sums.bytes + excluded.bytes` }))
+      .returning('bytes')
+      .executeTakeFirstOrThrow()
+    sums.push({ userId, bytes })
+  }
+  return sums
+}
+
+/** Result of a drop. */
+interface DroppedRows {
+  /** Responses whose parts can be removed. */
+  readonly responseIds: readonly string[]
+  /** True if more than the maximum is still kept. */
+  readonly more: boolean
+}
+
+/**
+ * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `mostBytes`.
+ * Responses and signatures are ordered together by age.
+ */
+export async function dropOldestKept(
+  db: Db,
+  {
+    userId,
+    mostBytes,
+    limit,
+  }: { readonly userId: number; readonly mostBytes: number; readonly limit: number },
+): Promise<DroppedRows> {
+  const sum = await db
+    .selectFrom('kept_sums')
+    .select('bytes')
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  let excess = (sum?.bytes ?? 0) - mostBytes
+  if (excess <= 0) return { responseIds: [], more: false }
+  const oldest = await oldestRows(db, userId, limit)
+  const dropped = []
+  for (const row of oldest) {
+    if (excess <= 0) break
+    dropped.push(row)
+    excess -= row.bytes ?? 0
+  }
+  const responseIds = dropped.flatMap(({ id }) => id ?? [])
+  const hashes = dropped.flatMap(({ hash }) => hash ?? [])
+  if (responseIds.length > 0) await db.deleteFrom('stored_responses').where('id', 'in', responseIds).execute()
+  if (hashes.length > 0)
+    await db.deleteFrom('kept_signatures').where('user_id', '=', userId).where('hash', 'in', hashes).execute()
+  await countKept(db, { removed: dropped })
+  return { responseIds, more: excess > 0 && dropped.length > 0 }
+}
+
+/** The oldest rows of both kinds, in the order of their age. */
+async function oldestRows(db: Db, userId: number, limit: number) {
+  const responses = await db
+    .selectFrom('stored_responses')
+    .select(['id', 'user_id', 'created_ms as keptMs', RESPONSE_BYTES.as('bytes')])
+    .where('user_id', '=', userId)
+    .where('content_cipher', 'is not', null)
+    .orderBy('created_ms')
+    .limit(limit)
+    .execute()
+  const signatures = await db
+    .selectFrom('kept_signatures')
+    .select(['hash', 'user_id', 'kept_ms as keptMs', SIGNATURE_BYTES.as('bytes')])
+    .where('user_id', '=', userId)
+    .orderBy('kept_ms')
+    .limit(limit)
+    .execute()
+  const rows: readonly {
+    readonly id?: string
+    readonly hash?: string
+    readonly user_id: number
+    readonly keptMs: number
+    readonly bytes: number | null
+  }[] = [...responses, ...signatures]
+  return rows.toSorted((a, b) => a.keptMs - b.keptMs).slice(0, limit)
+}
+
+/** One part of a large content. */
+interface ResponsePart {
+  readonly responseId: string
+  /** Position among the parts of the input and then of the response, from 0. */
+  readonly part: number
+  readonly text: string
+  readonly createdMs: number
+}
+
+/** Stores a part, encrypted for its place, before the row of its response; an earlier attempt is replaced. */
+export async function storeResponsePart(
+  db: Db,
+  { responseId, part, text, createdMs }: ResponsePart,
+  secrets: Secrets,
+): Promise<void> {
+  const values = { created_ms: createdMs, content_cipher: seal(secrets, text, placeOf(responseId, part)) }
+  await db
+    .insertInto('response_parts')
+    .values({ response_id: responseId, part, ...values })
+    .onConflict((conflict) => conflict.columns(['response_id', 'part']).doUpdateSet(values))
+    .execute()
+}
+
+/** Reads a part. Undefined if it is missing. */
+export async function responsePart(
+  db: Db,
+  { responseId, part }: Pick<ResponsePart, 'responseId' | 'part'>,
+  secrets: Secrets,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('response_parts')
+    .select('content_cipher')
+    .where('response_id', '=', responseId)
+    .where('part', '=', part)
+    .executeTakeFirst()
+  return row && unseal(secrets, row.content_cipher, placeOf(responseId, part))
+}
+
+/**
+ * Lists responses that have parts but no row: they were removed, or the gateway stopped before it wrote the
+ * row. This is a read, because the search passes over all large contents.
+ */
+export async function orphanedContents(
+  db: Db,
+  { createdBeforeMs, limit }: { readonly createdBeforeMs: number; readonly limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('response_parts')
+    .select('response_id')
+    .where('part', '=', sql.lit(0))
+    .where('created_ms', '<', createdBeforeMs)
+    .where(hasNoRow)
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.response_id)
+}
+
+/**
+ * Removes at most `limit` parts of a response that has no row; resolves to their number. The first part is
+ * removed last, so that an interrupted removal is found again.
+ */
+export async function removeOrphanedParts(
+  db: Db,
+  { responseId, limit }: { readonly responseId: string; readonly limit: number },
+): Promise<number> {
+  const result = await db
+    .deleteFrom('response_parts')
+    .where('response_id', '=', responseId)
+    .where(hasNoRow)
+    .where('part', 'in', (eb) =>
+      eb
+        .selectFrom('response_parts as last')
+        .select('last.part')
+        .where('last.response_id', '=', responseId)
+        .orderBy('last.part', 'desc')
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+const hasNoRow = sql<boolean>`not exists (select 1 from stored_responses where id = response_id)`
+
+function placeOf(responseId: string, part: number): SealContext {
+  return { table: 'response_parts', row: `${responseId} ${part}` }
+}

@@ -1,0 +1,379 @@
+import { sql } from 'kysely'
+import { type NewToken, TOKEN, type TokenSeed } from '../../domain/records/token.ts'
+import { type NewUser, USER_STATUS, type UserSeed, type ManagedUser } from '../../domain/records/user.ts'
+import { generateKey, hashKey, type Secrets } from '../secrets.ts'
+import { declaredTermColumns, operatorTermsOfNew } from '../term-columns.ts'
+import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
+import { createUsers, createUser, endSessionsOf } from './users.ts'
+import { inChunks, type Db } from './operation.ts'
+import type { TermColumns } from '../../domain/records/terms.ts'
+import { dimensionsIn, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
+
+/** Users and tokens that seeding created. */
+interface SeedResult {
+  readonly users: readonly { readonly id: number; readonly username: string }[]
+  readonly tokens: readonly { readonly id: number; readonly userId: number; readonly name: string }[]
+}
+
+/**
+ * Creates all missing declared users and tokens, or none of them. Users are matched by their original name,
+ * tokens by name and by key. A deleted user or token counts as existing, even if its name was given to another
+ * user. Existing rows change only in their declared status, budget and rate limit.
+ */
+export async function seedUsers(
+  db: Db,
+  { seeds, nowSeconds }: { readonly seeds: readonly UserSeed[]; readonly nowSeconds: number },
+  secrets: Secrets,
+): Promise<SeedResult> {
+  const present = await presentAccounts(db, seeds, secrets)
+  const { users, tokens, enabled, newUsers, newTokens } = declaredChanges(present, seeds)
+  await change(db, 'users', users)
+  for (const id of enabled) await endSessionsOf(db, id)
+  await change(db, 'tokens', tokens)
+  const ids = await createUsers(
+    db,
+    newUsers.map((seed) => newUser(seed, nowSeconds)),
+    secrets,
+  )
+  await refuseTakenKeys(db, present, newTokens, secrets)
+  const made = newUsers.map(({ username }, index) => ({ id: ids[index] ?? 0, username }))
+  const idOf = new Map(made.map(({ id, username }) => [username, id]))
+  const wanted = newTokens.map(({ seed, userId, username }) =>
+    newToken(userId ?? idOf.get(username) ?? 0, seed, nowSeconds),
+  )
+  const tokenIds = await createTokens(db, wanted, secrets)
+  return {
+    users: made,
+    tokens: wanted.map(({ user_id: userId, name }, index) => ({ id: tokenIds[index] ?? 0, userId, name })),
+  }
+}
+
+/** Changes rows; rows with the same changes in one statement. */
+async function change(
+  db: Db,
+  table: 'users' | 'tokens',
+  changes: ReadonlyMap<number, ColumnChanges>,
+): Promise<void> {
+  const alike = Map.groupBy(changes, ([, columns]) => JSON.stringify(columns))
+  for (const rows of alike.values()) {
+    const [, columns] = rows[0] ?? [0, {}]
+    await inChunks(
+      rows.map(([id]) => id),
+      (ids) => db.updateTable(table).set(columns).where('id', 'in', ids).execute(),
+    )
+  }
+}
+
+async function refuseTakenKeys(
+  db: Db,
+  present: PresentAccounts,
+  tokens: readonly NewTokenSeed[],
+  secrets: Secrets,
+): Promise<void> {
+  for (const { seed } of tokens)
+    if (seed.key !== undefined && present.holderOf(seed.key))
+      await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
+}
+
+function newUser({ access_token, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
+  return { ...seed, status: status ?? 1, accessToken: access_token ?? null, created_time: nowSeconds }
+}
+
+function newToken(
+  userId: number,
+  { key, status, terms, ...seed }: NewTokenSeed['seed'],
+  nowSeconds: number,
+): NewToken {
+  return {
+    ...seed,
+    ...terms,
+    operator_terms: operatorTermsOfNew(terms ?? {}, { ...TOKEN.defaults, ...seed }),
+    user_id: userId,
+    key: key ?? generateKey(),
+    status: status ?? 1,
+    created_time: nowSeconds,
+  }
+}
+
+/** Indexes of the declarations for which `seedUsers` would change something. */
+export async function pendingSeeds(
+  db: Db,
+  { seeds }: { readonly seeds: readonly UserSeed[] },
+  secrets: Secrets,
+): Promise<number[]> {
+  const present = await presentAccounts(db, seeds, secrets)
+  return seeds.flatMap((seed, index) => {
+    const { users, tokens, newUsers, newTokens } = declaredChanges(present, [seed])
+    return users.size + tokens.size + newUsers.length + newTokens.length > 0 ? [index] : []
+  })
+}
+
+/** Columns that change, of one row. */
+type ColumnChanges = Readonly<Record<string, string | number>>
+
+/** Changes that declarations make in a database. */
+interface DeclaredChanges {
+  /** Changes of existing rows, by id. */
+  readonly users: ReadonlyMap<number, ColumnChanges>
+  readonly tokens: ReadonlyMap<number, ColumnChanges>
+  /** Users who are enabled: sessions from before they were disabled must not become valid again. */
+  readonly enabled: ReadonlySet<number>
+  readonly newUsers: readonly UserSeed[]
+  /** Missing tokens; `userId` is undefined if the user is new. */
+  readonly newTokens: readonly NewTokenSeed[]
+}
+
+/** Declared token that is missing. */
+interface NewTokenSeed {
+  readonly seed: TokenSeed
+  readonly userId: number | undefined
+  readonly username: string
+}
+
+/**
+ * Compares declarations with the existing rows. A deleted user or token counts as existing, even if its name
+ * was given to another user. Existing rows change only in their declared status, budget and rate limit.
+ */
+function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
+  const users = new RowChanges()
+  const tokens = new RowChanges()
+  const enabled = new Set<number>()
+  const newUsers: UserSeed[] = []
+  const newTokens: NewTokenSeed[] = []
+  for (const seed of seeds) {
+    const user = present.userOf(seed.username)
+    if (!user) {
+      newUsers.push(seed)
+      for (const token of seed.tokens)
+        newTokens.push({ seed: token, userId: undefined, username: seed.username })
+      continue
+    }
+    const changed = users.declare(user, seed)
+    if (changed.has('status') && seed.status === USER_STATUS.enabled) enabled.add(user.id)
+    if (user.deleted_time !== null) continue
+    for (const token of seed.tokens) {
+      const same = present.tokensOf(user.id, token.name, token.key)
+      if (same.length === 0) newTokens.push({ seed: token, userId: user.id, username: seed.username })
+      for (const one of same) if (one.deleted_time === null) tokens.declare(one, token)
+    }
+  }
+  return { users: users.changes, tokens: tokens.changes, enabled, newUsers, newTokens }
+}
+
+/** Changes of rows. Several declarations may refer to the same row; the last one counts. */
+class RowChanges {
+  readonly changes = new Map<number, ColumnChanges>()
+
+  /** Adds a declaration. Returns the names of the columns that it changes. */
+  declare(
+    row: PresentUser | PresentToken,
+    { status, terms }: Pick<UserSeed | TokenSeed, 'status' | 'terms'>,
+  ): ReadonlySet<string> {
+    const before = this.changes.get(row.id) ?? {}
+    const now: Readonly<Record<string, unknown>> = { ...row, ...before }
+    const wanted = { ...(status !== undefined && { status }), ...(terms && declaredTermColumns(terms, row)) }
+    const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
+    if (changed.length > 0) this.changes.set(row.id, { ...before, ...Object.fromEntries(changed) })
+    return new Set(changed.map(([name]) => name))
+  }
+}
+
+const COLUMNS = [
+  'id',
+  'status',
+  'deleted_time',
+  'budget',
+  'budget_period',
+  'rate_limit_requests',
+  'rate_limit_tokens',
+  'rate_limit_parallel',
+  'rate_limit_window',
+] as const
+
+/** Columns that a declaration may change, of a user or a token. */
+interface PresentRow extends TermColumns {
+  readonly id: number
+  readonly status: number
+  readonly deleted_time: number | null
+  /** Only tokens have it. */
+  readonly operator_terms?: string
+}
+
+/** Existing user to whom a declaration may refer. */
+interface PresentUser extends PresentRow {
+  readonly username: string
+  readonly first_username: string | null
+}
+
+/** Existing token to which a declaration may refer, or which has its key. */
+interface PresentToken extends PresentRow {
+  readonly user_id: number
+  readonly name: string
+  readonly key_hash: string
+}
+
+/** Users and tokens to which declarations may refer. */
+class PresentAccounts {
+  readonly users: readonly PresentUser[]
+  readonly tokens: readonly PresentToken[]
+  readonly #byName: ReadonlyMap<string, PresentUser>
+  readonly #byFirstName: ReadonlyMap<string, PresentUser>
+  readonly #byKey: ReadonlyMap<string, PresentToken>
+  readonly #byTokenName: ReadonlyMap<string, readonly PresentToken[]>
+
+  readonly #hashes: ReadonlyMap<string, string>
+
+  /** `hashes` contains the hash of each declared key. */
+  constructor(
+    users: readonly PresentUser[],
+    tokens: readonly PresentToken[],
+    hashes: ReadonlyMap<string, string>,
+  ) {
+    this.#hashes = hashes
+    this.users = users.toSorted((a, b) => a.id - b.id)
+    this.tokens = tokens
+    // Of several users that once had a name, the oldest is the declared one.
+    const reversed = this.users.toReversed()
+    this.#byName = new Map(reversed.map((user) => [user.username, user]))
+    this.#byFirstName = new Map(
+      reversed.flatMap((user) => (user.first_username === null ? [] : [[user.first_username, user]])),
+    )
+    this.#byKey = new Map(tokens.map((token) => [token.key_hash, token]))
+    this.#byTokenName = Map.groupBy(tokens, (token) => nameOf(token.user_id, token.name))
+  }
+
+  /**
+   * The user with a declared name. Prefers the original name: a later user with that name is a different one.
+   */
+  userOf(username: string): PresentUser | undefined {
+    return this.#byFirstName.get(username) ?? this.#byName.get(username)
+  }
+
+  /** Tokens of a user by name, and by key because the user may have renamed the token. */
+  tokensOf(userId: number, name: string, key: string | undefined): readonly PresentToken[] {
+    const named = this.#byTokenName.get(nameOf(userId, name)) ?? []
+    const keyed = key === undefined ? undefined : this.holderOf(key)
+    return keyed?.user_id === userId && !named.includes(keyed) ? [...named, keyed] : named
+  }
+
+  /** The token that has a key, of any user. */
+  holderOf(key: string): PresentToken | undefined {
+    const hash = this.#hashes.get(key)
+    return hash === undefined ? undefined : this.#byKey.get(hash)
+  }
+}
+
+/** Reads the users and tokens to which declarations may refer, in a few statements for any number of them. */
+export async function presentAccounts(
+  db: Db,
+  seeds: readonly UserSeed[],
+  secrets: Secrets,
+): Promise<PresentAccounts> {
+  const users = await inChunks(
+    seeds.map(({ username }) => username),
+    (names) =>
+      db
+        .selectFrom('users')
+        .select([...COLUMNS, 'username', 'first_username'])
+        .where((eb) => eb.or([eb('username', 'in', names), eb('first_username', 'in', names)]))
+        .execute(),
+  )
+  const tokensFrom = db
+    .selectFrom('tokens')
+    .select([...COLUMNS, 'user_id', 'name', 'key_hash', 'operator_terms'])
+  const hashes = new Map(
+    seeds.flatMap(({ tokens }) =>
+      tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, hashKey(secrets, key)] as const])),
+    ),
+  )
+  const keyed = await inChunks([...hashes.values()], (some) =>
+    tokensFrom.where('key_hash', 'in', some).execute(),
+  )
+  const ofUsers = new PresentAccounts(users, [], hashes)
+  const wanted = seeds.flatMap(({ username, tokens }) => {
+    const user = ofUsers.userOf(username)
+    return user ? tokens.map(({ name }) => ({ userId: user.id, name })) : []
+  })
+  const named = await inChunks(wanted, (some) =>
+    tokensFrom
+      .where('user_id', 'in', [...new Set(some.map(({ userId }) => userId))])
+      .where('name', 'in', [...new Set(some.map(({ name }) => name))])
+      .execute(),
+  )
+  return new PresentAccounts(byId(users), byId([...keyed, ...named]), hashes)
+}
+
+/** Rows without those that several statements found. */
+function byId<Row extends { readonly id: number }>(rows: readonly Row[]): Row[] {
+  return [...new Map(rows.map((row) => [row.id, row])).values()]
+}
+
+function nameOf(userId: number, name: string): string {
+  return `${userId} ${name}`
+}
+
+/** Model and channel of imported usage in the daily sums; the original ones are unknown. */
+const IMPORTED = '(imported)'
+
+/** User of another gateway, with its usage there. */
+export type ImportedUser = NewUser & Pick<ManagedUser, 'id' | 'used_quota' | 'request_count'>
+
+/** Token of another gateway, with its usage there. */
+export type ImportedToken = NewToken & { readonly id: number; readonly used_quota: number }
+
+/** New user with its tokens, or tokens of an existing user. */
+export interface ImportedAccount {
+  readonly user: ImportedUser | undefined
+  readonly tokens: readonly ImportedToken[]
+  /** Usage of the user through tokens that are not imported; booked on a deleted token with this id. */
+  readonly usedElsewhere: { readonly tokenId: number; readonly quota: number } | undefined
+  /** Unix seconds. */
+  readonly nowSeconds: number
+}
+
+/**
+ * Creates a user with its tokens, all or none. Books the imported usage in the daily sums of the day of the
+ * import, so that accounts add up. Refuses as `createUser` and `createToken` do.
+ */
+export async function importAccount(
+  db: Db,
+  { user, tokens, usedElsewhere, nowSeconds }: ImportedAccount,
+  secrets: Secrets,
+): Promise<void> {
+  const day = Math.floor(nowSeconds / 86_400)
+  if (user) await createUser(db, user, secrets)
+  for (const token of tokens) await makeToken(db, token, day, secrets)
+  if (!user || !usedElsewhere) return
+  const { tokenId, quota } = usedElsewhere
+  await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
+  await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
+}
+
+async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
+  await createToken(db, token, secrets)
+  const { user_id, id: token_id, group = '', used_quota } = token
+  if (used_quota <= 0) return
+  const values = { user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
+  const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
+  for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
+    const row = [kind.kind, day, ...dimensionsIn(kind, values), used_quota]
+    await sql`
+      insert into usage_sums (${key}, quota) values (${sql.join(row)})
+      on conflict (${key}) do update set quota = usage_sums.quota + excluded.quota`.execute(db)
+  }
+}
+
+function deletedToken(
+  { id, group }: ImportedUser,
+  nowSeconds: number,
+): Omit<ImportedToken, 'id' | 'used_quota'> {
+  return {
+    user_id: id,
+    name: 'before the import',
+    key: generateKey(),
+    status: 2,
+    created_time: nowSeconds,
+    remain_quota: 0,
+    group,
+  }
+}

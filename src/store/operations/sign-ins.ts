@@ -1,0 +1,404 @@
+import {
+  USER_STATUS,
+  type User,
+  type UserRow,
+  type ManagedUser,
+  type NewUser,
+} from '../../domain/records/user.ts'
+import { hashAccessToken, hashSession, seal, type Secrets, unseal, tagOf } from '../secrets.ts'
+import { userFromRow, managedUserFromRow } from '../account-rows.ts'
+import type { Db } from './operation.ts'
+import { liveUser } from './find-accounts.ts'
+import { createUser, endSessionsOf } from './users.ts'
+
+/** Maximum number of expired sessions, or of used states, that one sign-in removes. */
+const MAX_REMOVED = 1_000
+
+/** Proof of a sign-in, which is checked again in the transaction that begins the session. */
+export type SignInProof =
+  | {
+      readonly kind: 'password'
+      /** Password hash that the login was checked against. */
+      readonly passwordHash: string
+      /** New hash of the same password, which replaces the old one. */
+      readonly newHash?: string | undefined
+    }
+  /** The session ends with the access token. */
+  | { readonly kind: 'access token'; readonly accessToken: string }
+  | {
+      readonly kind: 'identity'
+      readonly issuer: string
+      readonly subject: string
+      /** URL at which the provider ends its own session. */
+      readonly logoutUrl: string | undefined
+    }
+
+/** Session to be created. Times are Unix seconds. */
+interface NewSession {
+  readonly userId: number
+  /** Plain value of the cookie; only its HMAC is stored. */
+  readonly cookieValue: string
+  readonly proof: SignInProof
+  readonly created_time: number
+  readonly expiresTime: number
+  /** Client's address and `User-Agent`, shown to the user. */
+  readonly address: string
+  readonly userAgent: string
+}
+
+/** Session of a request. */
+interface LiveSession {
+  readonly user: User
+  /** Unix seconds. */
+  readonly lastUsed: number
+}
+
+/** Session as its user sees it; times are Unix seconds. */
+interface SessionEntry {
+  /** HMAC of the cookie's value. */
+  readonly idHash: string
+  readonly created_time: number
+  readonly lastUsed: number
+  readonly address: string
+  readonly userAgent: string
+}
+
+/**
+ * Creates a session if the user still exists, is enabled, and the proof is still valid; resolves to whether
+ * it did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is
+ * needed.
+ */
+export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
+  await removeExpired(db, session.created_time)
+  const { proof, cookieValue } = session
+  const user = await liveUser(db, session.userId)
+  if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
+  if (proof.kind === 'password' && proof.newHash !== undefined) {
+    // The password stays the same, and so do sessions and access tokens.
+    await db
+      .updateTable('users')
+      .set({ password_hash: proof.newHash })
+      .where('id', '=', session.userId)
+      .execute()
+  }
+  const idHash = hashSession(secrets, cookieValue)
+  const logoutUrl = proof.kind === 'identity' ? proof.logoutUrl : undefined
+  await db
+    .insertInto('sessions')
+    .values({
+      id_hash: idHash,
+      user_id: session.userId,
+      created_time: session.created_time,
+      expires_time: session.expiresTime,
+      last_used: session.created_time,
+      address: session.address,
+      user_agent: session.userAgent,
+      access_token_hash: proof.kind === 'access token' ? hashAccessToken(secrets, proof.accessToken) : null,
+      logout_cipher: logoutUrl === undefined ? null : seal(secrets, logoutUrl, placeOf(idHash)),
+    })
+    .execute()
+  return true
+}
+
+async function holds(db: Db, user: UserRow, proof: SignInProof, secrets: Secrets): Promise<boolean> {
+  switch (proof.kind) {
+    case 'password':
+      return user.password_hash === proof.passwordHash
+    case 'access token':
+      return user.access_token_hash === hashAccessToken(secrets, proof.accessToken)
+    case 'identity':
+      return (await userOfIdentity(db, proof))?.id === user.id
+  }
+}
+
+/**
+ * Finds a session by its HMAC; null if it is unknown or expired, its user is deleted, or the access token
+ * that began it was replaced.
+ */
+export async function liveSession(
+  db: Db,
+  { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
+): Promise<LiveSession | null> {
+  const session = await db
+    .selectFrom('sessions')
+    .select(['user_id', 'last_used', 'access_token_hash'])
+    .where('id_hash', '=', sessionHash)
+    .where('expires_time', '>', nowSeconds)
+    .executeTakeFirst()
+  const row = session && (await liveUser(db, session.user_id))
+  if (!row || !isOfToken(session.access_token_hash, row)) return null
+  return { user: userFromRow(row), lastUsed: session.last_used }
+}
+
+/** Lists the live sessions of a user, the latest first. */
+export async function sessionsOf(
+  db: Db,
+  { userId, nowSeconds }: { readonly userId: number; readonly nowSeconds: number },
+): Promise<readonly SessionEntry[]> {
+  const user = await liveUser(db, userId)
+  const rows = await db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_time', '>', nowSeconds)
+    .orderBy('created_time', 'desc')
+    .orderBy('id_hash')
+    .execute()
+  return rows
+    .filter((row) => user && isOfToken(row.access_token_hash, user))
+    .map((row) => ({
+      idHash: row.id_hash,
+      created_time: row.created_time,
+      lastUsed: Math.max(row.last_used, row.created_time),
+      address: row.address,
+      userAgent: row.user_agent,
+    }))
+}
+
+function isOfToken(accessTokenHash: string | null, user: UserRow): boolean {
+  return accessTokenHash === null || accessTokenHash === user.access_token_hash
+}
+
+/** Records the use of a session; one that has ended stays ended. */
+export async function noteSessionUse(
+  db: Db,
+  { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
+): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ last_used: nowSeconds })
+    .where('id_hash', '=', sessionHash)
+    .where('last_used', '<', nowSeconds)
+    .execute()
+}
+
+/** Ended session. */
+interface EndedSession {
+  /** URL at which the identity provider ends its own session; null if it has none. */
+  readonly logoutUrl: string | null
+}
+
+/** Ends the session of a cookie; null if there was none. */
+export async function endSession(
+  db: Db,
+  { cookieValue }: { readonly cookieValue: string },
+  secrets: Secrets,
+): Promise<EndedSession | null> {
+  const idHash = hashSession(secrets, cookieValue)
+  const row = await db
+    .deleteFrom('sessions')
+    .where('id_hash', '=', idHash)
+    .returning('logout_cipher')
+    .executeTakeFirst()
+  if (!row) return null
+  const cipher = row.logout_cipher
+  return { logoutUrl: cipher === null ? null : unseal(secrets, cipher, placeOf(idHash)) }
+}
+
+/** Ends one of a user's sessions, by its HMAC; resolves to whether there was one. */
+export async function endOwnSession(
+  db: Db,
+  { userId, idHash }: { readonly userId: number; readonly idHash: string },
+): Promise<boolean> {
+  const result = await db
+    .deleteFrom('sessions')
+    .where('id_hash', '=', idHash)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return result.numDeletedRows > 0n
+}
+
+function placeOf(idHash: string): { readonly table: string; readonly row: string } {
+  return { table: 'sessions', row: idHash }
+}
+
+async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where('id_hash', 'in', (eb) =>
+      eb.selectFrom('sessions').select('id_hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
+    )
+    .execute()
+}
+
+/** Identity at a provider of OpenID Connect. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+}
+
+/** Finds the user of an identity; null if there is none. */
+export async function userByIdentity(db: Db, identity: Identity): Promise<ManagedUser | null> {
+  const row = await userOfIdentity(db, identity)
+  return row ? managedUserFromRow(row) : null
+}
+
+/** Reads the row of an identity's user; undefined if there is none. */
+export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Promise<UserRow | undefined> {
+  const found = await db
+    .selectFrom('identities')
+    .select('user_id')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return found && liveUser(db, found.user_id)
+}
+
+/** Identity of a user. */
+interface LinkedIdentity extends Identity {
+  /** Unix seconds. */
+  readonly created_time: number
+}
+
+/** Lists the identities of a user, the oldest first. */
+export async function identitiesOf(db: Db, userId: number): Promise<readonly LinkedIdentity[]> {
+  return db
+    .selectFrom('identities')
+    .select(['issuer', 'subject', 'created_time as created_time'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time')
+    .orderBy('issuer')
+    .orderBy('subject')
+    .execute()
+}
+
+/**
+ * Creates the user of an identity. Resolves to the existing one if another sign-in has just created it. Like
+ * `createUser`, refuses the name of another user: an identity is never linked to a user by name.
+ */
+export async function createUserOfIdentity(
+  db: Db,
+  { identity, user }: { readonly identity: Identity; readonly user: NewUser },
+  secrets: Secrets,
+): Promise<ManagedUser> {
+  const present = await userOfIdentity(db, identity)
+  if (present) return managedUserFromRow(present)
+  const { id } = await createUser(db, user, secrets)
+  await db
+    .insertInto('identities')
+    .values({ ...identity, user_id: id, created_time: user.created_time })
+    .execute()
+  const row = await db
+    .updateTable('users')
+    .set({ oidc_id: identity.subject })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return managedUserFromRow(row)
+}
+
+/**
+ * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes expired states,
+ * because the table grows only here.
+ */
+export async function markStateUsed(
+  db: Db,
+  {
+    state,
+    expiresTime,
+    nowSeconds,
+  }: { readonly state: string; readonly expiresTime: number; readonly nowSeconds: number },
+  secrets: Secrets,
+): Promise<boolean> {
+  await db
+    .deleteFrom('used_states')
+    .where('hash', 'in', (eb) =>
+      eb.selectFrom('used_states').select('hash').where('expires_time', '<=', nowSeconds).limit(MAX_REMOVED),
+    )
+    .execute()
+  const inserted = await db
+    .insertInto('used_states')
+    .values({ hash: tagOf(secrets, 'state', state), expires_time: expiresTime })
+    .onConflict((conflict) => conflict.column('hash').doNothing())
+    .executeTakeFirst()
+  return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n
+}
+
+/** Result of `linkIdentity`. */
+type LinkOutcome = 'linked' | 'session over' | 'taken'
+
+/**
+ * Links an identity to a user, if the session that began this still belongs to the user. An identity of
+ * another user stays there. Linking twice changes nothing.
+ */
+export async function linkIdentity(
+  db: Db,
+  {
+    identity,
+    userId,
+    sessionHash,
+    nowSeconds,
+  }: {
+    readonly identity: Identity
+    readonly userId: number
+    readonly sessionHash: string
+    readonly nowSeconds: number
+  },
+): Promise<LinkOutcome> {
+  const session = await liveSession(db, { sessionHash, nowSeconds })
+  if (session?.user.id !== userId || session.user.status !== USER_STATUS.enabled) return 'session over'
+  await db
+    .insertInto('identities')
+    .values({ ...identity, user_id: userId, created_time: nowSeconds })
+    .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
+    .execute()
+  const owner = await db
+    .selectFrom('identities')
+    .select('user_id')
+    .where('issuer', '=', identity.issuer)
+    .where('subject', '=', identity.subject)
+    .executeTakeFirstOrThrow()
+  if (owner.user_id !== userId) return 'taken'
+  await db.updateTable('users').set({ oidc_id: identity.subject }).where('id', '=', userId).execute()
+  return 'linked'
+}
+
+/** Result of `unlinkIdentity`; `last way` means that the user could not sign in any more. */
+type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
+
+/**
+ * Removes an identity from its user, unless the user could not sign in any more. Ends all sessions of the
+ * user except one, because the identity may have begun them.
+ */
+export async function unlinkIdentity(
+  db: Db,
+  {
+    identity: { issuer, subject },
+    userId,
+    keptSession,
+    acceptsPasswords,
+  }: {
+    readonly identity: Identity
+    readonly userId: number
+    /** HMAC of the session that is kept. */
+    readonly keptSession: string | undefined
+    /** Whether a password can be used to sign in. */
+    readonly acceptsPasswords: boolean
+  },
+): Promise<UnlinkOutcome> {
+  const user = await db
+    .selectFrom('users')
+    .where('id', '=', userId)
+    .select(['password_hash', 'access_token_hash'])
+    .executeTakeFirstOrThrow()
+  const all = await db
+    .selectFrom('identities')
+    .select(['issuer', 'subject'])
+    .where('user_id', '=', userId)
+    .orderBy('created_time', 'desc')
+    .execute()
+  const others = all.filter((one) => one.issuer !== issuer || one.subject !== subject)
+  if (others.length === all.length) return 'unknown'
+  const has_password = acceptsPasswords && user.password_hash !== null
+  if (others.length === 0 && !has_password && user.access_token_hash === null) return 'last way'
+  await db
+    .deleteFrom('identities')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .where('user_id', '=', userId)
+    .execute()
+  const present = others[0]?.subject ?? ''
+  await db.updateTable('users').set({ oidc_id: present }).where('id', '=', userId).execute()
+  await endSessionsOf(db, userId, keptSession)
+  return 'unlinked'
+}

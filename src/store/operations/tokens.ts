@@ -1,0 +1,308 @@
+import { type Insertable, sql } from 'kysely'
+import {
+  type NewToken,
+  TOKEN,
+  type Token,
+  TOKEN_STATUS,
+  type TokenChanges,
+  type TokenStatus,
+} from '../../domain/records/token.ts'
+import { GatewayError } from '../../errors.ts'
+import { ownTokens, tokenFromRow } from '../account-rows.ts'
+import type { Database } from '../schema.ts'
+import { hashKey, seal, type Secrets } from '../secrets.ts'
+import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
+import { type Db, inChunks } from './operation.ts'
+import type { Origin } from '../../domain/audit.ts'
+import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
+import { grantsAfter, loosenedGrant } from '../../domain/operator-grants.ts'
+import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
+import { statusAt } from '../../domain/token-status.ts'
+import { type KeyedToken, keyedToken } from './find-accounts.ts'
+
+/**
+ * Creates a token; stores its key encrypted, and its HMAC for the lookup. Refuses the key of another token,
+ * deleted ones included.
+ */
+export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
+  const keyHash = hashKey(secrets, token.key)
+  await refuseTakenKey(db, token.name, keyHash)
+  const row = await db
+    .insertInto('tokens')
+    .values(columnsOfNewToken(token, keyHash))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await db
+    .updateTable('tokens')
+    .set({ key_cipher: seal(secrets, token.key, { table: 'tokens', row: row.id }) })
+    .where('id', '=', row.id)
+    .execute()
+  return tokenFromRow(row)
+}
+
+/** Columns of a new token, whose encrypted key is bound to its id and follows. */
+function columnsOfNewToken(token: NewToken, keyHash: string): Insertable<Database['tokens']> {
+  return { ...TOKEN.newRow(token), key_hash: keyHash, key_cipher: '', ...newTermColumns(token) }
+}
+
+/** Throws if a token has this key already. */
+export async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
+  const holder = await db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .select(['tokens.id', 'tokens.deleted_time', 'users.username'])
+    .where('key_hash', '=', keyHash)
+    .executeTakeFirst()
+  if (!holder) return
+  const whose = `${holder.id} of the user "${holder.username}"`
+  const which = holder.deleted_time === null ? `the token ${whose}` : `the deleted token ${whose}`
+  throw new GatewayError(
+    'invalid_request',
+    `the key of the token "${name}" belongs to ${which} already: give it another key`,
+  )
+}
+
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+/**
+ * Creates tokens like `createToken`, with a few statements for any number of them; their keys must be free.
+ * Returns their ids in the given order.
+ */
+export async function createTokens(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
+  return inChunks(tokens, (some) => createSome(db, some, secrets), MAX_ROWS)
+}
+
+async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
+  const hashes = tokens.map(({ key }) => hashKey(secrets, key))
+  const made = await db
+    .insertInto('tokens')
+    .values(tokens.map((token, index) => columnsOfNewToken(token, hashes[index] ?? '')))
+    .returning(['id', 'key_hash'])
+    .execute()
+  const idOf = new Map(made.map(({ id, key_hash }) => [key_hash, id]))
+  const ids = hashes.map((hash) => idOf.get(hash) ?? 0)
+  const sealed = tokens.map(({ key }, index) => {
+    const id = ids[index] ?? 0
+    const cipher = seal(secrets, key, { table: 'tokens', row: id })
+    return sql`(cast(${id} as bigint), cast(${cipher} as text))`
+  })
+  await sql`
+    with sealed (id, cipher) as (values ${sql.join(sealed)})
+    update tokens set key_cipher = sealed.cipher from sealed where tokens.id = sealed.id
+  `.execute(db)
+  return ids
+}
+
+/**
+ * Creates a token for an existing user with fewer than `maxTokens` live ones. Counts in the same transaction,
+ * so that concurrent requests cannot exceed the limit.
+ */
+export async function createUserToken(
+  db: Db,
+  { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
+  secrets: Secrets,
+): Promise<Token> {
+  // Changes nothing; locks the user's row if the database runs writes concurrently.
+  const user = await db
+    .updateTable('users')
+    .set((eb) => ({ status: eb.ref('status') }))
+    .where('id', '=', token.user_id)
+    .where('deleted_time', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  if (!user) throw new GatewayError('not_found', 'the user is gone')
+  const { count } = await ownTokens(db, user.id)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  if (count >= maxTokens) {
+    throw new GatewayError(
+      'invalid_request',
+      `a user may have ${maxTokens} tokens at most (max_user_tokens), and this one has ${count}`,
+    )
+  }
+  return createToken(db, token, secrets)
+}
+
+/** Change of one token by its owner. */
+export interface TokenChange {
+  /** For the audit log. */
+  readonly origin?: Origin
+  readonly tokenId: number
+  readonly userId: number
+  readonly fields: TokenChanges
+  /** Whether an operator makes the change; its terms are then an upper limit for the holder of the token. */
+  readonly isByOperator?: boolean
+  /** Refuses with `changed_meanwhile` unless this is the token's version; undefined allows any. */
+  readonly version?: string | undefined
+  /** Maximum quota of a token with a limit. */
+  readonly maxQuota: number
+  readonly nowMs: number
+}
+
+/** Token after the change, with the `remain_quota` from before. */
+interface ChangedToken extends KeyedToken {
+  readonly remainBefore: number
+}
+
+/**
+ * Changes fields of a token, and the status that follows from them; null if the user has no such live token.
+ * Rejects with `invalid_request` if the token then has a limit and its quota is out of bounds, and with
+ * `operator_limit` if its holder loosens what an operator gave. Called only by `Ledger.changeToken`, which
+ * keeps the balance in memory consistent.
+ */
+export async function changeToken(
+  db: Db,
+  { tokenId, userId, fields, isByOperator = false, version, maxQuota, nowMs }: TokenChange,
+  secrets: Secrets,
+): Promise<ChangedToken | null> {
+  const before = await keyedToken(db, { tokenId, userId }, secrets)
+  if (!before) return null
+  requireVersion(version, tokenVersion(before.token))
+  const { budget, rateLimit, ...plain } = fields
+  const { operator_terms } = before.token
+  const given = isByOperator
+    ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
+    : operator_terms
+  const terms = termColumns({ budget, rateLimit })
+  const fresh = {
+    ...before.token,
+    ...plain,
+    ...termsFromRow({ ...columnsOfTerms(before.token), ...terms }),
+  }
+  const grants = isByOperator ? grantsAfter(given.grants, fresh, plain) : given.grants
+  const { grants: _, ...others } = given
+  const changed: Token = { ...fresh, operator_terms: { ...others, ...(grants && { grants }) } }
+  if (!isByOperator) requireTightened(changed)
+  requireQuotaOf(changed, fields.remain_quota !== undefined, maxQuota)
+  const token = { ...changed, status: statusAt(changed, changed.remain_quota, nowMs) }
+  await db
+    .updateTable('tokens')
+    .set({ ...TOKEN.toRow(token), ...terms })
+    .where('id', '=', tokenId)
+    .execute()
+  return { token, key: before.key, remainBefore: before.token.remain_quota }
+}
+
+function requireTightened(token: Token): void {
+  const { operator_terms } = token
+  const looser = loosened(token, operator_terms) ?? loosenedGrant(token, operator_terms.grants ?? {})
+  if (!looser) return
+  throw new GatewayError(
+    'operator_limit',
+    `${looser.field}: an operator set this to ${looser.most}, and the holder of the key can only tighten it`,
+  )
+}
+
+// A balance that calls overdrew is accepted, unless the change sets it.
+function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boolean, maxQuota: number): void {
+  if (unlimited_quota || (remain_quota <= maxQuota && (remain_quota >= 0 || !isGiven))) return
+  throw new GatewayError(
+    'invalid_request',
+    `remain_quota: expected whole quota units from 0 to ${maxQuota}, not ${remain_quota}`,
+  )
+}
+
+/**
+ * Replaces the key of a live token; null if the user has no such token. Everything else about the token
+ * stays.
+ */
+export async function rotateToken(
+  db: Db,
+  change: {
+    readonly tokenId: number
+    readonly userId: number
+    /** Plain new key without `sk-`. */
+    readonly key: string
+  },
+  secrets: Secrets,
+): Promise<Token | null> {
+  const row = await db
+    .updateTable('tokens')
+    .set({
+      key_hash: hashKey(secrets, change.key),
+      key_cipher: seal(secrets, change.key, { table: 'tokens', row: change.tokenId }),
+    })
+    .where('id', '=', change.tokenId)
+    .where('user_id', '=', change.userId)
+    .where('deleted_time', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? tokenFromRow(row) : null
+}
+
+/** Sets the status of a live token if it is `onlyFrom` now; resolves to whether it did. */
+export async function setTokenStatus(
+  db: Db,
+  change: { readonly tokenId: number; readonly status: TokenStatus; readonly onlyFrom: TokenStatus },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('tokens')
+    .set({ status: change.status })
+    .where('id', '=', change.tokenId)
+    .where('status', '=', change.onlyFrom)
+    .where('deleted_time', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+/**
+ * Enables or disables a live token; null if the user has no such token. Enabling an expired or exhausted
+ * token is refused with `invalid_request`.
+ */
+export async function switchToken(
+  db: Db,
+  change: {
+    readonly tokenId: number
+    readonly userId: number
+    readonly status: typeof TOKEN_STATUS.enabled | typeof TOKEN_STATUS.disabled
+    readonly nowMs: number
+  },
+  secrets: Secrets,
+): Promise<KeyedToken | null> {
+  const { tokenId, userId, status, nowMs } = change
+  const found = await keyedToken(db, { tokenId, userId }, secrets)
+  if (!found) return null
+  const { token, key } = found
+  if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remain_quota, nowMs))
+  await db.updateTable('tokens').set({ status }).where('id', '=', tokenId).execute()
+  return { token: { ...token, status }, key }
+}
+
+function refuseUnusable(status: TokenStatus): void {
+  switch (status) {
+    case TOKEN_STATUS.expired:
+      throw new GatewayError(
+        'invalid_request',
+        'status: the token has expired and cannot be enabled; set expired_time to a later time, or to -1 for never',
+      )
+    case TOKEN_STATUS.exhausted:
+      throw new GatewayError(
+        'invalid_request',
+        'status: the token has no quota left and cannot be enabled; set remain_quota, or unlimited_quota to true',
+      )
+    case TOKEN_STATUS.enabled:
+    case TOKEN_STATUS.disabled:
+  }
+}
+
+/**
+ * Marks the user's live tokens among `tokenIds` as deleted; resolves to their ids. The rows stay, and calls
+ * under way continue and are settled.
+ */
+export async function deleteTokens(
+  db: Db,
+  {
+    userId,
+    tokenIds,
+    nowSeconds,
+  }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
+): Promise<number[]> {
+  const asked = new Set(tokenIds)
+  const live = await ownTokens(db, userId).select('id').orderBy('id').execute()
+  const ids = live.map(({ id }) => id).filter((id) => asked.has(id))
+  await inChunks(ids, (some) =>
+    db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', 'in', some).execute(),
+  )
+  return ids
+}

@@ -1,0 +1,314 @@
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
+import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { usageFromRow } from '../usage-row.ts'
+import type { Db } from './operation.ts'
+import type { Database } from '../schema.ts'
+import { firstIdOf } from '../usage-id.ts'
+
+/** Maximum number of newest rows that one list shows; an earlier end of the period reaches older ones. */
+const MAX_LISTED_ROWS = 100_000
+/**
+ * Maximum number of users whose index ranges are read one after the other; for more, all rows of the period
+ * are read.
+ */
+const FEW_USERS = 200
+
+const ONE = sql`1`.as('one')
+
+/** Reads a page of matching rows, latest end first, and their number among the newest 100,000. */
+export async function listUsage(
+  db: Db,
+  {
+    filter,
+    offset,
+    limit,
+  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
+  const listed = await listedRows(db, filter, offset + limit)
+  if (!listed) return { total: 0, entries: [] }
+  const { total } = await db
+    .selectFrom(listed.all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  const page = await listed.latest
+    .select('usage_log.id')
+    .orderBy('ended_ms', 'desc')
+    .orderBy('usage_log.id', 'desc')
+    .offset(offset)
+    .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
+    .execute()
+  if (page.length === 0) return { total, entries: [] }
+  // Literal values, from which PostgreSQL derives the partitions.
+  const rows = await withNames(db)
+    .where(
+      'usage_log.id',
+      'in',
+      page.map(({ id }) => id),
+    )
+    .orderBy('ended_ms', 'desc')
+    .orderBy('usage_log.id', 'desc')
+    .execute()
+  return { total, entries: rows.map(entryFromRow) }
+}
+
+/**
+ * Selects all matching rows, and those that can be among the `count` with the latest ends, which avoids
+ * sorting all; null if the filter names an unknown user.
+ */
+async function listedRows(db: Db, filter: UsageFilter, count: number) {
+  if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
+    const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
+    const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
+    return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
+  }
+  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  if (!scan) return null
+  const all = matchingRows(db, scan)
+  // A user's rows are read in the order of their ends.
+  if (scan.filter.user_id !== undefined) return { all, latest: all }
+  return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
+}
+
+/**
+ * Finds an end that the `count` latest rows reach or exceed, by looking at the `count` newest by id; 0 if
+ * there is none.
+ */
+async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
+  const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
+  const { least } = await db
+    .selectFrom(newest)
+    .select(({ fn }) => fn.min<number | null>('ended_ms').as('least'))
+    .executeTakeFirstOrThrow()
+  return least ?? 0
+}
+
+/** Whether only the end of calls is filtered, which `usage_log_by_user` covers. */
+function hasTimesOnly({ fromMs: _from, beforeMs: _before, ...others }: UsageFilter): boolean {
+  return Object.values(others).every((value) => value === undefined)
+}
+
+async function hasFewUsers(db: Db): Promise<boolean> {
+  const users = await db
+    .selectFrom('users')
+    .select(ONE)
+    .limit(FEW_USERS + 1)
+    .execute()
+  return users.length <= FEW_USERS
+}
+
+/**
+ * Selects the rows of a scan that ended at `fromMs` or later over `usage_log_by_user`, whose entries are a
+ * small fraction of the rows. SQLite reads the tables of a cross join in this order.
+ */
+function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
+  const { beforeMs } = scan.filter
+  const rows = db
+    .selectFrom('users')
+    .crossJoin('usage_log')
+    .whereRef('usage_log.user_id', '=', 'users.id')
+    .where('ended_ms', '>=', fromMs)
+    .where((eb) => withinIds(eb, scan))
+  return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
+}
+
+/** A settled call with everything that explains its cost. */
+export interface CallDetail {
+  readonly entry: UsageEntry
+  /** Undefined if no attempt was recorded, because the only one succeeded. */
+  readonly attempts: readonly AttemptEntry[] | undefined
+  readonly particulars: Particulars
+  /** Text of its `PriceSet`; undefined for the estimated charge of a lost node. */
+  readonly priceSet: string | undefined
+}
+
+/** Reads a settled call, only of one user if `userId` is given; null if there is none. */
+export async function callDetail(
+  db: Db,
+  { id, userId }: { readonly id: string; readonly userId?: number | undefined },
+): Promise<CallDetail | null> {
+  const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
+  const [entry] = entries
+  if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
+  const set = await db
+    .selectFrom('price_sets')
+    .select('content')
+    .where('version', '=', entry.price_version)
+    .where('model', '=', entry.model)
+    .where('group_name', '=', entry.group)
+    .executeTakeFirst()
+  return {
+    entry,
+    attempts: entry.attempts === null ? undefined : (JSON.parse(entry.attempts) as AttemptEntry[]),
+    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as Particulars),
+    priceSet: set?.content,
+  }
+}
+
+/**
+ * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
+ * end of the log. A scan without matches may have a next one.
+ */
+export async function scanUsage(
+  db: Db,
+  given: UsageScan,
+): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
+  const scan = await boundScan(db, given)
+  if (!scan) return { entries: [], next: null }
+  let query = withNames(db)
+    .where((eb) => withinScan(eb, scan))
+    .where((eb) => matchesFilter(eb, scan.filter))
+  if (scan.filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
+  const rows = await query.orderBy('usage_log.id', 'desc').execute()
+  return { entries: rows.map(entryFromRow), next: scan.end }
+}
+
+/** Selects rows with the names of their users and API keys, deleted ones included. */
+function withNames(db: Db) {
+  return db
+    .selectFrom('usage_log')
+    .innerJoin('users', 'users.id', 'usage_log.user_id')
+    .innerJoin('tokens', 'tokens.id', 'usage_log.token_id')
+    .selectAll('usage_log')
+    .select(['users.username', 'tokens.name as token_name'])
+}
+
+/** Reads a row of `withNames`. */
+function entryFromRow(
+  row: UsageLogRow & { readonly username: string; readonly token_name: string },
+): UsageEntry {
+  const { username, token_name } = row
+  return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name }
+}
+
+/**
+ * Maximum duration of a call. Ids sort by the start of a call but filters refer to its end, so the scan
+ * begins this much earlier.
+ */
+const MAX_CALL_MS = 6 * 3_600_000
+/** Maximum time from the start of a call to its recovery after a crash that a scan by user covers. */
+const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
+
+/** Position in the usage log: the row at which a scan stopped. */
+export interface UsageCursor {
+  readonly id: string
+  readonly ended_ms: number
+}
+
+/** Scan of the usage log, newest first, over an index: of a user, of a time range, or of all rows. */
+export interface UsageScan {
+  readonly filter: UsageFilter
+  /** Starts after this row; null = at the newest. */
+  readonly after: UsageCursor | null
+  /** Maximum number of rows to read, matching or not, which bounds the work of one operation. */
+  readonly maxRows: number
+}
+
+/** Scan whose last row is known. */
+interface BoundedScan extends UsageScan {
+  /** Last row of the scan; null if the scan reaches the end of the log. */
+  readonly end: UsageCursor | null
+}
+
+type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log'>
+
+/** Finds the last row of a scan, and the id of the user in its filter; null if that user is unknown. */
+export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
+  const filter = await withUser(db, scan.filter)
+  if (!filter) return null
+  const open: BoundedScan = { ...scan, filter, end: null }
+  let query = db
+    .selectFrom('usage_log')
+    .select(['id', 'ended_ms'])
+    .where((eb) => withinScan(eb, open))
+    .offset(scan.maxRows - 1)
+    .limit(1)
+  if (filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
+  const end = await query.orderBy('id', 'desc').executeTakeFirst()
+  return { ...open, end: end ? { id: end.id, ended_ms: end.ended_ms } : null }
+}
+
+/** Selects the matching rows of a scan. */
+export function matchingRows(db: Db, scan: BoundedScan) {
+  return db
+    .selectFrom('usage_log')
+    .where((eb) => withinScan(eb, scan))
+    .where((eb) => matchesFilter(eb, scan.filter))
+}
+
+/** Adds the id of the user that the filter names, for the index; null if the user is unknown. */
+export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
+  const { username } = filter
+  if (username === undefined) return filter
+  const user = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
+  return user ? { ...filter, user_id: user.id } : null
+}
+
+/**
+ * Condition on the index: `usage_log_by_user` for a user's rows, else the primary key. Has one bound per side
+ * only, because SQLite would use the first of two and read all rows up to the other; a cursor is the tighter
+ * bound.
+ */
+function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
+  const { filter, after, end } = scan
+  const { user_id: userId, fromMs, beforeMs } = filter
+  if (userId === undefined) return withinIds(eb, scan)
+  const bounds: Expression<SqlBool>[] = [withinIds(eb, scan), eb('usage_log.user_id', '=', userId)]
+  if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
+  else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
+  if (end)
+    bounds.push(
+      eb('usage_log.ended_ms', '>=', end.ended_ms),
+      eb.or([eb('usage_log.id', '=', end.id), pastCursor(eb, '>', end)]),
+    )
+  else if (fromMs !== undefined) bounds.push(eb('usage_log.ended_ms', '>=', fromMs))
+  return eb.and(bounds)
+}
+
+/**
+ * Condition on the ids of a scan, from which PostgreSQL derives the partitions. A user's rows are scanned by
+ * the end of calls, so there a cursor bounds ids through its time only.
+ */
+function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
+  const { user_id: userId, fromMs, beforeMs, id } = filter
+  const bounds: Expression<SqlBool>[] = []
+  const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
+  const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
+  if (id !== undefined) bounds.push(eb('usage_log.id', '=', id))
+  if (userId === undefined) {
+    if (after) before(after.id)
+    else if (beforeMs !== undefined) before(firstIdOf(beforeMs))
+    if (end) from(end.id)
+    else if (fromMs !== undefined) from(firstIdOf(fromMs - MAX_CALL_MS))
+    return eb.and(bounds)
+  }
+  const lastMs = after ? after.ended_ms + 1 : beforeMs
+  const firstMs = end?.ended_ms ?? fromMs
+  if (lastMs !== undefined) before(firstIdOf(lastMs))
+  if (firstMs !== undefined) from(firstIdOf(firstMs - MAX_RECOVERY_DELAY_MS))
+  return eb.and(bounds)
+}
+
+// Rows that ended in the same millisecond are ordered by id.
+function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageCursor): Expression<SqlBool> {
+  return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
+}
+
+/** Condition of the filter that the index does not cover. */
+function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
+  const { user_id: userId, fromMs, beforeMs, token_name, model, channel, group, reasons } = filter
+  const wanted: Expression<SqlBool>[] = []
+  // For a user's rows, the index covers the times.
+  if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
+  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
+  if (token_name !== undefined)
+    wanted.push(
+      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', token_name)),
+    )
+  if (model !== undefined) wanted.push(eb('model', '=', model))
+  if (channel !== undefined) wanted.push(eb('channel', '=', channel))
+  if (group !== undefined) wanted.push(eb('usage_log.group_name', '=', group))
+  if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
+  return eb.and(wanted)
+}

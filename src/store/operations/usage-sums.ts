@@ -1,0 +1,467 @@
+import { sql, type RawBuilder } from 'kysely'
+import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import {
+  type DimensionColumn,
+  kindFor,
+  LATENCY_COLUMNS,
+  SLOT_MS,
+  SLOTS_PER_DAY,
+  DIMENSION_COLUMNS,
+  ROUTE,
+  type SumKind,
+} from '../sum-kinds.ts'
+import { type Db, namesOf } from './operation.ts'
+import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
+import type { UsageDimension } from '../../domain/usage-dimension.ts'
+import type { UsageColumns } from '../../domain/records/usage-counts.ts'
+import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
+
+/** The dimensions that a series can be split by. */
+export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const
+
+/** A dimension of a series. */
+export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
+
+const COLUMN_OF = {
+  model: 'model',
+  token: 'token_id',
+  key: 'token_id',
+  user: 'user_id',
+  channel: 'channel',
+  group: 'group_name',
+} as const satisfies Readonly<
+  Record<Exclude<SeriesDimension | UsageDimension, 'none' | 'day'>, DimensionColumn>
+>
+
+/** Columns of a point of a series. */
+const POINT_COLUMNS = [
+  'requests',
+  'failed',
+  'quota',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+]
+
+/** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
+type Sums = readonly number[]
+
+/** One line of a series: a value of its dimension. */
+export interface SeriesLine {
+  /** Name, or id of a user or API key; null for all values that have no line of their own. */
+  readonly key: string | number | null
+  /** Name of a user or API key, deleted ones included. */
+  readonly label: string
+  /** Sums of each step. */
+  readonly points: readonly Sums[]
+}
+
+/** Sums of a period by step and dimension. */
+interface SeriesSums {
+  /** Sorted by charge, highest first; the line with key null, if there is one, is last. */
+  readonly lines: readonly SeriesLine[]
+  /** Histograms of all calls for each step. */
+  readonly latency: readonly Sums[]
+  /** Sums of the preceding period. */
+  readonly previous: Sums
+}
+
+/** Input of `usageSeries`. */
+interface SeriesQuery {
+  readonly filter: UsageFilter
+  readonly by: SeriesDimension
+  /** Maximum number of lines, not counting the one for all others. */
+  readonly top: number
+  readonly steps: number
+  readonly plan: SeriesPlan
+  /** Plan of the preceding period, as a single step. */
+  readonly previousPlan: SeriesPlan
+}
+
+/** Reads the days for which there are sums. */
+export async function usageCoverage(db: Db): Promise<Coverage> {
+  const firstOf = (unit: 'slot' | 'day') =>
+    sql`(select min(start) from usage_sums where kind = ${sql.lit(kindFor(unit, ['model']).kind)})`
+  const { rows } = await sql<{ slot: number | null; day: number | null }>`
+    select ${firstOf('slot')} as slot, ${firstOf('day')} as day`.execute(db)
+  const { slot = null, day = null } = rows[0] ?? {}
+  if (slot === null || day === null)
+    return { firstSlotDay: Number.POSITIVE_INFINITY, firstDay: day ?? Number.POSITIVE_INFINITY }
+  // Half hours of the first day may have been removed, unless it is the first of all.
+  const first = Math.floor(slot / SLOTS_PER_DAY)
+  return { firstSlotDay: day < first ? first + 1 : first, firstDay: day }
+}
+
+/** Sums a period by step and dimension. */
+export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSums> {
+  const { steps, plan, previousPlan } = query
+  const filter = await withUser(db, query.filter)
+  if (!filter)
+    return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
+  const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
+  const totals = (await sumPlan(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
+  const previous = await sumPlan(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
+  return {
+    lines: await seriesLines(
+      db,
+      query,
+      filter,
+      totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
+    ),
+    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length)),
+    previous: previous.get(null)?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
+  }
+}
+
+/** Lines for the values with the highest charges; the line for all others is the difference to the totals. */
+async function seriesLines(
+  db: Db,
+  { by, top, steps, plan }: SeriesQuery,
+  filter: UsageFilter,
+  totals: readonly number[][],
+): Promise<SeriesLine[]> {
+  if (by === 'none') return [{ key: null, label: '', points: totals }]
+  const column = COLUMN_OF[by]
+  const ranked = await rankedKeys(db, filter, column, plan)
+  const keys = ranked.slice(0, top)
+  const sums =
+    keys.length === 0
+      ? new Map<never, never>()
+      : await sumPlan(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
+  const names = await namesOf(db, by, keys)
+  const left = totals.map((point) => [...point])
+  const lines = keys.map((key): SeriesLine => {
+    const points = sums.get(key) ?? zeros(steps, POINT_COLUMNS)
+    for (const [step, point] of points.entries())
+      for (const [index, value] of point.entries()) left[step]![index]! -= value
+    return { key, label: names.get(key) ?? String(key), points }
+  })
+  return keys.length < ranked.length ? [...lines, { key: null, label: '', points: left }] : lines
+}
+
+/** Lists the values of the dimension, the highest charge first. */
+async function rankedKeys(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  plan: SeriesPlan,
+): Promise<(string | number)[]> {
+  const totals = new Map<string | number, readonly [quota: number, requests: number]>()
+  const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
+    for (const { key, sums } of await readSums(db, { filter, by, columns: ['quota', 'requests'], ...of })) {
+      const [quota, requests] = totals.get(key ?? '') ?? [0, 0]
+      totals.set(key ?? '', [quota + sign * (sums[0] ?? 0), requests + sign * (sums[1] ?? 0)])
+    }
+  }
+  if (plan.days.length > 0) await add({ unit: 'day', starts: daysOf(plan) }, 1)
+  for (const sign of [1, -1]) {
+    const edges = plan.moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
+    if (edges.length > 0) await add({ unit: 'slot', starts: edges.map(({ slot }) => slot) }, sign)
+  }
+  return [...totals]
+    .toSorted(
+      ([oneKey, one], [otherKey, other]) =>
+        other[0] - one[0] || other[1] - one[1] || (oneKey < otherKey ? -1 : 1),
+    )
+    .map(([key]) => key)
+}
+
+/** Sums up a plan by step, for the values of a dimension or, without one, for all (key null). */
+async function sumPlan(
+  db: Db,
+  query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
+  plan: SeriesPlan,
+  steps: number,
+): Promise<ReadonlyMap<string | number | null, number[][]>> {
+  const { firstDay, days, moved } = plan
+  const lines = new Map<string | number | null, number[][]>()
+  const add = (key: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
+    if (step === undefined || step < 0) return
+    let points = lines.get(key)
+    if (!points) lines.set(key, (points = zeros(steps, query.columns)))
+    const point = points[step]
+    if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
+  }
+  if (days.length > 0) {
+    const starts = daysOf(plan)
+    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'day', starts, perStart: true }))
+      add(key, sums, days[(at ?? 0) - firstDay], 1)
+  }
+  if (moved.length > 0) {
+    const moves = new Map(moved.map((one) => [one.slot, one]))
+    const starts = [...moves.keys()]
+    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'slot', starts, perStart: true })) {
+      add(key, sums, moves.get(at ?? 0)?.to, 1)
+      add(key, sums, moves.get(at ?? 0)?.from, -1)
+    }
+  }
+  return lines
+}
+
+const daysOf = ({ firstDay, days }: SeriesPlan): number[] => days.map((_, index) => firstDay + index)
+
+const zeros = (steps: number, columns: readonly string[]): number[][] =>
+  Array.from({ length: steps }, () => columns.map(() => 0))
+
+/**
+ * Removes the sums and counters of the earliest half hour before `beforeMs` that has any; its day (UTC) has
+ * ended by then. Resolves to the number of rows. Sums without keys are removed first, because they show which
+ * days are complete.
+ */
+export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
+  const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY
+  for (const by of [['model'], ['model', 'user_id']] as const) {
+    const kind = sql.lit(kindFor('slot', by).kind)
+    const removed = await sql`
+      delete from usage_sums
+      where kind = ${kind} and start = (select min(start) from usage_sums where kind = ${kind}) and start < ${end}`.execute(
+      db,
+    )
+    if (Number(removed.numAffectedRows ?? 0) > 0) return Number(removed.numAffectedRows)
+  }
+  const { numAffectedRows } = await sql`
+    delete from usage_refusals
+    where slot = (select min(slot) from usage_refusals) and slot < ${end}`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
+interface UsageDays {
+  readonly first?: number | undefined
+  readonly last?: number | undefined
+}
+
+/** Usage of one model on one day. */
+interface UsageOfDay extends UsageTotals {
+  readonly day: number
+  readonly model: string
+}
+
+/** Sums the matching rows of one scan; `next` is the cursor of the next scan, or null at the end. */
+export async function sumUsageScan(
+  db: Db,
+  given: UsageScan,
+): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
+  const scan = await boundScan(db, given)
+  if (!scan) return { totals: totalsOf(undefined), next: null }
+  const row = await matchingRows(db, scan)
+    .select([
+      sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
+        'requests',
+      ),
+      // Casts the sums, because PostgreSQL returns a wider type.
+      ...(['quota', ...COUNT_COLUMNS] as const).map((name) =>
+        sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name),
+      ),
+    ])
+    .executeTakeFirstOrThrow()
+  return {
+    totals: { requests: row.requests, quota: row.quota, usage: usageFromRow(row) },
+    next: scan.end,
+  }
+}
+
+const COLUMNS = ['requests', 'quota', ...COUNT_COLUMNS]
+
+/** Sums whole days. Ignores the times and the id of the filter, which daily sums do not have. */
+export async function sumUsageDays(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageTotals> {
+  const resolved = await withUser(db, filter)
+  if (!resolved) return totalsOf(undefined)
+  const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
+  return totalsOf(row)
+}
+
+/** Sums usage by day and model, earliest day first. */
+export async function usageByDay(
+  db: Db,
+  { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
+): Promise<UsageOfDay[]> {
+  const resolved = await withUser(db, filter)
+  if (!resolved) return []
+  const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
+  const rows = await readSums(db, { ...query, perStart: true, by: 'model' })
+  return rows
+    .map((row) => ({ day: row.at ?? 0, model: String(row.key), ...totalsOf(row) }))
+    .toSorted((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
+}
+
+/** Usage of one value of a dimension. */
+interface UsageGroup extends UsageTotals {
+  /** Name of the model, user, key or channel, or the day as `2026-01-31`. */
+  readonly name: string
+  /** Id of the user or key; undefined for other dimensions. */
+  readonly id: number | undefined
+}
+
+/** Sums whole days by one dimension, the highest charge first; days in their order. */
+export async function usageGroups(
+  db: Db,
+  { by, days }: { readonly by: UsageDimension; readonly days: UsageDays },
+): Promise<UsageGroup[]> {
+  const query = { filter: {}, unit: 'day', starts: days, columns: COLUMNS } as const
+  if (by === 'day') {
+    const rows = await readSums(db, { ...query, perStart: true })
+    return rows
+      .toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0))
+      .map((row) => ({ name: dateOf(row.at ?? 0), id: undefined, ...totalsOf(row) }))
+  }
+  const rows = await readSums(db, { ...query, by: COLUMN_OF[by] })
+  const hasIds = by === 'user' || by === 'key'
+  const names = await namesOf(
+    db,
+    by === 'key' ? 'token' : by,
+    rows.map(({ key }) => key ?? 0),
+  )
+  return rows
+    .map(({ key, ...row }) => ({
+      name: hasIds ? (names.get(key ?? 0) ?? '') : String(key),
+      id: hasIds ? Number(key) : undefined,
+      ...totalsOf(row),
+    }))
+    .toSorted((one, other) => other.quota - one.quota || (one.name < other.name ? -1 : 1))
+}
+
+const DAY_MS = 86_400_000
+const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+function totalsOf(row: Pick<SumsRow, 'sums'> | undefined): UsageTotals {
+  const [requests = 0, quota = 0, ...counts] = row?.sums ?? []
+  const columns = Object.fromEntries(COUNT_COLUMNS.map((name, index) => [name, counts[index] ?? 0]))
+  return { requests, quota, usage: usageFromRow(columns as unknown as UsageColumns) }
+}
+
+/** Days or half hours since 1970-01-01, UTC: a range with both ends included, or a list in order. */
+type SumStarts =
+  | { readonly first?: number | undefined; readonly last?: number | undefined }
+  | readonly number[]
+
+/** Query of `usage_sums`. */
+interface SumsQuery {
+  /** The times and the id of the filter are ignored, and its user is named by the id. */
+  readonly filter: UsageFilter
+  readonly unit: SumKind['unit']
+  readonly starts: SumStarts
+  /** Whether to return a row for each half hour or day instead of one row for all. */
+  readonly perStart?: boolean
+  /** Dimension that the sums are divided by. */
+  readonly by?: DimensionColumn | undefined
+  /** Values of this dimension that are wanted; all unless given. */
+  readonly keys?: readonly (string | number)[] | undefined
+  readonly columns: readonly string[]
+}
+
+/** Row of sums. */
+interface SumsRow {
+  /** The half hour or day; null in a row for all of them. */
+  readonly at: number | null
+  /** The value of the dimension; null without one. */
+  readonly key: string | number | null
+  /** In the order of the query's columns. */
+  readonly sums: readonly number[]
+}
+
+/**
+ * Reads sums, from the smallest kind that contains what the query needs. Without a dimension there is one
+ * row.
+ */
+async function readSums(
+  db: Db,
+  { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
+): Promise<SumsRow[]> {
+  const kind = kindFor(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
+  const ofKind = sql`kind = ${sql.lit(kind.kind)}`
+  const accounts = accountsOf({ filter, by, keys })
+  const times = accounts.length > 0 ? among(starts, ofKind) : within(starts)
+  const wanted = [ofKind, times, ...accounts, ...routesOf({ filter, by, keys })]
+  const groups = [...(perStart ? ['start'] : []), ...(by ? dimensionsUpTo(by, kind) : [])]
+  const { rows } = await sql<Record<string, string | number | null>>`
+    select ${perStart ? sql.ref('start') : sql`null`} as at, ${by ? sql.ref(by) : sql`null`} as key,
+      ${sql.join(columns.map(summed))}
+    from usage_sums where ${sql.join(wanted, sql` and `)}
+    ${groups.length > 0 ? sql`group by ${sql.join(groups.map((name) => sql.ref(name)))}` : sql``}`.execute(db)
+  return rows.map((row) => ({
+    at: row['at'] as number | null,
+    key: row['key'] ?? null,
+    sums: columns.map((name) => row[name] as number),
+  }))
+}
+
+// With the preceding dimensions by which the kind does not divide, because the rows are stored in this order.
+function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
+  const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
+  return [...before.filter((name) => !kind.by.has(name)), by]
+}
+
+function filteredColumns({ user_id, token_name, model, channel, group }: UsageFilter): DimensionColumn[] {
+  const given = [user_id, token_name, model, channel, group]
+  return DIMENSION_COLUMNS.filter((_, index) => given[index] !== undefined)
+}
+
+type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
+
+// Includes the user of a key, because rows are in the order of users.
+function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
+  return [
+    ...(user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
+    ...(token_name === undefined ? [] : [ofTokens(sql`name = ${token_name}`)]),
+    ...(by === 'user_id' && keys ? [isAmong(by, keys)] : []),
+    ...(by === 'token_id' && keys ? [ofTokens(isAmong('id', keys))] : []),
+  ]
+}
+
+function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  return [
+    ...(model === undefined ? [] : [sql`model = ${model}`]),
+    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
+    ...(group === undefined ? [] : [sql`group_name = ${group}`]),
+    ...(by && ROUTE.includes(by) && keys ? [isAmong(by, keys)] : []),
+  ]
+}
+
+const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
+  sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
+
+// A single range if a list has no gaps, which is faster.
+function within(starts: SumStarts): RawBuilder<unknown> {
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  if (isList(starts) && last - first !== starts.length - 1) return isAmong('start', starts)
+  return sql`start between ${sql.lit(first)} and ${sql.lit(last)}`
+}
+
+/**
+ * Condition for half hours or days of some accounts. Each is looked up in the primary key with these
+ * accounts, so that few rows are read without another index. For a range, each existing one is looked up.
+ */
+function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
+  if (isList(starts)) return isAmong('start', starts)
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  const firstOf = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`select min(start) from usage_sums where ${ofKind} and ${wanted}`
+  return sql`start in (
+    with recursive present (start) as (
+      ${firstOf(sql`start >= ${sql.lit(first)}`)}
+      union all
+      select (${firstOf(sql`start > present.start`)}) from present where present.start < ${sql.lit(last)}
+    )
+    select start from present where start <= ${sql.lit(last)})`
+}
+
+const endsOf = (starts: SumStarts): (number | undefined)[] =>
+  isList(starts) ? [starts[0], starts.at(-1)] : [starts.first, starts.last]
+
+const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
+
+/** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
+function summed(column: string): RawBuilder<unknown> {
+  const source =
+    column === 'cache_write_tokens' ? sql`cache_write_5m_tokens + cache_write_1h_tokens` : sql.ref(column)
+  return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
+}

@@ -1,0 +1,450 @@
+import { type Insertable, sql } from 'kysely'
+import {
+  type ManagedUser,
+  type NewUser,
+  USER,
+  USER_STATUS,
+  type User,
+  type UserChanges,
+  type UserRow,
+} from '../../domain/records/user.ts'
+import {
+  comparableName,
+  alphabetMixedWithLatin,
+  differenceOf,
+  escapeInvisible,
+  isFullyVisible,
+} from '../../domain/username.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Database } from '../schema.ts'
+import { hashAccessToken, type Secrets } from '../secrets.ts'
+import { newTermColumns, termColumns } from '../term-columns.ts'
+import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
+import { inChunks, type Db } from './operation.ts'
+import type { Origin } from '../../domain/audit.ts'
+import { requireVersion, userVersion } from '../../domain/object-version.ts'
+import { liveUser } from './find-accounts.ts'
+import { Role } from '../../domain/role.ts'
+
+/**
+ * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id
+ * or an access token of another user, deleted ones included.
+ */
+export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
+  await refuseName(db, user.username)
+  const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
+  await refuseTaken(db, user, accessTokenHash)
+  const row = await db
+    .insertInto('users')
+    .values({
+      ...columnsOfNewUser(user, accessTokenHash),
+      // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users
+      // are never removed, so no id is used twice.
+      id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return managedUserFromRow(row)
+}
+
+/** Columns of a new user. */
+function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insertable<Database['users']> {
+  return {
+    ...USER.newRow({ ...user, display_name: user.display_name ?? user.username }),
+    comparable_name: comparableName(user.username),
+    first_username: null,
+    password_hash: user.passwordHash ?? null,
+    access_token_hash: accessTokenHash,
+    ...newTermColumns(user.terms ?? {}),
+  }
+}
+
+async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null): Promise<void> {
+  const taken = await db
+    .selectFrom('users')
+    .select(['id', 'username', 'access_token_hash'])
+    .where((eb) =>
+      eb.or([
+        eb('username', '=', user.username),
+        ...(user.id === undefined ? [] : [eb('id', '=', user.id)]),
+        ...(accessTokenHash === null ? [] : [eb('access_token_hash', '=', accessTokenHash)]),
+      ]),
+    )
+    .executeTakeFirst()
+  if (taken) throw takenBy(user, taken)
+}
+
+/** Error for a new user that shares its name, id or access token with another one. */
+function takenBy(user: NewUser, other: { readonly id: number; readonly username: string }): GatewayError {
+  if (other.username === user.username) return takenName(user.username, other.username)
+  if (other.id === user.id)
+    return new GatewayError(
+      'invalid_request',
+      `the id ${user.id} belongs to the user "${other.username}" already`,
+    )
+  return new GatewayError(
+    'invalid_request',
+    `the access token of the user "${user.username}" belongs to another user already`,
+  )
+}
+
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+/**
+ * Creates users like `createUser`, with a few statements for any number of them. Returns their ids in the
+ * given order.
+ */
+export async function createUsers(db: Db, users: readonly NewUser[], secrets: Secrets): Promise<number[]> {
+  if (users.length === 0) return []
+  await refuseNames(
+    db,
+    users.map(({ username }) => username),
+  )
+  const hashed = users.map((user) => ({
+    user,
+    hash: user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken),
+  }))
+  await refuseTakenNames(db, hashed)
+  const ids = await newIds(db, users)
+  const rows = hashed.map(({ user, hash }, index) => ({ ...columnsOfNewUser(user, hash), id: ids[index] }))
+  await inChunks(rows, (some) => db.insertInto('users').values(some).execute(), MAX_ROWS)
+  return ids
+}
+
+/** Ids in order: the declared ones, and otherwise the one after the largest. */
+async function newIds(db: Db, users: readonly NewUser[]): Promise<number[]> {
+  const { last } = await db
+    .selectFrom('users')
+    .select((eb) => eb.fn.max('id').as('last'))
+    .executeTakeFirstOrThrow()
+  let largest = last ?? 0
+  const given = new Map<number, NewUser>()
+  return users.map((user) => {
+    const id = user.id ?? largest + 1
+    const other = given.get(id)
+    if (other) throw takenBy(user, { id, username: other.username })
+    given.set(id, user)
+    largest = Math.max(largest, id)
+    return id
+  })
+}
+
+async function refuseTakenNames(
+  db: Db,
+  users: readonly { readonly user: NewUser; readonly hash: string | null }[],
+): Promise<void> {
+  const columns = ['id', 'username', 'access_token_hash'] as const
+  const from = db.selectFrom('users').select(columns)
+  const ids = users.flatMap(({ user }) => (user.id === undefined ? [] : [user.id]))
+  const hashes = users.flatMap(({ hash }) => (hash === null ? [] : [hash]))
+  const names = users.map(({ user }) => user.username)
+  const taken = [
+    ...(await inChunks(names, (some) => from.where('username', 'in', some).execute())),
+    ...(await inChunks(ids, (some) => from.where('id', 'in', some).execute())),
+    ...(await inChunks(hashes, (some) => from.where('access_token_hash', 'in', some).execute())),
+  ]
+  if (taken.length === 0) return
+  const byName = new Map(taken.map((other) => [other.username, other]))
+  const byId = new Map(taken.map((other) => [other.id, other]))
+  const byHash = new Map(taken.map((other) => [other.access_token_hash, other]))
+  for (const { user, hash } of users) {
+    const other =
+      byName.get(user.username) ??
+      (user.id === undefined ? undefined : byId.get(user.id)) ??
+      (hash === null ? undefined : byHash.get(hash))
+    if (other) throw takenBy(user, other)
+  }
+}
+
+/** Change of a user's quota, in quota units. */
+export interface QuotaChange {
+  /** `override` replaces the balance by `value`. */
+  readonly mode: 'add' | 'subtract' | 'override'
+  readonly value: number
+  /** Maximum balance; a change above it, or below zero by subtraction, is refused. */
+  readonly maxQuota: number
+}
+
+/** Change of one user. */
+export interface UserChange {
+  /** For the audit log. */
+  readonly origin?: Origin
+  readonly userId: number
+  readonly fields?: UserChanges
+  readonly quota?: QuotaChange | undefined
+  /** Refuses with `changed_meanwhile` unless this is the user's version; undefined allows any. */
+  readonly version?: string | undefined
+  /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
+  readonly roleBelow?: number | undefined
+  /**
+   * Refuses with `invalid_request` unless this is the current hash; null means none, undefined allows any.
+   */
+  readonly passwordWas?: string | null | undefined
+  /** HMAC of the session that a new password does not end. */
+  readonly keptSession?: string | undefined
+  /** True if replacing the password keeps the access token. */
+  readonly keepAccessTokens?: boolean | undefined
+}
+
+/** Result of a change. */
+interface ChangedUser {
+  readonly user: ManagedUser
+  /** Difference of the user's quota, in quota units. */
+  readonly quotaMoved: number
+}
+
+/**
+ * Changes all or none of the given fields of a user; null if there is no such user. A new password ends the
+ * user's sessions, as does enabling a disabled user. Replacing a password revokes the access token, because
+ * someone with the old password may have created it. Called only by `Ledger.changeUser`, which keeps the
+ * balance in memory consistent.
+ */
+export async function changeUser(
+  db: Db,
+  {
+    userId,
+    fields = {},
+    quota,
+    version,
+    roleBelow,
+    passwordWas,
+    keptSession,
+    keepAccessTokens = false,
+  }: UserChange,
+): Promise<ChangedUser | null> {
+  const before = await liveUser(db, userId)
+  if (!before) return null
+  refuseRole(before, roleBelow)
+  requireVersion(version, userVersion(managedUserFromRow(before)))
+  if (passwordWas !== undefined && passwordWas !== before.password_hash) {
+    throw new GatewayError('invalid_request', 'the password was changed meanwhile')
+  }
+  const role = fields.role ?? before.role
+  const status = fields.status ?? before.status
+  if (role < before.role || status > before.status) await refuseLastRoot(db, before)
+  const renamed = await renamedColumns(db, before, fields.username)
+  const quotaAfter = quota ? changedQuota(before.quota, quota) : before.quota
+  const isReplaced = fields.passwordHash !== undefined && before.password_hash !== null
+  const revoked = isReplaced && !keepAccessTokens ? { access_token_hash: null } : {}
+  const row = await db
+    .updateTable('users')
+    .set({
+      ...columnsOf(fields),
+      ...renamed,
+      ...revoked,
+      ...(quota ? { quota: quotaAfter } : {}),
+      role,
+      status,
+    })
+    .where('id', '=', userId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const isEnabled = status === USER_STATUS.enabled && before.status !== status
+  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId, keptSession)
+  return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
+}
+
+/** Columns of a user who gets this name; throws if the name is not allowed. */
+async function renamedColumns(
+  db: Db,
+  { id, username, first_username }: UserRow,
+  name = username,
+): Promise<Partial<UserRow>> {
+  if (name === username) return {}
+  await refuseName(db, name, id)
+  return {
+    username: name,
+    first_username: first_username ?? username,
+    comparable_name: comparableName(name),
+  }
+}
+
+function columnsOf({ passwordHash, terms = {}, ...fields }: UserChanges): Partial<UserRow> {
+  return {
+    ...USER.toRow(fields as Partial<ManagedUser>),
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+    ...termColumns(terms),
+  }
+}
+
+function changedQuota(before: number, { mode, value, maxQuota }: QuotaChange): number {
+  if (mode === 'override') return value
+  const after = mode === 'add' ? before + value : before - value
+  if (after > maxQuota) {
+    throw new GatewayError(
+      'invalid_request',
+      `no user may have more than ${maxQuota} quota units: this one has ${before}, and ${value} more are too many`,
+    )
+  }
+  if (mode === 'subtract' && after < 0) {
+    throw new GatewayError('invalid_request', `this user has ${before} quota units, and ${value} are more`)
+  }
+  return after
+}
+
+/** Replaces a user's access token, storing its HMAC only; null if there is no such user. */
+export async function setAccessToken(
+  db: Db,
+  { userId, accessToken }: { readonly userId: number; readonly accessToken: string },
+  secrets: Secrets,
+): Promise<User | null> {
+  const row = await db
+    .updateTable('users')
+    .set({ access_token_hash: hashAccessToken(secrets, accessToken) })
+    .where('id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? userFromRow(row) : null
+}
+
+/**
+ * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
+ * False if there is no such user. The row stays because charges refer to it, but under another name, so that
+ * the username becomes free.
+ */
+export async function deleteUser(
+  db: Db,
+  user: {
+    readonly userId: number
+    /** Unix seconds. */
+    readonly deleted_time: number
+    /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
+    readonly roleBelow?: number | undefined
+  },
+): Promise<boolean> {
+  const { userId, deleted_time } = user
+  const row = await liveUser(db, userId)
+  if (!row) return false
+  refuseRole(row, user.roleBelow)
+  await refuseLastRoot(db, row)
+  await db
+    .updateTable('users')
+    .set({
+      deleted_time,
+      access_token_hash: null,
+      password_hash: null,
+      username: await nameOfDeleted(db, row),
+      first_username: row.first_username ?? row.username,
+      comparable_name: null,
+    })
+    .where('id', '=', userId)
+    .execute()
+  await db
+    .updateTable('tokens')
+    .set({ deleted_time })
+    .where('user_id', '=', userId)
+    .where('deleted_time', 'is', null)
+    .execute()
+  // Rows without content stay, because a background call may have to be charged by one.
+  await db
+    .deleteFrom('stored_responses')
+    .where('user_id', '=', userId)
+    .where('content_cipher', 'is not', null)
+    .execute()
+  await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
+  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+  await db.deleteFrom('identities').where('user_id', '=', userId).execute()
+  await endSessionsOf(db, userId)
+  return true
+}
+
+/** Builds a name such as `ann (deleted 7)`, with a number appended if it is taken. */
+async function nameOfDeleted(db: Db, { id, username }: UserRow): Promise<string> {
+  const plain = `${username} (deleted ${id})`
+  for (let name = plain, more = 2; ; name = `${plain} ${more++}`) {
+    const taken = await db.selectFrom('users').select('id').where('username', '=', name).executeTakeFirst()
+    if (!taken) return name
+  }
+}
+
+/** Throws `role_too_low` if the role is not below `roleBelow`. Runs in the transaction that writes. */
+function refuseRole({ username, role }: UserRow, roleBelow: number | undefined): void {
+  if (roleBelow === undefined || role < roleBelow) return
+  throw new GatewayError('role_too_low', `the role of the user "${username}" is not below yours`)
+}
+
+/** Throws if this is the last enabled root user. */
+async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
+  if (role !== Role.root) return
+  const other = await liveUsers(db)
+    .select('id')
+    .where('role', '=', Role.root)
+    .where('status', '=', USER_STATUS.enabled)
+    .where('id', '!=', id)
+    .executeTakeFirst()
+  if (other) return
+  throw new GatewayError(
+    'invalid_request',
+    `"${username}" is the last root user: it cannot be disabled, demoted or deleted`,
+  )
+}
+
+/**
+ * Throws if a user may not be given this name: if it has invisible characters or mixes alphabets, or equals
+ * another user's as names are compared. `own` is the id of the user to be named. Existing names are not
+ * checked.
+ */
+async function refuseName(db: Db, username: string, own?: number): Promise<void> {
+  refuseImitation(username)
+  const others = (await namesakes(db, [username])).filter(({ id }) => id !== own)
+  const taken = others.find((other) => other.username === username) ?? others[0]
+  if (taken) throw takenName(username, taken.username)
+}
+
+/** Throws if new users may not be given these names, like `refuseName`, or if two of them are equal. */
+async function refuseNames(db: Db, usernames: readonly string[]): Promise<void> {
+  usernames.forEach(refuseImitation)
+  const taken = new Map(
+    (await namesakes(db, usernames)).map((other) => [comparableName(other.username), other.username]),
+  )
+  for (const username of usernames) {
+    const name = comparableName(username)
+    const theirs = taken.get(name)
+    if (theirs !== undefined) throw takenName(username, theirs)
+    taken.set(name, username)
+  }
+}
+
+function refuseImitation(username: string): void {
+  if (!isFullyVisible(username))
+    throw new GatewayError(
+      'invalid_request',
+      `username: expected a name without bidirectional controls and invisible characters, found "${escapeInvisible(username)}"`,
+    )
+  const alphabet = alphabetMixedWithLatin(username)
+  if (alphabet === undefined) return
+  throw new GatewayError(
+    'invalid_request',
+    `username: expected letters of one alphabet, found Latin and ${alphabet} ones in "${username}"`,
+  )
+}
+
+/** Live users whose comparable name equals one of these. */
+function namesakes(
+  db: Db,
+  usernames: readonly string[],
+): Promise<{ readonly id: number; readonly username: string }[]> {
+  return inChunks(usernames.map(comparableName), (names) =>
+    db.selectFrom('users').select(['id', 'username']).where('comparable_name', 'in', names).execute(),
+  )
+}
+
+/** Error for a name that is taken, in the same or another form. */
+function takenName(username: string, theirs: string): GatewayError {
+  const alone =
+    username === theirs
+      ? ''
+      : `, and "${username}" differs from it in ${differenceOf(username, theirs)} alone`
+  return new GatewayError('invalid_request', `there is a user "${escapeInvisible(theirs)}" already${alone}`)
+}
+
+/** Ends all sessions of a user, or all but one. */
+export async function endSessionsOf(db: Db, userId: number, keptHash?: string): Promise<void> {
+  await db
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .$if(keptHash !== undefined, (query) => query.where('id_hash', '!=', keptHash as string))
+    .execute()
+}
