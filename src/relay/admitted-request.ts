@@ -2,14 +2,14 @@ import type { Rate } from '../domain/price.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from './dialects/dialect.ts'
+import type { ChannelPlan, Dialect, ParsedRequest } from './dialects/dialect.ts'
 import type { Estimate } from './estimate.ts'
 
 /** A checked request for one model, with the terms on which it is admitted. */
-export interface AdmittedRequest {
+export interface Plan {
   /** The client's protocol. */
   readonly dialect: Omit<Dialect, 'read'>
-  readonly request: RelayedRequest
+  readonly request: ParsedRequest
   /** The client's body. */
   readonly body: Buffer
   /**
@@ -25,5 +25,5 @@ export interface AdmittedRequest {
   readonly rate: Rate
   readonly estimate: Estimate
   /** Requests in the order in which their channels are tried; never empty. */
-  readonly channelRequests: readonly ChannelRequest[]
+  readonly channelRequests: readonly ChannelPlan[]
 }

@@ -1,8 +1,8 @@
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import { asGatewayError } from '../errors.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
-import type { RelayedRequest } from './dialects/dialect.ts'
+import { GatewayError } from '../errors.ts'
+import type { Plan } from './admitted-request.ts'
+import type { ParsedRequest } from './dialects/dialect.ts'
 import { estimate } from './estimate.ts'
 import type { OpenedRequest } from './request-body.ts'
 import type { Rates } from './rates.ts'
@@ -12,16 +12,16 @@ import type { Resolution } from './routing.ts'
 /** A checked request and the data that its admission depends on. */
 interface CheckedRequest {
   readonly opened: Pick<OpenedRequest, 'dialect' | 'bytes' | 'hold'>
-  readonly request: RelayedRequest
+  readonly request: ParsedRequest
   readonly asked: Model
   readonly settings: Settings
 }
 
 /** At least one request. */
-type Options = readonly [AdmittedRequest, ...AdmittedRequest[]]
+type Options = readonly [Plan, ...Plan[]]
 
 /** The groups that may serve the call, without duplicates. */
-export function groupsOf(options: Options): readonly AdmittedRequest['group'][] {
+export function groupsOf(options: Options): readonly Plan['group'][] {
   const [first, ...others] = options
   if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
   return [...new Map(options.map(({ group }) => [group.name, group])).values()]
@@ -43,12 +43,12 @@ export function admittedRequests(
 }
 
 async function withFallbacks(
-  first: AdmittedRequest | Promise<AdmittedRequest>,
+  first: Plan | Promise<Plan>,
   checked: CheckedRequest,
   others: readonly Resolution[],
   rates: Rates,
 ): Promise<Options> {
-  const options: [AdmittedRequest, ...AdmittedRequest[]] = [await first]
+  const options: [Plan, ...Plan[]] = [await first]
   for (const resolution of others) {
     try {
       options.push(await admitted(checked, resolution, rates))
@@ -64,14 +64,14 @@ function admitted(
   { opened, request: asked, asked: askedModel, settings }: CheckedRequest,
   { name, model, group, channels: all }: Resolution,
   rates: Rates,
-): AdmittedRequest | Promise<AdmittedRequest> {
+): Plan | Promise<Plan> {
   const { dialect } = opened
   const request = name === asked.model ? asked : (asked.forModel?.(name) ?? asked)
   const channels = request.channelsFor?.(all) ?? all
   const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
   const rate = isFree ? rates.free : rates.of(settings, model, group)
   const made = request.forChannels(channels, model)
-  const withChannels = (channelRequests: AdmittedRequest['channelRequests']): AdmittedRequest => {
+  const withChannels = (channelRequests: Plan['channelRequests']): Plan => {
     refuseUnlisted(settings, rate, channelRequests)
     return {
       dialect,

@@ -9,11 +9,11 @@ import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
+import type { Plan } from './admitted-request.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call, Target } from './call.ts'
-import type { ChannelRequest, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { ChannelPlan, AttemptRequest, ParsedRequest } from './dialects/dialect.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 import { CLIENT_GONE, endpointMissing, type Failure, finalError, STOPPING, UNWRITTEN } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
@@ -34,7 +34,7 @@ export interface AttemptParts {
 
 /** A channel to try, and its keys in the order in which they are tried. */
 interface Candidate {
-  readonly request: ChannelRequest
+  readonly request: ChannelPlan
   readonly keys: readonly UpstreamKey[]
 }
 
@@ -80,12 +80,12 @@ export class Attempts {
    * the client, as long as nothing was sent to it. A channel that has reached its rate limit is skipped; if
    * all have, the error is `rate_limited`.
    */
-  async run(call: Call, options: readonly AdmittedRequest[]): Promise<void> {
+  async run(call: Call, options: readonly Plan[]): Promise<void> {
     using failed = new FailedAttempts(this.#parts.failureLog)
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
-    const counted = new Set<AdmittedRequest>()
+    const counted = new Set<Plan>()
     // A model whose channels are all in cooldown is skipped, unless the channels of all models are.
     for (const maySkip of options.length > 1 ? [true, false] : [false]) {
       for (const option of options) if (await this.#tryModel(call, option, failed, maySkip, counted)) return
@@ -100,10 +100,10 @@ export class Attempts {
    */
   async #tryModel(
     call: Call,
-    option: AdmittedRequest,
+    option: Plan,
     failed: FailedAttempts,
     maySkip: boolean,
-    counted: Set<AdmittedRequest>,
+    counted: Set<Plan>,
   ): Promise<boolean> {
     const candidates = this.#candidates(option, maySkip)
     if (candidates.length === 0) return false
@@ -125,9 +125,9 @@ export class Attempts {
   // client's dialect accepts any request.
   async #prepared(
     call: Call,
-    request: ChannelRequest,
+    request: ChannelPlan,
     failed: FailedAttempts,
-  ): Promise<Prepared | undefined> {
+  ): Promise<AttemptRequest | undefined> {
     try {
       const prepared = await request.prepare(call.settings.options.pass_through, call)
       const { tools } = request
@@ -145,8 +145,8 @@ export class Attempts {
   /** Tries the keys of a channel. Returns true if the call is settled. */
   async #tryKeys(
     call: Call,
-    request: ChannelRequest,
-    prepared: Prepared,
+    request: ChannelPlan,
+    prepared: AttemptRequest,
     keys: readonly UpstreamKey[],
     failed: FailedAttempts,
   ): Promise<boolean> {
@@ -174,13 +174,13 @@ export class Attempts {
     return false
   }
 
-  #adapted(prepared: Prepared, channel: Channel, { stream, dropped: before = [] }: RelayedRequest): Prepared {
+  #adapted(prepared: AttemptRequest, channel: Channel, { stream, dropped: before = [] }: ParsedRequest): AttemptRequest {
     const { body, dropped } = this.#parts.upstreams.adapt(channel, { ...prepared, stream })
     if (body === prepared.body && dropped.length + before.length === 0) return prepared
     return { ...prepared, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
-  #allLimited(options: readonly AdmittedRequest[]): GatewayError {
+  #allLimited(options: readonly Plan[]): GatewayError {
     const channels = options.flatMap(({ channelRequests }) => channelRequests.map(({ channel }) => channel))
     const waitMs = Math.min(...channels.map((channel) => this.#parts.limits.waitMs(channel)))
     return rateLimited(waitMs, 'every channel for this model')
@@ -189,7 +189,7 @@ export class Attempts {
   // Skips channels with an open circuit breaker or that recently did not have the model, and keys that were
   // recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates(
-    { channelRequests, request: { model }, settings }: AdmittedRequest,
+    { channelRequests, request: { model }, settings }: Plan,
     maySkip: boolean,
   ): Candidate[] {
     const { health, keyRings, limits } = this.#parts
@@ -298,7 +298,7 @@ export class Attempts {
  * The keys of the account to which the request belongs; all keys if it belongs to none or if that key no
  * longer exists.
  */
-function keysFor(request: ChannelRequest, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
+function keysFor(request: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => request.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
 }

@@ -1,7 +1,6 @@
-import { type ChannelEdits, isEdited } from '../domain/records/channel.ts'
-import type { Override } from '../domain/records/channel.ts'
-import { parseRecord } from '@sluice/wire/json/record'
-import type { ChannelRequest } from './dialects/dialect.ts'
+import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
+import { parseRecord } from '../protocols/json/record.ts'
+import type { ChannelPlan } from './dialects/dialect.ts'
 
 /** Upper bounds of a request for one channel, after the channel's own changes. */
 export interface EditedBounds {
@@ -22,7 +21,7 @@ const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
  * Upper bounds of a request that its channel changes. The operator's instructions and values are charged like
  * the client's own.
  */
-export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelRequest): EditedBounds {
+export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
   const { protocol: protocols } = channel
   const isChatAlone = protocols.length === 1 && protocols[0] === 'chat'

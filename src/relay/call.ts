@@ -15,10 +15,10 @@ import type { PromptText } from '@sluice/wire/prompt-tokens'
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
 import { idHeaders } from '../http/id-headers.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
+import type { Plan } from './admitted-request.ts'
 import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
 import type { CallServices } from './call-services.ts'
-import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { ChannelPlan, Dialect, Lasting, AttemptRequest, ParsedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passthrough.ts'
 import { type OutputBudget, outputMaximum } from './estimate.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
@@ -32,10 +32,10 @@ export interface Target {
   readonly channel: Channel
   /** Dialect of the client. */
   readonly client: ProtocolName
-  readonly prepared: Prepared
+  readonly prepared: AttemptRequest
   readonly key: UpstreamKey
   /** The request from which `prepared` was made. */
-  readonly request: ChannelRequest
+  readonly request: ChannelPlan
 }
 
 /** One admitted call: its request, its hold, and the client's response. */
@@ -44,13 +44,13 @@ export class Call implements MediaRequester {
   readonly attempts: AttemptLog
   readonly services: CallServices
   readonly #incoming: IncomingCall
-  #admitted: AdmittedRequest
+  #admitted: Plan
   #firstByteMs: number | null = null
   #cut: UpstreamCut | undefined
   /** The prompt as the current attempt sends it. */
   #prompt = new SentPrompt(undefined)
 
-  constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
+  constructor(services: CallServices, incoming: IncomingCall, admitted: Plan, hold: OpenHold) {
     this.services = services
     this.#incoming = incoming
     this.#admitted = admitted
@@ -67,7 +67,7 @@ export class Call implements MediaRequester {
     return this.#admitted.dialect
   }
 
-  get request(): RelayedRequest {
+  get request(): ParsedRequest {
     return this.#admitted.request
   }
 
@@ -77,7 +77,7 @@ export class Call implements MediaRequester {
   }
 
   /** Continues with another model under that model's terms. The hold covers the most expensive model. */
-  goOnWith(admitted: AdmittedRequest): void {
+  goOnWith(admitted: Plan): void {
     if (admitted === this.#admitted) return
     this.#admitted = admitted
     if (admitted.model === admitted.asked) delete this.record.fallback
@@ -333,11 +333,11 @@ const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 
 
 /** Prompt of a request as it is sent to one target. It is read only if its tokens must be counted. */
 class SentPrompt {
-  readonly prepared: Prepared | undefined
+  readonly prepared: AttemptRequest | undefined
   /** Tokens of its texts, if they were counted already. */
   #tokens: number | undefined
 
-  constructor(prepared: Prepared | undefined) {
+  constructor(prepared: AttemptRequest | undefined) {
     this.prepared = prepared
   }
 

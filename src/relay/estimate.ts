@@ -7,8 +7,8 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
-import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
+import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
+import type { ChannelPlan, ParsedRequest } from './dialects/dialect.ts'
 import { type EditedBounds, editedBounds } from './bounds-after-edits.ts'
 import { toolsAt } from './tool-terms.ts'
 
@@ -48,8 +48,8 @@ export const UNBOUNDED: Estimate = {
  */
 export function estimate(
   endpoint: Endpoint,
-  request: RelayedRequest,
-  channelRequests: readonly ChannelRequest[],
+  request: ParsedRequest,
+  channelRequests: readonly ChannelPlan[],
   rate: Rate,
   settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
@@ -86,11 +86,11 @@ export function estimate(
  * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
  * none.
  */
-export function outputMaximum(endpoint: Endpoint, request: ChannelRequest): number | undefined {
+export function outputMaximum(endpoint: Endpoint, request: ChannelPlan): number | undefined {
   return boundsOf(endpoint)(request).output
 }
 
-function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds {
+function boundsOf(endpoint: Endpoint): (request: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
@@ -99,7 +99,7 @@ function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds
  */
 function callBounds(
   bounds: readonly EditedBounds[],
-  requests: readonly ChannelRequest[],
+  requests: readonly ChannelPlan[],
   holdTokens: number,
 ): Pick<OutputBudget, 'tokens' | 'named'> & { readonly addedPrompt: number } {
   let tokens = 0
@@ -114,7 +114,7 @@ function callBounds(
   return { tokens, named, addedPrompt }
 }
 
-function uneditedBounds({ outputMaximum, choices }: ChannelRequest): EditedBounds {
+function uneditedBounds({ outputMaximum, choices }: ChannelPlan): EditedBounds {
   const named = outputMaximum !== undefined
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }
@@ -128,7 +128,7 @@ const NONE: readonly PricedTool[] = []
  * maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function heldTools(
-  requests: readonly ChannelRequest[],
+  requests: readonly ChannelPlan[],
   stream: boolean,
   rate: Rate,
   settings: Settings,
@@ -143,7 +143,7 @@ function heldTools(
 }
 
 function heldAt(
-  { channel, tools: offered }: ChannelRequest,
+  { channel, tools: offered }: ChannelPlan,
   stream: boolean,
   rate: Rate,
   settings: Settings,

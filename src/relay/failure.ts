@@ -13,7 +13,7 @@ import {
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'
-import type { Prepared } from './dialects/dialect.ts'
+import type { AttemptRequest } from './dialects/dialect.ts'
 import { storeRefusal } from './store-refusal.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
@@ -107,7 +107,7 @@ const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 interface AskedUpstream {
   readonly channel: Channel
   readonly client: ProtocolName
-  readonly prepared: Pick<Prepared, 'protocol'>
+  readonly prepared: Pick<AttemptRequest, 'protocol'>
 }
 
 /** The failure that corresponds to an unsuccessful response. */

@@ -3,13 +3,12 @@ import { isMore, ZERO } from '../domain/decimal.ts'
 import { imagePrice } from '../domain/image-price.ts'
 import type { Price, Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/settlement-reason.ts'
-import { mergedUses, type ToolUse } from '@sluice/wire/tool-use'
-import type { PricedTool } from '../domain/tool-use.ts'
-import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
-import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
-import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
-import { usesBeside, usesOf } from '@sluice/wire/tool-tally'
-import type { RelayedRequest, Tap } from './dialects/dialect.ts'
+import { mergedUses, type PricedTool, type ToolUse } from '../domain/tool-use.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
+import type { ArrivedMedia, ArrivedPicture } from '../protocols/received-media.ts'
+import { countsOf, type ReportedUsage } from '../protocols/reported-usage.ts'
+import { usesBeside, usesOf } from '../protocols/tool-tally.ts'
+import type { ParsedRequest, Tap } from './dialects/dialect.ts'
 import type { LocalCount } from './local-count.ts'
 
 /** Counts the tokens of the prompt. */
@@ -27,7 +26,7 @@ export interface Terms {
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: LocalCount
-  readonly unitsOf: RelayedRequest['searchUnits']
+  readonly unitsOf: ParsedRequest['searchUnits']
   /** Filters the uses that a response shows to those that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]

@@ -11,7 +11,7 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/unaffordable.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
+import type { Plan } from './admitted-request.ts'
 import { admittedRequests, groupsOf } from './admitted-requests.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
 import type { BodyReader } from './body-reader.ts'
@@ -159,7 +159,7 @@ export class Relay {
       prompt_amount: 0,
     })
     const model = settings.models.get(replay.model)
-    const admitted: AdmittedRequest = {
+    const admitted: Plan = {
       dialect: this.#dialects.responses,
       request,
       body: Buffer.alloc(0),

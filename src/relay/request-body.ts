@@ -4,7 +4,7 @@ import type { StoreRead, StoreReads } from '../limits/store-reads.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { isForm } from '@sluice/wire/multipart/boundary'
 import type { Body, BodyReader } from './body-reader.ts'
-import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
+import type { Dialect, Reader, ParsedRequest } from './dialects/dialect.ts'
 import type { FormDialect } from './dialects/media/media-dialect.ts'
 import type { IncomingCall } from './incoming-call.ts'
 
@@ -19,7 +19,7 @@ export interface OpenedRequest extends Body {
   readonly readStore: () => StoreRead
   readonly dialect: Omit<Dialect, 'read'>
   /** Checks the request. Throws `invalid_request` that names the field. */
-  read(reader: Reader): RelayedRequest | Promise<RelayedRequest>
+  read(reader: Reader): ParsedRequest | Promise<ParsedRequest>
 }
 
 const NO_BYTES = Buffer.alloc(0)
@@ -66,9 +66,9 @@ export async function openRequest(
 
 /** The request for a model that is actually served. */
 function served(
-  read: RelayedRequest | Promise<RelayedRequest>,
+  read: ParsedRequest | Promise<ParsedRequest>,
   { settings }: Reader,
-): RelayedRequest | Promise<RelayedRequest> {
+): ParsedRequest | Promise<ParsedRequest> {
   return read instanceof Promise
     ? read.then((request) => withoutModelSuffix(request, settings))
     : withoutModelSuffix(read, settings)
@@ -82,7 +82,7 @@ const SUFFIXES = [':online', ':nitro', ':floor'] as const
  * channel serves the model under the name with the suffix, or if only that model can serve it. `docs/api.md:
  * Other models and prices`.
  */
-function withoutModelSuffix(request: RelayedRequest, { channels }: Settings): RelayedRequest {
+function withoutModelSuffix(request: ParsedRequest, { channels }: Settings): ParsedRequest {
   const dropped: string[] = []
   let name = request.model
   for (;;) {
@@ -95,7 +95,7 @@ function withoutModelSuffix(request: RelayedRequest, { channels }: Settings): Re
   return plain ? withDropped(plain, dropped) : request
 }
 
-function withDropped(request: RelayedRequest, dropped: readonly string[]): RelayedRequest {
+function withDropped(request: ParsedRequest, dropped: readonly string[]): ParsedRequest {
   return {
     ...request,
     dropped,

@@ -4,7 +4,7 @@ import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
 import { GatewayError } from '../errors.ts'
-import type { ChannelRequest, ChannelTools } from './dialects/dialect.ts'
+import type { ChannelPlan, ChannelTools } from './dialects/dialect.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
@@ -44,7 +44,7 @@ export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelRequest[]): void {
+export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of requests) {
     const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []

@@ -2,7 +2,7 @@ import { TransportError, type UpstreamResponseHead } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { DialectRequest } from './provider.ts'
+import type { WireRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
 /** Recipient of a request: a channel and one of its keys. */
@@ -25,7 +25,7 @@ export interface PiecewiseExchange extends UpstreamResponseHead {
 export function exchangePieces(
   upstreams: UpstreamClient,
   { hold, channel, key }: Recipient,
-  request: DialectRequest,
+  request: WireRequest,
   timeoutMs: number,
 ): Promise<PiecewiseExchange> {
   const head = Promise.withResolvers<PiecewiseExchange>()

@@ -1,6 +1,6 @@
 import { TransportError } from '@sluice/http1'
 import { exchangePieces, type Recipient } from './exchange-pieces.ts'
-import type { DialectRequest } from './provider.ts'
+import type { WireRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
 /** Whole response of an upstream, of any status, or the reason why there is none. */
@@ -21,7 +21,7 @@ export type WholeExchange =
 export async function exchangeWhole(
   upstreams: UpstreamClient,
   to: Recipient,
-  request: DialectRequest,
+  request: WireRequest,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
 ): Promise<WholeExchange> {
   const chunks: Buffer[] = []

@@ -4,16 +4,10 @@ import {
   type UpstreamResponseHead,
   type UpstreamResponseListener,
 } from '@sluice/http1'
-import {
-  type DialectRequest,
-  type Provider,
-  ProviderRefusal,
-  type ProviderRequest,
-  type ProviderTarget,
-} from './provider.ts'
+import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
 
 /** Sends a provider's request. */
-export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest
+export type SendProvided = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
  * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
@@ -21,11 +15,11 @@ export type SendProvided = (request: ProviderRequest, listener: UpstreamResponse
  */
 export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListener {
   readonly #provider: Provider
-  readonly #request: DialectRequest
+  readonly #request: WireRequest
   readonly #target: Omit<ProviderTarget, 'now'>
   readonly #send: SendProvided
   readonly #listener: UpstreamResponseListener
-  #made: ProviderRequest | undefined
+  #made: WireRequest | undefined
   #sent: UpstreamRequest | undefined
   #isPaused = false
   #isOver = false
@@ -33,7 +27,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
 
   constructor(
     provider: Provider,
-    request: DialectRequest,
+    request: WireRequest,
     target: Omit<ProviderTarget, 'now'>,
     listener: UpstreamResponseListener,
     send: SendProvided,
@@ -103,7 +97,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
       .catch((error: unknown) => this.#refuse(error))
   }
 
-  #onMade(made: ProviderRequest): void {
+  #onMade(made: WireRequest): void {
     if (this.#isOver) return
     this.#made = made
     this.#sent = this.#send(made, this)

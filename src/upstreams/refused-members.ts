@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
-import { edit } from '@sluice/wire/json/json-edit'
-import { scanObject } from '@sluice/wire/json/json-scan'
-import type { DialectRequest } from './provider.ts'
+import { edit } from '../protocols/json/json-edit.ts'
+import { scanObject } from '../protocols/json/json-scan.ts'
+import type { WireRequest } from './provider.ts'
 
 /** Members of chat requests that a vendor refuses although it does by default what they request. */
 const REFUSED: readonly { readonly host: RegExp; readonly members: readonly string[] }[] = [
@@ -16,7 +16,7 @@ const MAX_ADDRESSES = 1_000
 /** The body without the members that the channel's vendor refuses; the same Buffer if it has none. */
 export function withoutRefusedMembers(
   body: Buffer,
-  { protocol }: Pick<DialectRequest, 'protocol'>,
+  { protocol }: Pick<WireRequest, 'protocol'>,
   { base_url: baseUrl }: Pick<Channel, 'base_url'>,
 ): Buffer {
   if (protocol !== 'chat') return body

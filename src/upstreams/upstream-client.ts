@@ -16,7 +16,7 @@ import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { ProvidedRequest } from './provided-request.ts'
-import type { Adapted, DialectRequest } from './provider.ts'
+import type { Adapted, WireRequest } from './provider.ts'
 import type { Providers } from './providers.ts'
 import { withoutRefusedMembers } from './refused-members.ts'
 
@@ -64,7 +64,7 @@ export class UpstreamClient {
    * Adapts the body to the channel's upstream, once for all attempts. Also returns the names of what was left
    * out.
    */
-  adapt(channel: Channel, request: DialectRequest): Adapted<DialectRequest['body']> {
+  adapt(channel: Channel, request: WireRequest): Adapted<WireRequest['body']> {
     const { body: given } = request
     // Forms and empty bodies have no members.
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
@@ -79,7 +79,7 @@ export class UpstreamClient {
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    request: DialectRequest,
+    request: WireRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     requireUnsettled(hold)
@@ -107,7 +107,7 @@ export class UpstreamClient {
     { timeouts }: Channel,
     { destination }: CachedAddress,
     start: string,
-    { headers, body }: Pick<DialectRequest, 'headers' | 'body'>,
+    { headers, body }: Pick<WireRequest, 'headers' | 'body'>,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
@@ -199,7 +199,7 @@ const COUNTING = /\/(?:count_tokens|input_tokens)$/
  */
 function editedBody(
   body: Buffer,
-  { protocol, path }: Pick<DialectRequest, 'protocol' | 'path'>,
+  { protocol, path }: Pick<WireRequest, 'protocol' | 'path'>,
   { system_prompt, override }: ChannelEdits,
 ): Buffer {
   const isCount = COUNTING.test(path)

@@ -33,7 +33,7 @@ import { convertedChat } from './chat/converted-chat.ts'
 import { convertedConverse } from './converse/converted-converse.ts'
 import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
+import type { ChannelPlan, AttemptRequest, WholeReply, Reader } from './dialect.ts'
 import { convertedGemini } from './gemini/converted-gemini.ts'
 import { convertedMessages } from './messages/converted-messages.ts'
 import { convertedResponses } from './responses/converted-responses.ts'
@@ -77,7 +77,7 @@ interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | '
  * the channel that receives a different conversation.
  */
 export interface RequestFor {
-  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelRequest[]
+  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelPlan[]
   /** Channel whose model signed the latest turn; undefined if unknown. */
   readonly origin?: string | undefined
 }
@@ -110,7 +110,7 @@ export class Conversions {
     const requestFor = (history: SignedHistory): RequestFor =>
       Object.assign(
         (channel: Channel, name: ProtocolName, model: Model) =>
-          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelRequest => {
+          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
             try {
               const fitted = fit({ ...decoded, conversation }, channel, name, model)
               return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
@@ -129,7 +129,7 @@ export class Conversions {
     channel: Channel,
     fitted: Fitted,
     isOfKey: AccountConversation['isOfKey'],
-  ): ChannelRequest {
+  ): ChannelPlan {
     const { spoken, conversation, upstream } = fitted
     const search = convertedDialect(spoken).search(conversation, upstream.name)
     return {
@@ -146,7 +146,7 @@ export class Conversions {
     client: Client,
     { spoken, conversation, upstream, provider, dropped: before, history }: Fitted,
     requester: MediaRequester,
-  ): Promise<Prepared> {
+  ): Promise<AttemptRequest> {
     const { codec, path, headers, prompt } = convertedDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
@@ -183,7 +183,7 @@ export class Conversions {
   }
 }
 
-function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelRequest {
+function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelPlan {
   return {
     channel,
     outputMaximum,
@@ -257,7 +257,7 @@ function convertedReply(
   client: Client,
   bytes: Buffer,
   { spoken, choices, model, answerTool, asked, history }: ReplyTo,
-): PreparedReply {
+): WholeReply {
   let decoded: Reply
   try {
     decoded = upstream.decodeReply(bytes, choices)

@@ -10,7 +10,7 @@ import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import type { Dialect, Prepared, Reader, RelayedRequest } from './dialect.ts'
+import type { Dialect, AttemptRequest, Reader, ParsedRequest } from './dialect.ts'
 import { unstreamed } from './no-streams.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
@@ -78,7 +78,7 @@ export function countingDialect(counting: Counting): Dialect {
     read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
-      const counted = (context?: CountedContext): RelayedRequest =>
+      const counted = (context?: CountedContext): ParsedRequest =>
         relayed(counting, { scan, model, headers: upstreamHeaders, context })
       return counting.contextOf?.(scan, reader)?.then(counted) ?? counted()
     },
@@ -94,7 +94,7 @@ interface CountedRequest {
   readonly context: CountedContext | undefined
 }
 
-function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
+function relayed(counting: Counting, request: CountedRequest): ParsedRequest {
   const { model, context } = request
   return {
     model,
@@ -123,7 +123,7 @@ function prepared(
   counting: Counting,
   { scan, headers, context }: CountedRequest,
   upstreamModel: string,
-): Prepared {
+): AttemptRequest {
   return {
     protocol: counting.protocol,
     path: counting.path(upstreamModel),

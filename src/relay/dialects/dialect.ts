@@ -33,7 +33,7 @@ import type { PassedResponses } from './passthrough.ts'
 export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
 /** A client's request in any dialect, as the relay needs it. */
-export interface RelayedRequest {
+export interface ParsedRequest {
   readonly model: string
   readonly stream: boolean
   /** Content type of the client's stream, if it does not consist of events. */
@@ -65,7 +65,7 @@ export interface RelayedRequest {
    * Returns the same request for another model, given by its public name. Absent if only the requested model
    * can serve it.
    */
-  forModel?(name: string): RelayedRequest
+  forModel?(name: string): ParsedRequest
   /** Names of what was left out before a channel was chosen. */
   readonly dropped?: readonly string[]
   /**
@@ -80,7 +80,7 @@ export interface RelayedRequest {
   forChannels(
     channels: readonly Channel[],
     model: Model,
-  ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
+  ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]>
 }
 
 /** The provider's own tools in a request for one channel. */
@@ -92,7 +92,7 @@ export interface ChannelTools extends ProviderTools {
 }
 
 /** A client's request for one channel. */
-export interface ChannelRequest {
+export interface ChannelPlan {
   readonly channel: Channel
   /** The maximum of output tokens that will be sent to the channel; undefined if none is sent. */
   readonly outputMaximum: number | undefined
@@ -109,11 +109,11 @@ export interface ChannelRequest {
    * Creates the request body for the channel. Throws the error for the client if that is impossible.
    * `requester`: the client on whose behalf files are fetched.
    */
-  prepare(passThrough: boolean, requester: MediaRequester): Prepared | Promise<Prepared>
+  prepare(passThrough: boolean, requester: MediaRequester): AttemptRequest | Promise<AttemptRequest>
 }
 
 /** A request ready for a channel, and how its response is converted back. */
-export interface Prepared {
+export interface AttemptRequest {
   /** `POST` if absent. */
   readonly method?: 'GET'
   /** The dialect of the request. */
@@ -134,7 +134,7 @@ export interface Prepared {
   readonly passed?: PassedResponses
   /** The upstream's name for the model. */
   readonly upstreamModel: string
-  /** Tools of its `ChannelRequest`. */
+  /** Tools of its `ChannelPlan`. */
   readonly tools?: ChannelTools
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
@@ -151,7 +151,7 @@ export interface Prepared {
    */
   tap(promptTokens: () => number, memory: EventMemory): Tap
   /** Reads a response that is not a stream. */
-  reply(bytes: Buffer): PreparedReply
+  reply(bytes: Buffer): WholeReply
 }
 
 /** Response to which clients may refer after its call. */
@@ -177,7 +177,7 @@ export interface Lasting {
 }
 
 /** A response that is not a stream, ready for the client. */
-export interface PreparedReply extends Lasting {
+export interface WholeReply extends Lasting {
   readonly facts: ReplyFacts
   /**
    * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
@@ -188,7 +188,7 @@ export interface PreparedReply extends Lasting {
    * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.
    */
-  readonly next?: { readonly body: Buffer; reply(bytes: Buffer): PreparedReply }
+  readonly next?: { readonly body: Buffer; reply(bytes: Buffer): WholeReply }
 }
 
 /** Watches or converts a stream on its way to the client. */
@@ -255,5 +255,5 @@ export interface Dialect {
   /** Whether a model without a price is free here, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
   /** Checks a request. Throws `invalid_request` that names the field. */
-  read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
+  read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Model } from '../../domain/records/model.ts'
-import type { ChannelRequest } from './dialect.ts'
+import type { ChannelPlan } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'
 import { spokenDialect } from './choose-dialect.ts'
 
@@ -15,13 +15,13 @@ export function requestsFor(
   name: string,
   channels: readonly Channel[],
   model: Model,
-  native: (channel: Channel) => ChannelRequest,
+  native: (channel: Channel) => ChannelPlan,
   decode: (spoken: ReadonlySet<ProtocolName>) => RequestFor | Promise<RequestFor>,
-): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]> {
+): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
   const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
   const others = new Set([...spoken.values()].filter((one) => one !== dialect))
   if (others.size === 0) return channels.map(native)
-  const requests = (converted: RequestFor): readonly ChannelRequest[] =>
+  const requests = (converted: RequestFor): readonly ChannelPlan[] =>
     withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
       const one = spoken.get(channel) ?? dialect
       return one === dialect ? [native(channel)] : converted(channel, one, model)

@@ -5,7 +5,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
 import type { Call, Target } from '../call.ts'
-import type { PreparedReply } from '../dialects/dialect.ts'
+import type { WholeReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './streamed-parts.ts'
@@ -69,7 +69,7 @@ export class NativeResponse {
   }
 
   /** The reply of a response that is not a stream. */
-  reply(bytes: Buffer, facts: ResponseFacts): PreparedReply {
+  reply(bytes: Buffer, facts: ResponseFacts): WholeReply {
     this.learn(facts.id)
     const goesOn = this.isBackground && facts.valid && facts.id !== '' && UNFINISHED.has(facts.status)
     return {

@@ -1,6 +1,6 @@
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import type { ResponsesRequest } from '@sluice/wire/responses'
-import type { RelayedRequest } from '../dialects/dialect.ts'
+import type { ResponsesRequest } from '../../protocols/responses/index.ts'
+import type { ParsedRequest } from '../dialects/dialect.ts'
 import type { Referred } from './item-references.ts'
 
 const NONE: readonly StoredResponse[] = []
@@ -14,7 +14,7 @@ export function namedPrompt(
   { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
   { continued, items }: Referred,
   modelContext: number,
-): Pick<RelayedRequest, 'contextTokens' | 'namesPrompt'> {
+): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
   const previous = continued?.kind === 'native' ? continued.response : undefined
   const others = items?.responses.filter(({ id }) => id !== previous?.id) ?? NONE
   const tokens = others.map((response) => response.tokens)

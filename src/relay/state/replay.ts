@@ -1,7 +1,7 @@
-import { NO_USAGE } from '@sluice/wire/usage'
-import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
-import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import type { ChannelRequest, RelayedRequest } from '../dialects/dialect.ts'
+import { NO_USAGE } from '../../domain/usage.ts'
+import { type RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
+import type { ChannelPlan, ParsedRequest } from '../dialects/dialect.ts'
 import { unstreamed } from '../dialects/no-streams.ts'
 import type { ResponseAccount } from './account-of.ts'
 import type { ReadStream } from './streamed-parts.ts'
@@ -24,9 +24,9 @@ export interface Replay {
 }
 
 /** The request for a replay, which only its channel can serve. */
-export function replayRequest(replay: Replay): RelayedRequest {
+export function replayRequest(replay: Replay): ParsedRequest {
   const { channel, key } = replay.account
-  const request: ChannelRequest = {
+  const request: ChannelPlan = {
     channel,
     outputMaximum: 0,
     choices: 1,

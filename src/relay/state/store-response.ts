@@ -6,7 +6,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { dataOf } from '@sluice/wire/sse/frame-splitter'
 import type { Call, Target } from '../call.ts'
-import type { ChannelRequest, Prepared, PreparedReply, Tap } from '../dialects/dialect.ts'
+import type { ChannelPlan, AttemptRequest, WholeReply, Tap } from '../dialects/dialect.ts'
 import { DelegatingTap } from './delegating-tap.ts'
 import type { ResponseStore } from './response-store.ts'
 
@@ -20,10 +20,10 @@ export interface Keeping {
 }
 
 /** The request for a channel whose response the gateway keeps. */
-export function keptRequest(request: ChannelRequest, keeping: Keeping): ChannelRequest {
+export function keptRequest(request: ChannelPlan, keeping: Keeping): ChannelPlan {
   return {
     ...request,
-    async prepare(passThrough, requester): Promise<Prepared> {
+    async prepare(passThrough, requester): Promise<AttemptRequest> {
       const prepared = await request.prepare(passThrough, requester)
       const input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
       return {
@@ -35,7 +35,7 @@ export function keptRequest(request: ChannelRequest, keeping: Keeping): ChannelR
   }
 }
 
-function keptReply(reply: PreparedReply, input: string, keeping: Keeping): PreparedReply {
+function keptReply(reply: WholeReply, input: string, keeping: Keeping): WholeReply {
   let body: Buffer | undefined
   const encode = (charged: Usage): Buffer => (body ??= reply.body(charged))
   return {

@@ -6,7 +6,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { nativeTools } from '../channel-tools.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Reader, RelayedRequest } from '../dialect.ts'
+import type { Reader, ParsedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
@@ -27,7 +27,7 @@ export function chatRequests(
   request: CheckedRequest,
   choices: number,
   reader: Reader,
-): RelayedRequest['forChannels'] {
+): ParsedRequest['forChannels'] {
   return (channels: readonly Channel[], model: Model) =>
     requestsFor(
       'chat',

@@ -1,6 +1,6 @@
 import { chatNames, readChatRequest } from '@sluice/wire/chat'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
+import type { Dialect, ParsedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
 import { convertedChat } from './converted-chat.ts'
 
@@ -12,7 +12,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     names: chatNames,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
-      const forModel = (model: string): RelayedRequest => {
+      const forModel = (model: string): ParsedRequest => {
         const request = { ...read, model }
         const forChannels = chatRequests(conversions, convertedChat, scan, request, request.n, reader)
         const measured = request.hasMedia && { measuredBounds: { hasMedia: true } }

@@ -10,7 +10,7 @@ import { chatRequests } from '../chat/chat-requests.ts'
 import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
+import type { Dialect, ParsedRequest, Reader } from '../dialect.ts'
 import { spokenDialect } from '../choose-dialect.ts'
 
 const PATH = '/completions'
@@ -40,9 +40,9 @@ function isChat(scan: ScannedObject): boolean {
   return !scan.has('prompt')
 }
 
-function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): RelayedRequest {
+function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): ParsedRequest {
   const read = readCompletionRequest(scan)
-  const forModel = (model: string): RelayedRequest => {
+  const forModel = (model: string): ParsedRequest => {
     const request = { ...read, model }
     const forChannels = chatRequests(conversions, convertedCompletions, scan, request, read.choices, reader)
     return {

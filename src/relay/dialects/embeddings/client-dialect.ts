@@ -9,9 +9,9 @@ import {
   embeddingsNames,
   readEmbeddingsRequest,
   VectorsWriter,
-} from '@sluice/wire/embeddings'
-import { withMappedModel } from '@sluice/wire/map-model'
-import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
+} from '../../../protocols/embeddings/index.ts'
+import { withMappedModel } from '../../../protocols/map-model.ts'
+import type { Dialect, AttemptRequest, ParsedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 import { askedForVectors } from './vector-requests.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
@@ -32,8 +32,8 @@ export const embeddingsDialect: Dialect = {
   read(scan) {
     const read = readEmbeddingsRequest(scan)
     const { promptBound, form } = read
-    const forModel = (model: string): RelayedRequest => {
-      const native = (channel: Channel, passThrough: boolean): Prepared => ({
+    const forModel = (model: string): ParsedRequest => {
+      const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
         protocol: 'chat',
         path: '/embeddings',
         headers: [],
@@ -43,7 +43,7 @@ export const embeddingsDialect: Dialect = {
         tap: unstreamed,
         reply: unstreamed,
       })
-      const converted = (upstream: EmbedUpstream): Prepared => {
+      const converted = (upstream: EmbedUpstream): AttemptRequest => {
         const dropped: Dropped = new Set()
         const texts = decodeTexts(scan, dropped)
         return askedForVectors(upstream, texts, dropped, () => new VectorsWriter(form, model))

@@ -13,7 +13,7 @@ import type {
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Ending } from '../../priced-usage.ts'
-import type { Prepared } from '../dialect.ts'
+import type { AttemptRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { HeldStart } from './hold-until-complete.ts'
@@ -25,7 +25,7 @@ export function askedForVectors(
   texts: TextsToEmbed,
   dropped: Dropped,
   writer: () => VectorsWriting,
-): Prepared {
+): AttemptRequest {
   const requests = form.requests(texts, model, dropped)
   return {
     protocol,

@@ -31,7 +31,7 @@ import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upst
 import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, Prepared, RelayedRequest, Tap } from '../dialect.ts'
+import type { ChannelPlan, Dialect, AttemptRequest, ParsedRequest, Tap } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
@@ -57,10 +57,10 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     endpoint: 'gemini',
     names: geminiNames,
     read(scan, _headers, reader) {
-      const forModel = (name: string): RelayedRequest => {
+      const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
         const { maxTokens } = request
-        const native = (channel: Channel, stated: Model): ChannelRequest => ({
+        const native = (channel: Channel, stated: Model): ChannelPlan => ({
           channel,
           outputMaximum: maxTokens,
           choices: candidateCount,
@@ -163,14 +163,14 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
     servedBy: SERVING,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
-      const forModel = (model: string): RelayedRequest => {
+      const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
-        const askedInForm = (upstream: EmbedUpstream): Prepared => {
+        const askedInForm = (upstream: EmbedUpstream): AttemptRequest => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
-        const native = (channel: Channel, passThrough: boolean): Prepared => ({
+        const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
           protocol: 'gemini',
           path: methodPath(upstreamModel(channel), method),
           headers: [],

@@ -17,7 +17,7 @@ import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
 import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-request.ts'
 import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
+import type { Dialect, ParsedRequest } from '../dialect.ts'
 
 /** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128
@@ -53,7 +53,7 @@ interface ImageRequest {
   readonly quality: string | undefined
 }
 
-function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): RelayedRequest {
+function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): ParsedRequest {
   const model = modelIn(fields)
   const n = integerIn(fields, 'n', 1, MAX_IMAGES) ?? 1
   const partials = integerIn(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0

@@ -2,12 +2,12 @@ import type { Endpoint } from '../../../domain/endpoints.ts'
 import { mediaNames } from '@sluice/wire/media'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormBody } from '../../body-reader.ts'
-import type { Dialect, Reader, RelayedRequest } from '../dialect.ts'
+import type { Dialect, Reader, ParsedRequest } from '../dialect.ts'
 
 /** An endpoint that clients call with forms. */
 export interface FormDialect extends Omit<Dialect, 'read'> {
   /** Checks a request. Throws `invalid_request` that names the field. */
-  read(form: FormBody, reader: Reader): RelayedRequest | Promise<RelayedRequest>
+  read(form: FormBody, reader: Reader): ParsedRequest | Promise<ParsedRequest>
 }
 
 const SERVED = {
@@ -18,7 +18,7 @@ const SERVED = {
 } as const
 
 /** Creates an image or audio endpoint with JSON requests. */
-export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => RelayedRequest): Dialect {
+export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => ParsedRequest): Dialect {
   return { ...SERVED, endpoint, read: (scan) => read(scan) }
 }
 

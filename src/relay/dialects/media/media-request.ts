@@ -1,8 +1,8 @@
 import { reroutingField, reroutingName } from '@sluice/wire/allowed-field'
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
-import { editRequest } from '@sluice/wire/edit-request'
-import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { ChannelPlan, AttemptRequest, ParsedRequest } from '../dialect.ts'
+import { editRequest } from '../../../protocols/edit-request.ts'
+import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { PassedResponses } from '../passthrough.ts'
@@ -16,7 +16,7 @@ export interface EditableBody {
    * Returns the body with this model name, and without what may lead to another model or price unless
    * `isOpen`.
    */
-  forChannel(name: string, channel: Channel, isOpen: boolean): Pick<Prepared, 'body' | 'dropped'>
+  forChannel(name: string, channel: Channel, isOpen: boolean): Pick<AttemptRequest, 'body' | 'dropped'>
 }
 
 /** A JSON body. */
@@ -62,13 +62,13 @@ interface MediaRequest {
   readonly fileTokens: number
   /** Maximum output tokens that the hold covers. */
   readonly outputTokens: number
-  readonly measuredBounds: NonNullable<RelayedRequest['measuredBounds']>
-  readonly measuredPrompt?: NonNullable<RelayedRequest['measuredPrompt']>
+  readonly measuredBounds: NonNullable<ParsedRequest['measuredBounds']>
+  readonly measuredPrompt?: NonNullable<ParsedRequest['measuredPrompt']>
   readonly passed: PassedResponses
 }
 
 /** The request as the relay needs it. */
-export function relayedMedia(request: MediaRequest): RelayedRequest {
+export function relayedMedia(request: MediaRequest): ParsedRequest {
   const { model, stream, prompt, measuredBounds } = request
   return {
     model,
@@ -82,7 +82,7 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
   }
 }
 
-function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
+function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   const { contentType } = request.body
   return {

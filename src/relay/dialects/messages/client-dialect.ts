@@ -8,7 +8,7 @@ import {
 } from '@sluice/wire/messages'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import type { ChannelPlan, Dialect, ParsedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedMessages } from './converted-messages.ts'
 import { versionHeaders } from './version-headers.ts'
@@ -22,10 +22,10 @@ export function messagesDialect(conversions: Conversions): Dialect {
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
-      const forModel = (name: string): RelayedRequest => {
+      const forModel = (name: string): ParsedRequest => {
         const request = { ...read, model: name }
         const { maxTokens, stream } = request
-        const native = (channel: Channel): ChannelRequest => ({
+        const native = (channel: Channel): ChannelPlan => ({
           channel,
           outputMaximum: maxTokens,
           choices: 1,

@@ -4,8 +4,8 @@ import {
   moderationsNames,
   readModerationsReply,
   readModerationsRequest,
-} from '@sluice/wire/moderations'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
+} from '../../../protocols/moderations/index.ts'
+import type { Dialect, ParsedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 
 /** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
@@ -18,7 +18,7 @@ export const moderationsDialect: Dialect = {
   read(scan) {
     const read = readModerationsRequest(scan)
     const { promptBound } = read
-    const forModel = (model: string): RelayedRequest => {
+    const forModel = (model: string): ParsedRequest => {
       return {
         model,
         stream: false,

@@ -8,8 +8,8 @@ import {
   searchUnitBound,
   searchUnits,
   rerankNames,
-} from '@sluice/wire/rerank'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
+} from '../../../protocols/rerank/index.ts'
+import type { Dialect, ParsedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 
 /** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
@@ -25,7 +25,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
       measuredPrompt: { searchUnits: searchUnits(scan, expectedTokens) },
       searchUnits: (tokens: number) => searchUnits(scan, tokens),
     }
-    const forModel = (model: string): RelayedRequest => {
+    const forModel = (model: string): ParsedRequest => {
       const request = { ...read, model }
       return {
         model,

@@ -18,7 +18,7 @@ import { namedPrompt } from '../../state/referenced-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions, RequestFor } from '../conversions.ts'
-import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
+import type { ChannelPlan, Dialect, Reader, ParsedRequest } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
 
@@ -46,7 +46,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     ownScan: ScannedObject,
     referred: Referred,
     reader: Reader,
-  ): RelayedRequest {
+  ): ParsedRequest {
     const { options } = reader.settings
     const { continued, account, composed } = referred
     const kept = continued?.kind === 'kept' ? continued : undefined
@@ -56,7 +56,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     const { model: name, stream, maxTokens } = request
     const origin = continued?.response ?? account
     const isKept = options.keep_responses > 0 && request.store !== false
-    const native = (channel: Channel): ChannelRequest => ({
+    const native = (channel: Channel): ChannelPlan => ({
       channel,
       outputMaximum: request.maxTokens,
       choices: 1,

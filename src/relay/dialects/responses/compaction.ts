@@ -15,7 +15,7 @@ import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/referenced-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { ResponseStore } from '../../state/response-store.ts'
-import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
+import type { ChannelPlan, Dialect, Reader, ParsedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 
 /**
@@ -41,12 +41,12 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     scan: ScannedObject,
     referred: Referred,
     { settings }: Reader,
-  ): RelayedRequest {
+  ): ParsedRequest {
     const { continued, account, composed } = referred
     const request = composed ? readCompactionRequest(composed) : own
     const previous = continued?.response
     const origin = previous ?? account
-    const native = (channel: Channel): ChannelRequest => ({
+    const native = (channel: Channel): ChannelPlan => ({
       channel,
       outputMaximum: undefined,
       choices: 1,
