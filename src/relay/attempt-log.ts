@@ -1,7 +1,7 @@
 import type { UpstreamRequest } from '@sluice/http1'
 import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
-import type { Target } from './call.ts'
 import type { Failure } from './failure.ts'
+import type { Target } from './request-stages.ts'
 
 /** Maximum attempts that are recorded for one call. */
 const MAX_ENTRIES = 50

@@ -1,6 +1,6 @@
 import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
-import { parseRecord } from '../protocols/json/record.ts'
-import type { ChannelPlan } from './dialects/dialect.ts'
+import { parseRecord } from '@sluice/wire/json/record'
+import type { ChannelPlan } from './request-stages.ts'
 
 /** Upper bounds of a request for one channel, after the channel's own changes. */
 export interface EditedBounds {

@@ -7,10 +7,10 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
-import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
-import type { ChannelPlan, ParsedRequest } from './dialects/dialect.ts'
+import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { type EditedBounds, editedBounds } from './bounds-after-edits.ts'
 import { toolsAt } from './tool-terms.ts'
+import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 
 /** Limits that the output of a call is expected to respect. */
 export interface OutputBudget {
@@ -49,15 +49,15 @@ export const UNBOUNDED: Estimate = {
 export function estimate(
   endpoint: Endpoint,
   request: ParsedRequest,
-  channelRequests: readonly ChannelPlan[],
+  channels: readonly ChannelPlan[],
   rate: Rate,
   settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
-  const tools = heldTools(channelRequests, request.stream, rate, settings)
-  const bounds = channelRequests.map(boundsOf(endpoint))
-  const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
+  const tools = heldTools(channels, request.stream, rate, settings)
+  const bounds = channels.map(boundsOf(endpoint))
+  const { tokens, named, addedPrompt } = callBounds(bounds, channels, holdTokens)
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? largest : 0
@@ -86,11 +86,11 @@ export function estimate(
  * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
  * none.
  */
-export function outputMaximum(endpoint: Endpoint, request: ChannelPlan): number | undefined {
-  return boundsOf(endpoint)(request).output
+export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | undefined {
+  return boundsOf(endpoint)(plan).output
 }
 
-function boundsOf(endpoint: Endpoint): (request: ChannelPlan) => EditedBounds {
+function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
@@ -99,7 +99,7 @@ function boundsOf(endpoint: Endpoint): (request: ChannelPlan) => EditedBounds {
  */
 function callBounds(
   bounds: readonly EditedBounds[],
-  requests: readonly ChannelPlan[],
+  channels: readonly ChannelPlan[],
   holdTokens: number,
 ): Pick<OutputBudget, 'tokens' | 'named'> & { readonly addedPrompt: number } {
   let tokens = 0
@@ -107,7 +107,7 @@ function callBounds(
   let addedPrompt = 0
   for (const [index, { output, named: isNamed, prompt }] of bounds.entries()) {
     named &&= isNamed
-    const unnamed = isNamed ? 0 : holdTokens * (requests[index]?.choices ?? 1)
+    const unnamed = isNamed ? 0 : holdTokens * (channels[index]?.choices ?? 1)
     tokens = Math.max(tokens, output ?? 0, unnamed)
     addedPrompt = Math.max(addedPrompt, prompt)
   }
@@ -128,15 +128,15 @@ const NONE: readonly PricedTool[] = []
  * maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function heldTools(
-  requests: readonly ChannelPlan[],
+  channels: readonly ChannelPlan[],
   stream: boolean,
   rate: Rate,
   settings: Settings,
 ): readonly PricedTool[] {
   let dearest = NONE
-  for (const request of requests) {
-    if (!request.tools) continue
-    const held = heldAt(request, stream, rate, settings)
+  for (const plan of channels) {
+    if (!plan.tools) continue
+    const held = heldAt(plan, stream, rate, settings)
     if (isMore(sumOfLines(held), sumOfLines(dearest))) dearest = held
   }
   return dearest

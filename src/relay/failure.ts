@@ -11,10 +11,10 @@ import {
   type UpstreamErrorText,
 } from '@sluice/wire/upstream-error'
 import { redact } from '../upstreams/redact.ts'
+import type { WireRequest } from '../upstreams/provider.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
-import type { Target } from './call.ts'
-import type { AttemptRequest } from './dialects/dialect.ts'
 import { storeRefusal } from './store-refusal.ts'
+import type { Target } from './request-stages.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -107,7 +107,7 @@ const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 interface AskedUpstream {
   readonly channel: Channel
   readonly client: ProtocolName
-  readonly prepared: Pick<AttemptRequest, 'protocol'>
+  readonly request: Pick<WireRequest, 'protocol'>
 }
 
 /** The failure that corresponds to an unsuccessful response. */
@@ -136,7 +136,7 @@ export function failureOfStatus(
 
 // Google reports in the body what others report in a header or by the status.
 function readError(
-  { client, prepared: { protocol } }: AskedUpstream,
+  { client, request: { protocol } }: AskedUpstream,
   body: Buffer,
 ): Partial<GeminiErrorText> & UpstreamErrorText {
   const error = protocol === 'gemini' ? readGeminiError(body) : readUpstreamError(body)
@@ -172,7 +172,7 @@ function refusalOf(
 }
 
 function envelopeOf(
-  { channel, prepared: { protocol } }: AskedUpstream,
+  { channel, request: { protocol } }: AskedUpstream,
   bytes: Buffer,
 ): ErrorEnvelope | undefined {
   if (protocol !== 'messages' && protocol !== 'gemini') return undefined

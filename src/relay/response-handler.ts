@@ -1,12 +1,13 @@
 import { GatewayError } from '../errors.ts'
 import { AnswerMemory } from '../limits/answer-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import type { Failure } from './failure.ts'
 import type { ChargeBasis } from './priced-usage.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
+import type { Target } from './request-stages.ts'
 
 /** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
 export type AttemptEnd = Failure | 'settled'
@@ -63,7 +64,7 @@ export abstract class ResponseHandler {
   /** Reports whether a response of this type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)
-    return isEvents === this.call.request.stream && !/^text\/html\b/i.test(contentType)
+    return isEvents === this.call.plan.request.stream && !/^text\/html\b/i.test(contentType)
   }
 
   /** Handles a successful response head; the content type may be sent to the client. */

@@ -4,7 +4,7 @@ import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
 import { GatewayError } from '../errors.ts'
-import type { ChannelPlan, ChannelTools } from './dialects/dialect.ts'
+import type { ChannelPlan, ChannelTools } from './request-stages.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
@@ -44,9 +44,9 @@ export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelPlan[]): void {
+export function refuseUnlisted(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
-  for (const { channel, tools } of requests) {
+  for (const { channel, tools } of channels) {
     const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
     if (type !== undefined)
       throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)

@@ -17,7 +17,7 @@ export class WholeResponse extends ResponseHandler {
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  #read = (bytes: Buffer): WholeReply => this.target.prepared.reply(bytes)
+  #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
   onData(chunk: Buffer): void {
     if (this.state === 'over') return

@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/records/channel.ts'
-import { edit } from '../protocols/json/json-edit.ts'
-import { scanObject } from '../protocols/json/json-scan.ts'
+import { edit } from '@sluice/wire/json/json-edit'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import type { WireRequest } from './provider.ts'
 
 /** Members of chat requests that a vendor refuses although it does by default what they request. */

@@ -143,7 +143,7 @@ export function streamAs(
   const failure = events.find((event) => event.kind === 'failure')
   const complete = !failure && events.some((event) => event.kind === 'end')
   if (complete) return { text: text + encoder.finalFrames(), complete }
-  const upstream = { channel: channelOf({}), client: to, prepared: { protocol: from } }
+  const upstream = { channel: channelOf({}), client: to, request: { protocol: from } }
   const error = failure
     ? streamErrorText(upstream, JSON.stringify({ error: failure }))
     : { ...UPSTREAM_CUT, message: 'the upstream broke off before the response was complete' }

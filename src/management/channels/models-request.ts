@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { WireRequest } from '../../upstreams/provider.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
-import type { ProviderTools } from '../../domain/tool-use.ts'
-import type { ChannelPlan } from './dialect.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { ChannelPlan } from '../request-stages.ts'
 
 /** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */
 export function nativeTools(

@@ -33,7 +33,7 @@ import { convertedChat } from './chat/converted-chat.ts'
 import { convertedConverse } from './converse/converted-converse.ts'
 import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { ChannelPlan, AttemptRequest, WholeReply, Reader } from './dialect.ts'
+import type { WholeReply, Reader } from './dialect.ts'
 import { convertedGemini } from './gemini/converted-gemini.ts'
 import { convertedMessages } from './messages/converted-messages.ts'
 import { convertedResponses } from './responses/converted-responses.ts'
@@ -43,6 +43,7 @@ import {
   signedHistory,
   streamSignatures,
 } from './signed-history.ts'
+import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
 
 /** A request to decode, apart from its body. */
 interface DecodeOptions extends Beside {

@@ -12,9 +12,10 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-tally'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
-import type { Call, Target } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signed-history.ts'
+import type { Target } from '../request-stages.ts'
 
 /** Writes the frames of one chunk. */
 const WRITER = new FrameWriter()

@@ -10,8 +10,8 @@ import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import type { Dialect, AttemptRequest, Reader, ParsedRequest } from './dialect.ts'
-import { unstreamed } from './no-streams.ts'
+import { type Dialect, type Reader, unstreamed } from './dialect.ts'
+import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {

@@ -1,9 +1,9 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Model } from '../../domain/records/model.ts'
-import type { ChannelPlan } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'
 import { spokenDialect } from './choose-dialect.ts'
+import type { ChannelPlan } from '../request-stages.ts'
 
 /**
  * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,

@@ -4,9 +4,10 @@ import type { Conversation } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 import { SignedReply, signedRuns, SignedTurns, SIGNING_DIALECTS } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Call, Target } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from '../state/signature-store.ts'
 import type { Reader } from './dialect.ts'
+import type { Target } from '../request-stages.ts'
 
 /** Dialect whose providers bind signatures to the account of a key. */
 const BOUND_TO_KEY: ProtocolName = 'responses'
@@ -133,13 +134,13 @@ class KnownHistory implements SignedHistory {
 
   readonly keep = (
     parts: readonly ReplyPart[],
-    { channel, key, prepared }: Target,
+    { channel, key, request }: Target,
     call: Call,
   ): Promise<void> => {
     const { store, retentionMs } = this.#found
     const runs = signedRuns(parts, this.#turns)
     if (runs.size === 0) return Promise.resolve()
-    const account = { protocol: prepared.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
+    const account = { protocol: request.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
     return store.keep(call.hold.account.user.id, account, runs, retentionMs)
   }
 

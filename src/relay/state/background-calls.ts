@@ -130,8 +130,9 @@ export class BackgroundCalls {
       void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    const open = { hold, response, rate: call.rate, isStreamed: call.request.stream }
-    this.#open.set(call.id, open)
+    const { rate, request } = call.plan
+    const open = { hold, response, rate, isStreamed: request.stream }
+    this.#open.set(call.incoming.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
     return true

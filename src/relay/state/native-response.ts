@@ -4,11 +4,12 @@ import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-re
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
-import type { Call, Target } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './streamed-parts.ts'
+import type { Target } from '../request-stages.ts'
 
 /** Facts that a response reported about itself. */
 interface Told {
@@ -91,8 +92,8 @@ export class NativeResponse {
   async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
-      callId: call.id,
-      rate: priceSetText(call.rate),
+      callId: call.incoming.id,
+      rate: priceSetText(call.plan.rate),
       priceIncomplete: call.noteUnlisted(target),
     }
     return this.#parts.background.begin(call, response)
@@ -119,8 +120,8 @@ export class NativeResponse {
     return {
       id: this.#id,
       userId: call.hold.account.user.id,
-      model: call.model,
-      group: call.group,
+      model: call.plan.request.model,
+      group: call.plan.group.name,
       channel: channel.name,
       keyTag: this.#parts.responses.keyTag(key.value),
       upstreamId,

@@ -1,9 +1,10 @@
 import type { Provenance } from '../../domain/provenance.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { ResponsesTap } from '@sluice/wire/responses'
-import type { Call, Target } from '../call.ts'
+import type { Call } from '../call.ts'
 import type { NativeResponse } from './native-response.ts'
 import { RenamingTap } from './renaming-tap.ts'
+import type { Target } from '../request-stages.ts'
 
 /** Tap of a native response while it is generated. */
 export class NativeTap extends RenamingTap {

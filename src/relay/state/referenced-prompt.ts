@@ -1,7 +1,7 @@
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import type { ResponsesRequest } from '../../protocols/responses/index.ts'
-import type { ParsedRequest } from '../dialects/dialect.ts'
+import type { ResponsesRequest } from '@sluice/wire/responses'
 import type { Referred } from './item-references.ts'
+import type { ParsedRequest } from '../request-stages.ts'
 
 const NONE: readonly StoredResponse[] = []
 

@@ -1,11 +1,11 @@
-import { NO_USAGE } from '../../domain/usage.ts'
-import { type RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
-import type { ReportedUsage } from '../../protocols/reported-usage.ts'
-import type { ChannelPlan, ParsedRequest } from '../dialects/dialect.ts'
-import { unstreamed } from '../dialects/no-streams.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
+import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import { unstreamed } from '../dialects/dialect.ts'
 import type { ResponseAccount } from './account-of.ts'
 import type { ReadStream } from './streamed-parts.ts'
 import { RenamingTap } from './renaming-tap.ts'
+import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
 
 /** A stream to be replayed: its source and its ids. */
 export interface Replay {

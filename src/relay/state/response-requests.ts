@@ -7,7 +7,6 @@ import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import { itemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/responses'
 import { idHeaders } from '../../http/id-headers.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
-import type { IncomingCall } from '../incoming-call.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { accountOf, type ResponseAccount } from './account-of.ts'
 import type { BackgroundCalls } from './background-calls.ts'
@@ -16,6 +15,7 @@ import { keptItemPage } from './item-page.ts'
 import type { Replay } from './replay.ts'
 import type { ResponseStore } from './response-store.ts'
 import { openAtUpstream, passedOn, type Pieces, readAtUpstream, readBeginning } from './upstream-response.ts'
+import type { IncomingCall } from '../request-stages.ts'
 
 /** Memory for a response that is sent part by part. */
 const PARTS_BYTES = 4 * 1024 * 1024

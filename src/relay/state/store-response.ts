@@ -5,10 +5,11 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import { dataOf } from '@sluice/wire/sse/frame-splitter'
-import type { Call, Target } from '../call.ts'
-import type { ChannelPlan, AttemptRequest, WholeReply, Tap } from '../dialects/dialect.ts'
+import type { Call } from '../call.ts'
+import type { WholeReply, Tap } from '../dialects/dialect.ts'
 import { DelegatingTap } from './delegating-tap.ts'
 import type { ResponseStore } from './response-store.ts'
+import type { AttemptRequest, ChannelPlan, Target } from '../request-stages.ts'
 
 /** How a converted response is kept. */
 export interface Keeping {
@@ -90,8 +91,8 @@ async function keep(
   await responses.keep({
     id: String(scanObject(Buffer.from(content.response)).value('id')),
     userId: call.hold.account.user.id,
-    model: call.model,
-    group: call.group,
+    model: call.plan.request.model,
+    group: call.plan.group.name,
     channel: target.channel.name,
     keyTag: responses.keyTag(target.key.value),
     upstreamId: '',

@@ -7,8 +7,8 @@ import type { RenamedIds } from '@sluice/wire/responses'
 import { exchangePieces } from '../../upstreams/exchange-pieces.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { failureOfStatus } from '../failure.ts'
-import type { IncomingCall } from '../incoming-call.ts'
 import type { ResponseAccount } from './account-of.ts'
+import type { IncomingCall } from '../request-stages.ts'
 
 /** Maximum bytes of a response that is read as a whole, and of an error. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -106,7 +106,7 @@ export async function openAtUpstream(
   const { status, pieces, retryAfter } = came
   if (status >= 200 && status <= 299) return answered(pieces)
   const failure = failureOfStatus(
-    { channel, client: 'responses', prepared: SPOKEN },
+    { channel, client: 'responses', request: SPOKEN },
     status,
     asked.ids.inProse(await beginning(pieces)),
     retryAfter,

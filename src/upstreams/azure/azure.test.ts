@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { WireRequest } from '../provider.ts'
 import { azure } from './azure.ts'
 

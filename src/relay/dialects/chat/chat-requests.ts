@@ -6,8 +6,9 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { nativeTools } from '../channel-tools.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Reader, ParsedRequest } from '../dialect.ts'
+import type { Reader } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
 type CheckedRequest = Parameters<typeof gateChatRequest>[1] & {

@@ -1,8 +1,9 @@
 import { chatNames, readChatRequest } from '@sluice/wire/chat'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, ParsedRequest } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
 import { convertedChat } from './converted-chat.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of chat completions: passed through to channels that speak it, converted for others. */
 export function chatDialect(conversions: Conversions): Dialect {

@@ -10,8 +10,9 @@ import { chatRequests } from '../chat/chat-requests.ts'
 import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, ParsedRequest, Reader } from '../dialect.ts'
+import type { Dialect, Reader } from '../dialect.ts'
 import { spokenDialect } from '../choose-dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 const PATH = '/completions'
 

@@ -1,23 +1,14 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '@sluice/wire/codec'
-import {
-  checkTexts,
-  EmbeddingsReply,
-  decodeTexts,
-  EMBEDDINGS_LIMITS,
-  EMBEDDINGS_PROMPT,
-  embeddingsNames,
-  readEmbeddingsRequest,
-  VectorsWriter,
-} from '../../../protocols/embeddings/index.ts'
-import { withMappedModel } from '../../../protocols/map-model.ts'
-import type { Dialect, AttemptRequest, ParsedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { checkTexts, decodeTexts, EMBEDDINGS_LIMITS, EMBEDDINGS_PROMPT, embeddingsNames, EmbeddingsReply, readEmbeddingsRequest, VectorsWriter } from '@sluice/wire/embeddings'
+import { withMappedModel } from '@sluice/wire/map-model'
+import { type Dialect, unstreamed } from '../dialect.ts'
 import { askedForVectors } from './vector-requests.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
 import { EmbeddingsPassthrough } from './embeddings-passthrough.ts'
 import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
+import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 
 /**
  * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted

@@ -1,6 +1,7 @@
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedBytes, Passthrough } from '../passthrough.ts'
 import { HeldStart } from './hold-until-complete.ts'
 import { measureEmbeddings } from './responses.ts'
 
@@ -58,7 +59,7 @@ export class EmbeddingsPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), ...(this.#last ? [this.#last] : [])])
   }
 
-  measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
+  measure(call: Call, isComplete: boolean): Promise<Measure> {
     return measureEmbeddings(call, isComplete ? this.#facts?.usage : undefined)
   }
 }

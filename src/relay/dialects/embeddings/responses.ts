@@ -1,5 +1,6 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { Measure, MeasuredCall, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedResponses, Passthrough } from '../passthrough.ts'
 
 /** Passes responses with vectors through; `begin` creates the reader of each. */
 export function embeddingsResponses(
@@ -17,14 +18,14 @@ export function embeddingsResponses(
  * Measures by the reported tokens, otherwise by those of the prompt. If only calls have a price, neither is
  * needed.
  */
-export function measureEmbeddings(call: MeasuredCall, reported: Usage | undefined): Promise<Measure> {
+export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<Measure> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
   return measureCounted(call, NO_USAGE, () => call.countChargedPrompt())
 }
 
 /** Measures by the tokens that `count` returns, in addition to those reported. */
 export async function measureCounted(
-  { rate }: MeasuredCall,
+  { plan: { rate } }: Call,
   reported: Usage,
   count: () => Promise<number>,
 ): Promise<Measure> {

@@ -31,14 +31,14 @@ import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upst
 import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelPlan, Dialect, AttemptRequest, ParsedRequest, Tap } from '../dialect.ts'
+import { type Dialect, type Tap, unstreamed } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { requestsFor } from '../requests-for.ts'
-import { unstreamed } from '../no-streams.ts'
 import { convertedGemini } from './converted-gemini.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Parts of a request that are in its path and not in its body. */
 export interface GeminiTarget {

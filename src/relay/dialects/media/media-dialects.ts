@@ -1,4 +1,4 @@
-import type { RequestForms } from '../../request-body.ts'
+import type { EndpointDialects } from '../../parse-request.ts'
 import type { RecordingLengths } from '../../recording-length.ts'
 import { imagesByForm, imagesByJson } from './images.ts'
 import { speech } from './speech.ts'
@@ -14,7 +14,7 @@ export type MediaEndpoint =
   | 'translations'
 
 /** Creates the endpoints for images and audio. */
-export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, RequestForms>> {
+export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, EndpointDialects>> {
   return {
     generations: { json: imagesByJson('/images/generations') },
     edits: { json: imagesByJson('/images/edits'), form: imagesByForm('/images/edits') },

@@ -1,12 +1,14 @@
 import { reroutingField, reroutingName } from '@sluice/wire/allowed-field'
+import type { Endpoint } from '../../../domain/endpoints.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { ChannelPlan, AttemptRequest, ParsedRequest } from '../dialect.ts'
-import { editRequest } from '../../../protocols/edit-request.ts'
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import { editRequest } from '@sluice/wire/edit-request'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { mediaNames } from '@sluice/wire/media'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
+import { type Dialect, type FormDialect, unstreamed } from '../dialect.ts'
 import type { PassedResponses } from '../passthrough.ts'
-import { unstreamed } from '../no-streams.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
@@ -102,4 +104,21 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
       reply: unstreamed,
     }),
   }
+}
+
+const SERVED = {
+  name: 'chat',
+  names: mediaNames,
+  // These endpoints exist only on servers of this protocol, so nothing is converted.
+  servedBy: ['chat'],
+} as const
+
+/** Creates an image or audio endpoint with JSON requests. */
+export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => ParsedRequest): Dialect {
+  return { ...SERVED, endpoint, read: (scan) => read(scan) }
+}
+
+/** Creates an image or audio endpoint with forms. */
+export function formMedia(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
+  return { ...SERVED, endpoint, read }
 }

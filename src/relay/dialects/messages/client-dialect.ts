@@ -8,10 +8,11 @@ import {
 } from '@sluice/wire/messages'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelPlan, Dialect, ParsedRequest } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedMessages } from './converted-messages.ts'
 import { versionHeaders } from './version-headers.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of messages: passed through to channels that speak it, converted for others. */
 export function messagesDialect(conversions: Conversions): Dialect {

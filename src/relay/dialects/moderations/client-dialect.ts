@@ -1,12 +1,7 @@
 import { withMappedModel } from '@sluice/wire/map-model'
-import {
-  MODERATIONS_PROMPT,
-  moderationsNames,
-  readModerationsReply,
-  readModerationsRequest,
-} from '../../../protocols/moderations/index.ts'
-import type { Dialect, ParsedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { MODERATIONS_PROMPT, moderationsNames, readModerationsReply, readModerationsRequest } from '@sluice/wire/moderations'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
 export const moderationsDialect: Dialect = {

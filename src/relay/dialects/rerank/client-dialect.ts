@@ -1,16 +1,7 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import {
-  type DocumentForm,
-  gateRerankRequest,
-  RERANK_PROMPT,
-  readRerankReply,
-  readRerankRequest,
-  searchUnitBound,
-  searchUnits,
-  rerankNames,
-} from '../../../protocols/rerank/index.ts'
-import type { Dialect, ParsedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { type DocumentForm, gateRerankRequest, readRerankReply, readRerankRequest, RERANK_PROMPT, rerankNames, searchUnitBound, searchUnits } from '@sluice/wire/rerank'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({

@@ -18,9 +18,10 @@ import { namedPrompt } from '../../state/referenced-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions, RequestFor } from '../conversions.ts'
-import type { ChannelPlan, Dialect, Reader, ParsedRequest } from '../dialect.ts'
+import type { Dialect, Reader } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
 const KEPT = new Map([['store', 'true']])

@@ -15,8 +15,8 @@ import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/referenced-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { ResponseStore } from '../../state/response-store.ts'
-import type { ChannelPlan, Dialect, Reader, ParsedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { type Dialect, type Reader, unstreamed } from '../dialect.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
  * `POST /v1/responses/compact`: passed through to channels that speak responses. A compaction has the form of
