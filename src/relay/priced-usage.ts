@@ -56,20 +56,20 @@ export interface ChargeBasis {
 
 /** Facts of a stream, at its end or as far as it came. */
 export function streamBasis(
-  tap: Pick<Tap, 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
+  tap: Pick<Tap, 'isReplay' | 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
   ending: Ending,
   isComplete: boolean,
 ): ChargeBasis {
-  const { usage: reported, emittedBytes } = tap
+  const { isReplay, usage, emittedBytes } = tap
   const { uses: tools } = tap.tools
   return {
     ending,
     isComplete,
-    reported,
+    reported: isReplay ? NO_USAGE : usage,
     tools,
     arrived: () => tap.arrived,
-    hasText: () => emittedBytes > 0,
-    text: () => tap.text,
+    hasText: () => !isReplay && emittedBytes > 0,
+    text: () => (isReplay ? '' : tap.text),
   }
 }
 

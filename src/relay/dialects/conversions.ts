@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
+import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/drop-refused-sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
 import { withoutCacheMarks } from '@sluice/wire/cache-marks'
@@ -29,6 +30,7 @@ import type { EventMemory } from '@sluice/wire/sse/event-memory'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../state/signature-store.ts'
+import { type Keeping, KeptResponse } from '../state/store-response.ts'
 import { convertedChat } from './chat/converted-chat.ts'
 import { convertedConverse } from './converse/converted-converse.ts'
 import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
@@ -54,6 +56,8 @@ interface DecodeOptions extends Beside {
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
+  /** Set if the gateway keeps the response. */
+  readonly keeping?: Keeping | undefined
 }
 
 /** A conversation adapted to one channel. */
@@ -71,6 +75,7 @@ interface Fitted {
 /** Properties of a client on which its responses depend. */
 interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
+  readonly keeping: Keeping | undefined
 }
 
 /**
@@ -103,9 +108,9 @@ export class Conversions {
     scan: ScannedObject,
     options: DecodeOptions,
   ): RequestFor | Promise<RequestFor> {
-    const { maxTokens, reader, spoken, jsonArray = false } = options
+    const { maxTokens, reader, spoken, jsonArray = false, keeping } = options
     const { codec, beginsWithPrompt, endsWithAnswer } = from
-    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
+    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray, keeping }
     const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
     const requestFor = (history: SignedHistory): RequestFor =>
@@ -155,6 +160,7 @@ export class Conversions {
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
+    const kept = client.keeping && new KeptResponse(client.keeping)
     return {
       protocol: spoken,
       path: path(upstream.name, conversation.stream),
@@ -170,6 +176,7 @@ export class Conversions {
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
+          kept,
         ),
       reply: (bytes) =>
         convertedReply(codec, client, bytes, {
@@ -179,6 +186,7 @@ export class Conversions {
           answerTool,
           asked,
           history,
+          kept,
         }),
     }
   }
@@ -251,13 +259,14 @@ interface ReplyTo {
   readonly answerTool: string | undefined
   readonly asked: Asked
   readonly history: SignedHistory
+  readonly kept: KeptResponse | undefined
 }
 
 function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, asked, history }: ReplyTo,
+  { spoken, choices, model, answerTool, asked, history, kept }: ReplyTo,
 ): WholeReply {
   let decoded: Reply
   try {
@@ -277,16 +286,25 @@ function convertedReply(
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),
   }
+  let body: Buffer | undefined
+  // Created once, because it contains a new id.
+  const encoded = (charged: Usage): Buffer =>
+    (body ??= client.codec.encodeReply(
+      { ...reply, model: reply.model || model, usage: charged },
+      minted(spoken),
+      asked,
+    ))
   return {
     facts,
-    body: (charged) =>
-      client.codec.encodeReply(
-        { ...reply, model: reply.model || model, usage: charged },
-        minted(spoken),
-        asked,
-      ),
+    body: encoded,
     ...(signed !== decoded && { note: 'cut_arguments' }),
-    keep: async (target, call) => history.keep?.(signed.parts, target, call),
+    async keep(target, call, charging) {
+      const keepingSignatures = history.keep?.(signed.parts, target, call)
+      if (!kept) return keepingSignatures
+      const charged = await charging
+      await keepingSignatures
+      await kept.keep(encoded(charged).toString(), charged, target, call)
+    },
   }
 }
 

@@ -59,6 +59,11 @@ export interface WholeReply extends Lasting {
 
 /** Watches or converts a stream on its way to the client. */
 export interface Tap extends Lasting {
+  /**
+   * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
+   * again.
+   */
+  readonly isReplay?: true
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   /** Uses of the provider's tools so far. */

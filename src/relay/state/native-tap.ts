@@ -1,6 +1,6 @@
 import type { Provenance } from '../../domain/provenance.ts'
 import type { Usage } from '@sluice/wire/usage'
-import type { ResponsesTap } from '@sluice/wire/responses'
+import type { EventMemory } from '@sluice/wire/sse/event-memory'
 import type { Call } from '../call.ts'
 import type { NativeResponse } from './native-response.ts'
 import { RenamingTap } from './renaming-tap.ts'
@@ -13,18 +13,18 @@ export class NativeTap extends RenamingTap {
   #endNote: (() => void) | undefined
   #isReleased = false
 
-  constructor(inner: ResponsesTap, response: NativeResponse) {
-    super(inner, response.ids)
+  constructor(memory: EventMemory, response: NativeResponse) {
+    super(memory, response.ids)
     this.#response = response
   }
 
   /** A background stream continues without its client once it has an id by which it can be retrieved. */
   get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
-    const { responseId } = this.inner
+    const { responseId } = this
     if (!this.#response.isBackground || responseId === '') return undefined
     return async (target, call) => {
       const goesOn = await this.#response.goOn(target, call, responseId)
-      if (goesOn) this.#endNote = this.#response.note(this.inner)
+      if (goesOn) this.#endNote = this.#response.note(this)
       if (this.#isReleased) this.#endNote?.()
       return goesOn
     }
@@ -37,11 +37,11 @@ export class NativeTap extends RenamingTap {
   }
 
   provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
-    const { responseId: id, encrypted, itemIds, usage } = this.inner
+    const { responseId: id, encrypted, itemIds, usage } = this
     return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
   }
 
   protected learn(): void {
-    this.#response.learn(this.inner.responseId)
+    this.#response.learn(this.responseId)
   }
 }

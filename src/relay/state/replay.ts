@@ -1,6 +1,6 @@
-import { NO_USAGE } from '@sluice/wire/usage'
-import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
+import type { RenamedIds } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import type { EventMemory } from '@sluice/wire/sse/event-memory'
 import { unstreamed } from '../dialects/dialect.ts'
 import type { ResponseAccount } from './account-of.ts'
 import type { ReadStream } from './streamed-parts.ts'
@@ -40,7 +40,7 @@ export function replayRequest(replay: Replay): ParsedRequest {
       upstreamModel: replay.model,
       dropped: [],
       errorBody: (bytes) => replay.ids.inProse(bytes),
-      tap: (_, memory) => new ReplayTap(new ResponsesTap(memory), replay),
+      tap: (_, memory) => new ReplayTap(memory, replay),
       reply: unstreamed,
     }),
   }
@@ -57,30 +57,18 @@ export function replayRequest(replay: Replay): ParsedRequest {
 
 /** Tap of a replay, whose tokens were already charged when the response was generated. */
 class ReplayTap extends RenamingTap {
+  readonly isReplay = true
   readonly #replay: Replay
   readonly #endNote: () => void
 
-  constructor(inner: ResponsesTap, replay: Replay) {
-    super(inner, replay.ids)
+  constructor(memory: EventMemory, replay: Replay) {
+    super(memory, replay.ids)
     this.#replay = replay
-    this.#endNote = replay.note(inner)
-  }
-
-  override get usage(): ReportedUsage {
-    return NO_USAGE
-  }
-
-  override get emittedBytes(): number {
-    return 0
-  }
-
-  // Empty, so that replayed text counts against no limit if the client leaves.
-  override get text(): string {
-    return ''
+    this.#endNote = replay.note(this)
   }
 
   async keep(): Promise<void> {
-    const { status, usage } = this.inner
+    const { status, usage } = this
     if (status !== undefined) await this.#replay.onEnd(status, usage)
   }
 
@@ -92,6 +80,6 @@ class ReplayTap extends RenamingTap {
   // The row of the previous response may have been deleted, and with it the upstream's id of that response.
   protected learn(): void {
     const { ids, previousId } = this.#replay
-    if (previousId !== null) ids.add(this.inner.previousId, previousId)
+    if (previousId !== null) ids.add(this.previousId, previousId)
   }
 }

@@ -12,26 +12,14 @@ import {
   gateEmbedRequest,
   readEmbedRequest,
 } from '@sluice/wire/gemini/embed'
-import {
-  answerPath,
-  embedNames,
-  gateGeminiRequest,
-  GEMINI_EMBED_PROMPT,
-  geminiNames,
-  GeminiTap,
-  JsonArray,
-  methodPath,
-  readGeminiRequest,
-  usageOfAnswer,
-} from '@sluice/wire/gemini'
+import { answerPath, embedNames, gateGeminiRequest, GEMINI_EMBED_PROMPT, geminiNames, GeminiTap, JsonArray, methodPath, readGeminiRequest, usageOfAnswer } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
-import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import { type Dialect, type Tap, unstreamed } from '../dialect.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
@@ -80,7 +68,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               ...gateGeminiRequest(scan, model, channel, passThrough),
               prompt: convertedGemini.prompt,
               upstreamModel,
-              tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
+              tap: () => (jsonArray ? new ArrayTap() : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
             }
           },
@@ -123,30 +111,37 @@ function isGemini(...names: readonly string[]): boolean {
 }
 
 /** Converts a native stream of events for a client that reads one JSON array. */
-class ArrayTap extends DelegatingTap<Tap> {
+class ArrayTap extends GeminiTap {
   readonly #array = new JsonArray()
-
-  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
-  override get errorFrame(): undefined {
-    return undefined
-  }
 
   override keepAliveFrame(): undefined {
     return undefined
   }
 
   override push(chunk: Buffer): TapStep {
-    const { forward, terminal } = this.inner.push(chunk)
+    const { forward, terminal } = super.push(chunk)
+    this.#dropErrorFrame()
     const elements = forward && this.#array.push(forward)
     return { forward: elements && elements.length > 0 ? elements : undefined, terminal }
   }
 
+  override end(): TapEnd {
+    const end = super.end()
+    this.#dropErrorFrame()
+    return end
+  }
+
   override finalBytes(charged: Usage): Buffer {
-    return this.#last(this.inner.finalBytes(charged))
+    return this.#last(super.finalBytes(charged))
   }
 
   override failureFrame(error: ErrorParts): Buffer {
-    return this.#last(this.inner.failureFrame(error))
+    return this.#last(super.failureFrame(error))
+  }
+
+  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
+  #dropErrorFrame(): void {
+    this.errorFrame = undefined
   }
 
   #last(frames: Buffer): Buffer {

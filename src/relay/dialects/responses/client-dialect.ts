@@ -6,18 +6,16 @@ import {
   readResponsesRequest,
   responsesNames,
   type ResponsesRequest,
-  ResponsesTap,
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { type Keeping, keptRequest } from '../../state/store-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/referenced-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { nativeTools } from '../channel-tools.ts'
-import type { Conversions, RequestFor } from '../conversions.ts'
+import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
 import { convertedResponses } from './converted-responses.ts'
@@ -78,7 +76,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           prompt: convertedResponses.prompt,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: (_, memory) => new NativeTap(new ResponsesTap(memory), response),
+          tap: (_, memory) => new NativeTap(memory, response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },
@@ -97,29 +95,25 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       },
       forChannels: (channels, model) =>
         requestsFor('responses', name, channels, model, native, (spoken) => {
-          const repeats = isKept ? KEPT : undefined
-          const given = { maxTokens, reader, spoken, repeats, target: { model: name, stream } }
-          const convert = conversions.decode(convertedResponses, scan, given)
-          if (!isKept) return convert
-          const keeping = {
-            responses,
-            scan: ownScan,
-            previousId: kept?.response.id ?? null,
-            retentionMs: options.keep_responses,
-          }
-          return convert instanceof Promise
-            ? convert.then((later) => keptRequests(later, keeping))
-            : keptRequests(convert, keeping)
+          const keeping = isKept
+            ? {
+                responses,
+                scan: ownScan,
+                previousId: kept?.response.id ?? null,
+                retentionMs: options.keep_responses,
+              }
+            : undefined
+          return conversions.decode(convertedResponses, scan, {
+            maxTokens,
+            reader,
+            spoken,
+            repeats: isKept ? KEPT : undefined,
+            target: { model: name, stream },
+            keeping,
+          })
         }),
     }
   }
-}
-
-function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
-  return Object.assign(
-    (...to: Parameters<RequestFor>) => convert(...to).map((request) => keptRequest(request, keeping)),
-    { origin: convert.origin },
-  )
 }
 
 // A response that continues without its client must be stored by its upstream.
