@@ -265,9 +265,7 @@ export class Attempts {
     try {
       const sent = this.#parts.upstreams.send(call.hold, channel, key, request, attempt)
       call.attempts.onSent(sent)
-      attempt.onSent(sent, (body) =>
-        this.#send(attempt, call, { ...target, request: { ...request, body } }),
-      )
+      attempt.onSent(sent, (body) => this.#send(attempt, call, { ...target, request: { ...request, body } }))
     } catch (error) {
       attempt.cancel()
       throw error

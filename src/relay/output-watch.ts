@@ -57,7 +57,10 @@ export class OutputWatch {
   get affordableBytes(): number {
     const { plan, hold } = this.#call
     const slices = this.#sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / this.#sliceQuota)
-    return Math.max(0, this.#budget * GROW_AT + slices * plan.estimate.budget.slice - this.tokens) * BYTES_PER_TOKEN
+    return (
+      Math.max(0, this.#budget * GROW_AT + slices * plan.estimate.budget.slice - this.tokens) *
+      BYTES_PER_TOKEN
+    )
   }
 
   /** Records what the stream has cost so far. */

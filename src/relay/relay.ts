@@ -33,13 +33,7 @@ import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { UNBOUNDED } from './estimate.ts'
 import { STOPPING } from './failure.ts'
 import type { Media } from './media.ts'
-import {
-  bodyOptions,
-  dialectOf,
-  type EndpointDialects,
-  parseRequest,
-  readBody,
-} from './parse-request.ts'
+import { bodyOptions, dialectOf, type EndpointDialects, parseRequest, readBody } from './parse-request.ts'
 import { groupsOf, planCall } from './plan.ts'
 import { Rates } from './rates.ts'
 import type { RecordingLengths } from './recording-length.ts'

@@ -103,31 +103,25 @@ export class Conversions {
    * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
    * because a channel that speaks `from` may still serve the call.
    */
-  decode(
-    from: ConvertedDialect,
-    scan: ScannedObject,
-    options: DecodeOptions,
-  ): RequestFor | Promise<RequestFor> {
+  async decode(from: ConvertedDialect, scan: ScannedObject, options: DecodeOptions): Promise<RequestFor> {
     const { maxTokens, reader, spoken, jsonArray = false, keeping } = options
     const { codec, beginsWithPrompt, endsWithAnswer } = from
     const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray, keeping }
     const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
-    const requestFor = (history: SignedHistory): RequestFor =>
-      Object.assign(
-        (channel: Channel, name: ProtocolName, model: Model) =>
-          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
-            try {
-              const fitted = fit({ ...decoded, conversation }, channel, name, model)
-              return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
-            } catch (refusal) {
-              return refused(channel, maxTokens, refusal)
-            }
-          }),
-        { origin: history.origin },
-      )
-    const history = signedHistory(decoded.conversation, spoken, reader, this.#signatures)
-    return history instanceof Promise ? history.then(requestFor) : requestFor(history)
+    const history = await signedHistory(decoded.conversation, spoken, reader, this.#signatures)
+    return Object.assign(
+      (channel: Channel, name: ProtocolName, model: Model) =>
+        history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
+          try {
+            const fitted = fit({ ...decoded, conversation }, channel, name, model)
+            return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
+          } catch (refusal) {
+            return refused(channel, maxTokens, refusal)
+          }
+        }),
+      { origin: history.origin },
+    )
   }
 
   #requestFor(

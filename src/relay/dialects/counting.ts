@@ -59,7 +59,7 @@ export interface Counting {
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
   /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
-  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext | undefined> | undefined
+  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext>
   /**
    * Returns the text for the gateway to count. Throws if the request does not contain all of its text.
    * `isComposed`: references were already replaced by what they refer to.
@@ -75,12 +75,11 @@ export function countingDialect(counting: Counting): Dialect {
     name: counting.protocol,
     endpoint: counting.protocol,
     names: counting.names,
-    read(scan, headers, reader) {
+    async read(scan, headers, reader) {
       const model = counting.model(scan)
       const upstreamHeaders = counting.upstreamHeaders(headers)
-      const counted = (context?: CountedContext): ParsedRequest =>
-        relayed(counting, { scan, model, headers: upstreamHeaders, context })
-      return counting.contextOf?.(scan, reader)?.then(counted) ?? counted()
+      const context = await counting.contextOf?.(scan, reader)
+      return relayed(counting, { scan, model, headers: upstreamHeaders, context })
     },
   }
 }

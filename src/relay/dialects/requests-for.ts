@@ -16,18 +16,17 @@ export function requestsFor(
   channels: readonly Channel[],
   model: Model,
   native: (channel: Channel) => ChannelPlan,
-  decode: (spoken: ReadonlySet<ProtocolName>) => RequestFor | Promise<RequestFor>,
+  decode: (spoken: ReadonlySet<ProtocolName>) => Promise<RequestFor>,
 ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
   const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
   const others = new Set([...spoken.values()].filter((one) => one !== dialect))
   if (others.size === 0) return channels.map(native)
-  const requests = (converted: RequestFor): readonly ChannelPlan[] =>
+  return decode(others).then((converted) =>
     withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
       const one = spoken.get(channel) ?? dialect
       return one === dialect ? [native(channel)] : converted(channel, one, model)
-    })
-  const decoded = decode(others)
-  return decoded instanceof Promise ? decoded.then(requests) : requests(decoded)
+    }),
+  )
 }
 
 /**

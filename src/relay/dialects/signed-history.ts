@@ -62,28 +62,22 @@ export function unsignedHistory(conversation: Conversation): SignedHistory {
   }
 }
 
-/**
- * Looks up what was signed in a conversation, for channels that speak the dialects `spoken`. Returns a
- * promise only if the memory of this node is not sufficient.
- */
-export function signedHistory(
+/** Looks up what was signed in a conversation, for channels that speak the dialects `spoken`. */
+export async function signedHistory(
   conversation: Conversation,
   spoken: ReadonlySet<ProtocolName>,
   reader: Reader,
   store: SignatureStore,
-): SignedHistory | Promise<SignedHistory> {
+): Promise<SignedHistory> {
   const retentionMs = reader.settings.options.keep_signatures
   if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name)))
     return unsignedHistory(conversation)
   const turns = new SignedTurns(conversation)
   const { anchors } = turns
-  const found = anchors.length > 0 ? store.find(reader.caller.user.id, anchors) : NOTHING
-  const open = (known: FoundSignatures): SignedHistory => {
-    const size = [...known.values()].reduce((sum, entry) => sum + entry.size, 0)
-    if (size > 0) reader.hold(size)
-    return new KnownHistory(conversation, turns, { known, store, retentionMs })
-  }
-  return found instanceof Promise ? found.then(open) : open(found)
+  const known = anchors.length > 0 ? await store.find(reader.caller.user.id, anchors) : NOTHING
+  const size = [...known.values()].reduce((sum, entry) => sum + entry.size, 0)
+  if (size > 0) reader.hold(size)
+  return new KnownHistory(conversation, turns, { known, store, retentionMs })
 }
 
 const NOTHING: FoundSignatures = new Map()

@@ -108,16 +108,13 @@ export class SignatureStore {
     return this.#writes.write({ userId, signatures, keptMs, expiresMs })
   }
 
-  /**
-   * Finds what was signed at these anchors of a user's turns; without a promise if the cache of this node is
-   * sufficient.
-   */
-  find(userId: number, anchors: readonly string[]): FoundSignatures | Promise<FoundSignatures> {
+  /** Finds what was signed at these anchors of a user's turns. */
+  async find(userId: number, anchors: readonly string[]): Promise<FoundSignatures> {
     const nowMs = Date.now()
     const latest = anchors.slice(-MAX_ANCHORS)
     const unknown = latest.filter((anchor) => !this.#isRemembered(userId, anchor, nowMs))
-    if (unknown.length === 0) return this.#remembered(userId, latest)
-    return this.#load(userId, unknown, nowMs).then(() => this.#remembered(userId, latest))
+    if (unknown.length > 0) await this.#load(userId, unknown, nowMs)
+    return this.#remembered(userId, latest)
   }
 
   #isRemembered(userId: number, anchor: string, nowMs: number): boolean {

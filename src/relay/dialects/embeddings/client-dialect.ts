@@ -1,6 +1,15 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '@sluice/wire/codec'
-import { checkTexts, decodeTexts, EMBEDDINGS_LIMITS, EMBEDDINGS_PROMPT, embeddingsNames, EmbeddingsReply, readEmbeddingsRequest, VectorsWriter } from '@sluice/wire/embeddings'
+import {
+  checkTexts,
+  decodeTexts,
+  EMBEDDINGS_LIMITS,
+  EMBEDDINGS_PROMPT,
+  embeddingsNames,
+  EmbeddingsReply,
+  readEmbeddingsRequest,
+  VectorsWriter,
+} from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/map-model'
 import { type Dialect, unstreamed } from '../dialect.ts'
 import { askedForVectors } from './vector-requests.ts'

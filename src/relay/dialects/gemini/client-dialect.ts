@@ -12,7 +12,18 @@ import {
   gateEmbedRequest,
   readEmbedRequest,
 } from '@sluice/wire/gemini/embed'
-import { answerPath, embedNames, gateGeminiRequest, GEMINI_EMBED_PROMPT, geminiNames, GeminiTap, JsonArray, methodPath, readGeminiRequest, usageOfAnswer } from '@sluice/wire/gemini'
+import {
+  answerPath,
+  embedNames,
+  gateGeminiRequest,
+  GEMINI_EMBED_PROMPT,
+  geminiNames,
+  GeminiTap,
+  JsonArray,
+  methodPath,
+  readGeminiRequest,
+  usageOfAnswer,
+} from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorParts } from '@sluice/wire/upstream-error'

@@ -10,10 +10,7 @@ export class EventPassthrough implements Passthrough {
   readonly #measured: (call: Call, isComplete: boolean) => Measure | Promise<Measure>
   #isOver = false
 
-  constructor(
-    tap: MediaTap,
-    measured: (call: Call, isComplete: boolean) => Measure | Promise<Measure>,
-  ) {
+  constructor(tap: MediaTap, measured: (call: Call, isComplete: boolean) => Measure | Promise<Measure>) {
     this.tap = tap
     this.#measured = measured
   }

@@ -1,6 +1,16 @@
 import { dearestImage } from '../../../domain/image-price.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { type Fields, flagIn, formFields, ImageReply, integerIn, jsonFields, MediaTap, modelIn, textIn } from '@sluice/wire/media'
+import {
+  type Fields,
+  flagIn,
+  formFields,
+  ImageReply,
+  integerIn,
+  jsonFields,
+  MediaTap,
+  modelIn,
+  textIn,
+} from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'

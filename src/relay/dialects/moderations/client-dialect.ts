@@ -1,5 +1,10 @@
 import { withMappedModel } from '@sluice/wire/map-model'
-import { MODERATIONS_PROMPT, moderationsNames, readModerationsReply, readModerationsRequest } from '@sluice/wire/moderations'
+import {
+  MODERATIONS_PROMPT,
+  moderationsNames,
+  readModerationsReply,
+  readModerationsRequest,
+} from '@sluice/wire/moderations'
 import { type Dialect, unstreamed } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 

@@ -1,5 +1,14 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import { type DocumentForm, gateRerankRequest, readRerankReply, readRerankRequest, RERANK_PROMPT, rerankNames, searchUnitBound, searchUnits } from '@sluice/wire/rerank'
+import {
+  type DocumentForm,
+  gateRerankRequest,
+  readRerankReply,
+  readRerankRequest,
+  RERANK_PROMPT,
+  rerankNames,
+  searchUnitBound,
+  searchUnits,
+} from '@sluice/wire/rerank'
 import { type Dialect, unstreamed } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 

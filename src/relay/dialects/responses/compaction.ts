@@ -27,12 +27,10 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
-    read(scan, _headers, reader) {
+    async read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
-      const found = findReferred(scan, request.previousResponseId, reader, responses)
-      return found instanceof Promise
-        ? found.then((referred) => compacted(request, scan, referred, reader))
-        : compacted(request, scan, found, reader)
+      const referred = await findReferred(scan, request.previousResponseId, reader, responses)
+      return compacted(request, scan, referred, reader)
     },
   }
 
