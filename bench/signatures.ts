@@ -2,7 +2,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { deriveSecrets, tagOf } from '../src/store/secrets.ts'
 import { SignedReply, signedRuns, SignedTurns } from '@sluice/wire/signatures'
-import { SignatureStore, type SigningAccount } from '../src/relay/state/signature-store.ts'
+import { SignatureStore, type SigningAccount } from '../src/relay/responses/signature-store.ts'
 import type { Conversation, Turn } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 

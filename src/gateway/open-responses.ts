@@ -1,9 +1,9 @@
 import type { OpenedLedger } from './opened-ledger.ts'
-import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
-import { KeepingRoom, type RoomLog, spaceOf } from '../relay/state/keeping-room.ts'
-import { KeptBound } from '../relay/state/stored-response-limit.ts'
-import { SignatureStore } from '../relay/state/signature-store.ts'
-import { ResponseStore } from '../relay/state/response-store.ts'
+import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
+import { KeepingRoom, type RoomLog, spaceOf } from '../relay/responses/keeping-room.ts'
+import { KeptBound } from '../relay/responses/stored-response-limit.ts'
+import { SignatureStore } from '../relay/responses/signature-store.ts'
+import { ResponseStore } from '../relay/responses/response-store.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 
 /** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */

@@ -38,9 +38,9 @@ import { groupsOf, planCall } from './plan.ts'
 import { Rates } from './rates.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { Routing } from './routing.ts'
-import { type Replay, replayRequest } from './state/replay.ts'
-import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
-import type { SignatureStore } from './state/signature-store.ts'
+import { type Replay, replayRequest } from './responses/replay.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './responses/response-requests.ts'
+import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)

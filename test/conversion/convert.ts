@@ -12,7 +12,7 @@ import { convertedMessages } from '../../src/relay/dialects/messages/converted-m
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
-import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
+import type { SignatureStore } from '../../src/relay/responses/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
 import type { StatedCapabilities } from '@sluice/wire/model-capabilities'

@@ -5,7 +5,7 @@ import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 import { SignedReply, signedRuns, SignedTurns, SIGNING_DIALECTS } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call } from '../call.ts'
-import type { FoundSignatures, SignatureStore, SignedEntry } from '../state/signature-store.ts'
+import type { FoundSignatures, SignatureStore, SignedEntry } from '../responses/signature-store.ts'
 import type { Reader } from './dialect.ts'
 import type { Target } from '../request-stages.ts'
 

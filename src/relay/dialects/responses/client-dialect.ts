@@ -8,12 +8,12 @@ import {
   type ResponsesRequest,
   usageOfResponse,
 } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
-import { NativeTap } from '../../state/native-tap.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/referenced-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { type NativeParts, NativeResponse } from '../../responses/native-response.ts'
+import { NativeTap } from '../../responses/native-tap.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { namedPrompt } from '../../responses/referenced-prompt.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'

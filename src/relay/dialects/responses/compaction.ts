@@ -10,11 +10,11 @@ import {
   type ResponsesRequest,
   usageOfCompaction,
 } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/referenced-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
-import { ResponseStore } from '../../state/response-store.ts'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { namedPrompt } from '../../responses/referenced-prompt.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type Reader, unstreamed } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 

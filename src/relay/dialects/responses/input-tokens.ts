@@ -1,9 +1,9 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { countableText, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
-import type { ResponseStore } from '../../state/response-store.ts'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import type { ResponseStore } from '../../responses/response-store.ts'
 import type { CountedContext, Counting } from '../counting.ts'
 
 /** `POST /v1/responses/input_tokens`. */
