@@ -17,7 +17,7 @@ import type { Measure } from './dialects/passthrough.ts'
 import { outputMaximum } from './estimate.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
-import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
 import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
 

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
-import { loggedMessage } from './logged-message.ts'
+import { messageForLog } from './message-for-log.ts'
 import type { IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
 
 /** Maximum log lines for one channel and cause per window. */
@@ -75,7 +75,7 @@ export class FailureLog {
         key: place === -1 ? undefined : place + 1,
         status,
         cause: causeText(cause),
-        said: loggedMessage(upstreamMessage, call.plan.body),
+        said: messageForLog(upstreamMessage, call.plan.body),
         reaction,
       },
       'upstream failed',

@@ -11,7 +11,7 @@ import {
   streamErrorText,
   unwritten,
 } from './failure.ts'
-import type { Ending } from './priced-usage.ts'
+import type { Ending } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'

@@ -22,11 +22,11 @@ import {
   countingDialect,
   CountingUnsupported,
   isCountingUnsupported,
-} from './dialects/counting.ts'
+} from './dialects/count-tokens.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
-import { mediaDialects, type MediaEndpoint } from './dialects/media/media-dialects.ts'
+import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'

@@ -5,7 +5,7 @@ import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import type { Failure } from './failure.ts'
-import type { ChargeBasis } from './priced-usage.ts'
+import type { ChargeBasis } from './price-usage.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 import type { Target } from './request-stages.ts'
 

@@ -15,7 +15,7 @@ import {
 } from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
-import { type Ending, streamBasis } from './priced-usage.ts'
+import { type Ending, streamBasis } from './price-usage.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'

@@ -4,7 +4,7 @@ import { pricedTools, type ToolTerms } from '../domain/tool-price.ts'
 import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { Call } from './call.ts'
-import type { Terms } from './priced-usage.ts'
+import type { Terms } from './price-usage.ts'
 import { toolsAt, toolTerms, unlistedTypes } from './tool-terms.ts'
 import type { Target } from './request-stages.ts'
 

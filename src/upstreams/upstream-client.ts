@@ -15,7 +15,7 @@ import { type ChannelDestination, destinationOf, isConfigured } from './destinat
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
-import { ProvidedRequest } from './provided-request.ts'
+import { ProviderExchange } from './provider-exchange.ts'
 import type { Adapted, WireRequest } from './provider.ts'
 import type { Providers } from './providers.ts'
 import { withoutRefusedMembers } from './refused-members.ts'
@@ -87,7 +87,7 @@ export class UpstreamClient {
     const { method = 'POST', protocol, path, headers, body, contentType } = request
     const provider = this.#providers.of(channel)
     if (provider) {
-      return new ProvidedRequest(provider, request, { channel, key }, listener, (made, listener) => {
+      return new ProviderExchange(provider, request, { channel, key }, listener, (made, listener) => {
         requireUnsettled(hold)
         const start = headOf(address, method, made.path, () => [], contentType)
         return this.#sendHead(channel, address, start, made, listener)

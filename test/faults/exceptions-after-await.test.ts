@@ -14,8 +14,16 @@ const THROWS: Patch[] = [
     text: '(waited, () => this.#continueAfter(reason))',
     by: `(waited, () => { if (this.call.plan.request.model === 'prompt') ${THROW}; this.#continueAfter(reason) })`,
   },
-  { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.call.plan.request.model === 'count') ${THROW}; $&` },
-  { file: STREAMS, text: 'if (isDurable) {', by: `if (this.call.plan.request.model === 'hold') ${THROW}; $&` },
+  {
+    file: STREAMS,
+    text: 'if (!isUsedUp ||',
+    by: `if (this.call.plan.request.model === 'count') ${THROW}; $&`,
+  },
+  {
+    file: STREAMS,
+    text: 'if (isDurable) {',
+    by: `if (this.call.plan.request.model === 'hold') ${THROW}; $&`,
+  },
   // The await must be a real one.
   {
     file: STREAMS,

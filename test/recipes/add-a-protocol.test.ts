@@ -28,7 +28,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
-    'src/relay/dialects/counting.ts',
+    'src/relay/dialects/count-tokens.ts',
     'src/upstreams/upstream-client.ts',
   ])
 })

@@ -31,20 +31,20 @@ import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-s
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
 import { type Keeping, KeptResponse } from '../responses/store-response.ts'
-import { convertedChat } from './chat/converted-chat.ts'
-import { convertedConverse } from './converse/converted-converse.ts'
-import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
+import { chatConversion } from './chat/conversion.ts'
+import { converseConversion } from './converse/conversion.ts'
+import type { ConversionDialect, UpstreamDialect } from './conversion-dialect.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, Reader } from './dialect.ts'
-import { convertedGemini } from './gemini/converted-gemini.ts'
-import { convertedMessages } from './messages/converted-messages.ts'
-import { convertedResponses } from './responses/converted-responses.ts'
+import { geminiConversion } from './gemini/conversion.ts'
+import { messagesConversion } from './messages/conversion.ts'
+import { responsesConversion } from './responses/conversion.ts'
 import {
   type AccountConversation,
   type SignedHistory,
   signedHistory,
   streamSignatures,
-} from './signed-history.ts'
+} from './signature-history.ts'
 import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
 
 /** A request to decode, apart from its body. */
@@ -73,7 +73,7 @@ interface Fitted {
 }
 
 /** Properties of a client on which its responses depend. */
-interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
+interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
   readonly keeping: Keeping | undefined
 }
@@ -82,7 +82,7 @@ interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | '
  * Creates a channel's requests, in a dialect that it speaks, from a client's request: one for each account of
  * the channel that receives a different conversation.
  */
-export interface RequestFor {
+export interface ConversionPlanner {
   (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelPlan[]
   /** Channel whose model signed the latest turn; undefined if unknown. */
   readonly origin?: string | undefined
@@ -103,7 +103,11 @@ export class Conversions {
    * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
    * because a channel that speaks `from` may still serve the call.
    */
-  async decode(from: ConvertedDialect, scan: ScannedObject, options: DecodeOptions): Promise<RequestFor> {
+  async decode(
+    from: ConversionDialect,
+    scan: ScannedObject,
+    options: DecodeOptions,
+  ): Promise<ConversionPlanner> {
     const { maxTokens, reader, spoken, jsonArray = false, keeping } = options
     const { codec, beginsWithPrompt, endsWithAnswer } = from
     const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray, keeping }
@@ -115,7 +119,7 @@ export class Conversions {
         history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
           try {
             const fitted = fit({ ...decoded, conversation }, channel, name, model)
-            return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
+            return this.#planFor(client, channel, { ...fitted, history }, isOfKey)
           } catch (refusal) {
             return refused(channel, maxTokens, refusal)
           }
@@ -124,17 +128,17 @@ export class Conversions {
     )
   }
 
-  #requestFor(
+  #planFor(
     client: Client,
     channel: Channel,
     fitted: Fitted,
     isOfKey: AccountConversation['isOfKey'],
   ): ChannelPlan {
     const { spoken, conversation, upstream } = fitted
-    const search = convertedDialect(spoken).search(conversation, upstream.name)
+    const search = upstreamDialect(spoken).search(conversation, upstream.name)
     return {
       channel,
-      outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
+      outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: spoken === 'messages' ? 1 : choicesOf(conversation),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
@@ -147,7 +151,7 @@ export class Conversions {
     { spoken, conversation, upstream, provider, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<AttemptRequest> {
-    const { codec, path, headers, prompt } = convertedDialect(spoken)
+    const { codec, path, headers, prompt } = upstreamDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
@@ -205,7 +209,7 @@ function fit(
   model: Model,
 ): Omit<Fitted, 'history'> {
   const dropped: Dropped = new Set(before)
-  const upstream = convertedDialect(spoken)
+  const upstream = upstreamDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
@@ -311,18 +315,18 @@ function minted(upstream: ProtocolName): ReplyIdentity {
 /**
  * Dialects of converted calls. Rerank is not among them, because a list of documents is not a conversation.
  */
-const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
-  chat: convertedChat,
-  messages: convertedMessages,
-  responses: convertedResponses,
-  gemini: convertedGemini,
-  converse: convertedConverse,
+const UPSTREAM_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
+  chat: chatConversion,
+  messages: messagesConversion,
+  responses: responsesConversion,
+  gemini: geminiConversion,
+  converse: converseConversion,
   rerank: undefined,
 }
 
 /** The dialect of this name for conversions. Routing ensures that it exists. */
-function convertedDialect(name: ProtocolName): UpstreamDialect {
-  const dialect = CONVERTED_DIALECTS[name]
+function upstreamDialect(name: ProtocolName): UpstreamDialect {
+  const dialect = UPSTREAM_DIALECTS[name]
   if (!dialect) throw new Error(`no call is converted to or from ${name}`)
   return dialect
 }
@@ -346,7 +350,7 @@ interface Decoded {
 
 /** Decodes a request of a dialect, or returns the error. */
 function decodeRequest(
-  { codec }: ConvertedDialect,
+  { codec }: ConversionDialect,
   scan: ScannedObject,
   { target, repeats = NOTHING_REPEATED }: Beside,
 ): Decoded | { readonly refusal: unknown } {

@@ -15,7 +15,7 @@ import type { ErrorParts } from '@sluice/wire/upstream-error'
 import type { Call } from '../call.ts'
 import type { KeptResponse } from '../responses/store-response.ts'
 import type { Tap } from './dialect.ts'
-import type { StreamSignatures } from './signed-history.ts'
+import type { StreamSignatures } from './signature-history.ts'
 import type { Target } from '../request-stages.ts'
 
 /** Writes the frames of one chunk. */

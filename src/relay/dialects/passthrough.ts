@@ -2,7 +2,7 @@ import type { ImageForm } from '../../domain/image-price.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../call.ts'
-import type { Ending } from '../priced-usage.ts'
+import type { Ending } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
 /** Usage by which a call is charged. */

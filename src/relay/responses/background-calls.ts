@@ -26,9 +26,9 @@ import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
 import type { LocalCount } from '../local-count.ts'
 import { toolTerms } from '../tool-terms.ts'
-import { accountOf } from './account-of.ts'
+import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
-import { NOTE_MS, StreamedParts } from './streamed-parts.ts'
+import { NOTE_MS, StreamProgress } from './stream-progress.ts'
 
 /** Interval at which the upstreams of open calls are polled. */
 const POLL_MS = 60_000
@@ -75,7 +75,7 @@ interface OpenCall {
  */
 export class BackgroundCalls {
   /** Records of what was streamed of their responses. */
-  readonly streamed: StreamedParts
+  readonly streamed: StreamProgress
   readonly #parts: BackgroundParts
   readonly #open = new Map<string, OpenCall>()
   readonly #timers: readonly NodeJS.Timeout[]
@@ -83,7 +83,7 @@ export class BackgroundCalls {
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
-    this.streamed = new StreamedParts(parts.responses, parts.count)
+    this.streamed = new StreamProgress(parts.responses, parts.count)
     const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
     const poll = setInterval(() => void this.#guarded(() => this.#poll()), POLL_MS).unref()
     this.#timers = [lookUp, poll]

@@ -8,7 +8,7 @@ import type { Rows } from '../../store/store.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { findContinued } from './resolve-previous-response.ts'
 import { withKeptItems } from './item-references.ts'
-import { KeptBound } from './stored-response-limit.ts'
+import { StorageLimit } from './storage-limit.ts'
 import { type Asked, type ResponseRequestParts, ResponseRequests } from './response-requests.ts'
 import { ResponseStore } from './response-store.ts'
 
@@ -54,7 +54,7 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
+  const bound = new StorageLimit({ rows, mostBytes: () => Infinity, room: undefined })
   const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
   const reading = {
     begin: () => Promise.resolve(),

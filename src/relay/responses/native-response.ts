@@ -8,7 +8,7 @@ import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { ResponseStore } from './response-store.ts'
-import type { ReadStream } from './streamed-parts.ts'
+import type { ReadStream } from './stream-progress.ts'
 import type { Target } from '../request-stages.ts'
 
 /** Facts that a response reported about itself. */

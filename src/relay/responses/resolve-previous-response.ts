@@ -6,7 +6,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import type { Reader } from '../dialects/dialect.ts'
-import { truncatedName } from '../truncated-name.ts'
+import { truncateName } from '../truncate-name.ts'
 import { type ItemSource, itemSource } from './item-source.ts'
 import { textOfItems } from './item-page.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -111,7 +111,7 @@ function notFound(id: string, keepResponsesMs: number): GatewayError {
 
 // Shows the id in an error message. Any other text is shortened, because it may even be a key.
 function shown(id: string): string {
-  return /^resp_[\w-]{1,64}$/.test(id) ? id : truncatedName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
+  return /^resp_[\w-]{1,64}$/.test(id) ? id : truncateName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
 }
 
 /**

@@ -12,7 +12,7 @@ import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
 import type { Rows } from '../../store/store.ts'
-import type { KeptBound } from './stored-response-limit.ts'
+import type { StorageLimit } from './storage-limit.ts'
 import { RandomText } from './random-text.ts'
 import { RetriedWrites } from './write-retries.ts'
 
@@ -42,7 +42,7 @@ export interface ResponseStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
-  readonly bound: KeptBound
+  readonly bound: StorageLimit
   /** Called for each kept response that could not be stored and was discarded. */
   readonly onLost: () => void
 }
@@ -51,7 +51,7 @@ export interface ResponseStoreParts {
 export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
-  readonly #bound: KeptBound
+  readonly #bound: StorageLimit
   readonly #retried: RetriedWrites
   readonly #largeContents: LargeContents
   /** Responses by user and item id; created with the first response. */

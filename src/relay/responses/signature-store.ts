@@ -5,7 +5,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
 import type { Rows } from '../../store/store.ts'
-import type { KeptBound } from './stored-response-limit.ts'
+import type { StorageLimit } from './storage-limit.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
 /** Maximum characters of all that one reply has signed; larger replies are not stored. */
@@ -46,7 +46,7 @@ export interface SignatureStoreParts {
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
   /** Whether other nodes write to the same database. */
   readonly isShared: boolean
-  readonly bound: KeptBound
+  readonly bound: StorageLimit
   readonly metrics: Pick<Metrics, 'add'>
 }
 

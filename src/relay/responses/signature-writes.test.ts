@@ -1,4 +1,4 @@
-import { KeptBound } from './stored-response-limit.ts'
+import { StorageLimit } from './storage-limit.ts'
 import { describe, expect, test } from 'vitest'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
 import { SignatureWrites } from './signature-writes.ts'
@@ -42,7 +42,7 @@ function writesOn(
   isShared: boolean,
 ): { readonly writes: SignatureWrites; readonly unwritten: readonly number[] } {
   const unwritten: number[] = []
-  const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
+  const bound = new StorageLimit({ rows, mostBytes: () => Infinity, room: undefined })
   const metrics = { add: (_name: string, count: number) => void unwritten.push(count) } as never
   return { writes: new SignatureWrites({ rows, tag: () => '', isShared, bound, metrics }), unwritten }
 }

@@ -7,7 +7,7 @@ import type { RenamedIds } from '@sluice/wire/responses'
 import { exchangePieces } from '../../upstreams/exchange-pieces.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import { failureOfStatus } from '../failure.ts'
-import type { ResponseAccount } from './account-of.ts'
+import type { ResponseAccount } from './response-account.ts'
 import type { IncomingCall } from '../request-stages.ts'
 
 /** Maximum bytes of a response that is read as a whole, and of an error. */

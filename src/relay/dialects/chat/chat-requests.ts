@@ -4,10 +4,10 @@ import type { ProviderTools } from '@sluice/wire/tool-use'
 import { ChatTap, gateChatRequest, usageOfReply } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { nativeTools } from '../channel-tools.ts'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Reader } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
+import { planChannels } from '../plan-channels.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
@@ -23,14 +23,14 @@ type CheckedRequest = Parameters<typeof gateChatRequest>[1] & {
  */
 export function chatRequests(
   conversions: Conversions,
-  endpoint: ConvertedDialect,
+  endpoint: ConversionDialect,
   scan: ScannedObject,
   request: CheckedRequest,
   choices: number,
   reader: Reader,
 ): ParsedRequest['forChannels'] {
   return (channels: readonly Channel[], model: Model) =>
-    requestsFor(
+    planChannels(
       'chat',
       request.model,
       channels,

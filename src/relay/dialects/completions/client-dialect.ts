@@ -7,8 +7,8 @@ import {
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { chatRequests } from '../chat/chat-requests.ts'
-import { convertedChat } from '../chat/converted-chat.ts'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import { chatConversion } from '../chat/conversion.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { spokenDialect } from '../choose-dialect.ts'
@@ -16,8 +16,8 @@ import type { ParsedRequest } from '../../request-stages.ts'
 
 const PATH = '/completions'
 
-const convertedCompletions: ConvertedDialect = {
-  ...convertedChat,
+const completionsConversion: ConversionDialect = {
+  ...chatConversion,
   codec: completionsCodec,
   prompt: COMPLETIONS_PROMPT,
   path: () => PATH,
@@ -45,7 +45,7 @@ function completion(conversions: Conversions, scan: ScannedObject, reader: Reade
   const read = readCompletionRequest(scan)
   const forModel = (model: string): ParsedRequest => {
     const request = { ...read, model }
-    const forChannels = chatRequests(conversions, convertedCompletions, scan, request, read.choices, reader)
+    const forChannels = chatRequests(conversions, completionsConversion, scan, request, read.choices, reader)
     return {
       ...request,
       channelsFor(channels) {

@@ -12,7 +12,7 @@ import type {
   VectorsWriting,
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
-import type { Ending } from '../../priced-usage.ts'
+import type { Ending } from '../../price-usage.ts'
 import { unstreamed } from '../dialect.ts'
 import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'

@@ -35,8 +35,8 @@ import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'
-import { requestsFor } from '../requests-for.ts'
-import { convertedGemini } from './converted-gemini.ts'
+import { planChannels } from '../plan-channels.ts'
+import { geminiConversion } from './conversion.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Parts of a request that are in its path and not in its body. */
@@ -77,7 +77,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               path: answerPath(upstreamModel, stream),
               headers: [],
               ...gateGeminiRequest(scan, model, channel, passThrough),
-              prompt: convertedGemini.prompt,
+              prompt: geminiConversion.prompt,
               upstreamModel,
               tap: () => (jsonArray ? new ArrayTap() : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
@@ -92,7 +92,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           ...(jsonArray && { streamType: 'application/json' }),
           forModel,
           forChannels: (channels, model) =>
-            requestsFor(
+            planChannels(
               'gemini',
               name,
               channels,
@@ -100,7 +100,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               (channel) => native(channel, model),
               (spoken) => {
                 const target = { model: name, stream }
-                return conversions.decode(convertedGemini, scan, {
+                return conversions.decode(geminiConversion, scan, {
                   maxTokens,
                   reader,
                   spoken,

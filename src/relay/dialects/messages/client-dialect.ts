@@ -9,8 +9,8 @@ import {
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
-import { convertedMessages } from './converted-messages.ts'
+import { planChannels } from '../plan-channels.ts'
+import { messagesConversion } from './conversion.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -35,10 +35,10 @@ export function messagesDialect(conversions: Conversions): Dialect {
             const gated = gateMessagesRequest(scan, request, channel, passThrough)
             return {
               protocol: 'messages',
-              path: convertedMessages.path(gated.upstreamModel, stream),
+              path: messagesConversion.path(gated.upstreamModel, stream),
               headers: upstreamHeaders,
               ...gated,
-              prompt: convertedMessages.prompt,
+              prompt: messagesConversion.prompt,
               tap: () => new MessagesTap(),
               reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
             }
@@ -49,9 +49,9 @@ export function messagesDialect(conversions: Conversions): Dialect {
           ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
           forModel,
           forChannels: (channels, model) =>
-            requestsFor('messages', name, channels, model, native, (spoken) => {
+            planChannels('messages', name, channels, model, native, (spoken) => {
               const target = { model: name, stream }
-              return conversions.decode(convertedMessages, scan, { maxTokens, reader, spoken, target })
+              return conversions.decode(messagesConversion, scan, { maxTokens, reader, spoken, target })
             }),
         }
       }

@@ -17,8 +17,8 @@ import { findReferred, forProvider, type Referred } from '../../responses/item-r
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
-import { convertedResponses } from './converted-responses.ts'
+import { planChannels } from '../plan-channels.ts'
+import { responsesConversion } from './conversion.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
@@ -70,10 +70,10 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path(gated.upstreamModel, own.stream),
+          path: responsesConversion.path(gated.upstreamModel, own.stream),
           headers: [],
           ...gated,
-          prompt: convertedResponses.prompt,
+          prompt: responsesConversion.prompt,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: (_, memory) => new NativeTap(memory, response),
@@ -94,7 +94,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         return account ? channelsOfOrigin(ready, account) : ready
       },
       forChannels: (channels, model) =>
-        requestsFor('responses', name, channels, model, native, (spoken) => {
+        planChannels('responses', name, channels, model, native, (spoken) => {
           const keeping = isKept
             ? {
                 responses,
@@ -103,7 +103,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
                 retentionMs: options.keep_responses,
               }
             : undefined
-          return conversions.decode(convertedResponses, scan, {
+          return conversions.decode(responsesConversion, scan, {
             maxTokens,
             reader,
             spoken,

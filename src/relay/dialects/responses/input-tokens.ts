@@ -4,7 +4,7 @@ import { channelsToContinue } from '../../responses/resolve-previous-response.ts
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
 import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
-import type { CountedContext, Counting } from '../counting.ts'
+import type { CountedContext, Counting } from '../count-tokens.ts'
 
 /** `POST /v1/responses/input_tokens`. */
 export function responsesCounting(responses: ResponseStore): Counting {

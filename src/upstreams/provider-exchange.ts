@@ -7,17 +7,17 @@ import {
 import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
 
 /** Sends a provider's request. */
-export type SendProvided = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
+export type SendWire = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
  * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
  * token. After a 401 it is sent once more if the provider expects that to help.
  */
-export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListener {
+export class ProviderExchange implements UpstreamRequest, UpstreamResponseListener {
   readonly #provider: Provider
   readonly #request: WireRequest
   readonly #target: Omit<ProviderTarget, 'now'>
-  readonly #send: SendProvided
+  readonly #send: SendWire
   readonly #listener: UpstreamResponseListener
   #made: WireRequest | undefined
   #sent: UpstreamRequest | undefined
@@ -30,7 +30,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
     request: WireRequest,
     target: Omit<ProviderTarget, 'now'>,
     listener: UpstreamResponseListener,
-    send: SendProvided,
+    send: SendWire,
   ) {
     this.#provider = provider
     this.#request = request

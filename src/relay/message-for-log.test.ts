@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
-import { loggedMessage } from './logged-message.ts'
+import { messageForLog } from './message-for-log.ts'
 
 function logged(message: string | undefined, request: unknown): string | undefined {
-  return loggedMessage(message, Buffer.from(JSON.stringify(request)))
+  return messageForLog(message, Buffer.from(JSON.stringify(request)))
 }
 
 describe('an upstream’s message in the log', () => {
@@ -105,7 +105,7 @@ describe('an upstream’s message in the log', () => {
 
   test('a message is not logged where the request is too large to be compared with it, or cannot be read', () => {
     expect(logged('no', { messages: 'x'.repeat(1024 * 1024) })).toBeUndefined()
-    expect(loggedMessage('no', Buffer.from('{'))).toBeUndefined()
+    expect(messageForLog('no', Buffer.from('{'))).toBeUndefined()
   })
 
   test('a message takes time in proportion to the request, whatever both repeat', () => {

@@ -1,27 +1,27 @@
 import { removeParts } from '../../store/kept-contents.ts'
 import type { KeptSum } from '../../store/operations/kept-sums.ts'
 import type { Rows } from '../../store/store.ts'
-import type { KeepingRoom, KeptKind } from './keeping-room.ts'
+import type { FreeSpace, KeptKind } from './free-space.ts'
 
 /** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
 
 /** Services that the limit needs. */
-interface KeptBoundParts {
+interface StorageLimitParts {
   readonly rows: Pick<Rows, 'write'>
   /** Maximum bytes kept for one user: `options.keep_bytes`. */
   readonly mostBytes: () => number
   /** Undefined if the database is not on this file system. */
-  readonly room: Pick<KeepingRoom, 'hasRoomFor'> | undefined
+  readonly room: Pick<FreeSpace, 'hasRoomFor'> | undefined
 }
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
-export class KeptBound {
-  readonly #parts: KeptBoundParts
+export class StorageLimit {
+  readonly #parts: StorageLimitParts
   /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
-  constructor(parts: KeptBoundParts) {
+  constructor(parts: StorageLimitParts) {
     this.#parts = parts
   }
 

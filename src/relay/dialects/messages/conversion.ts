@@ -1,9 +1,9 @@
 import { MESSAGES_PROMPT, maxTokensOf, messagesCodec } from '@sluice/wire/messages'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** Messages, for conversion to and from other dialects. */
-export const convertedMessages: ConvertedDialect = {
+export const messagesConversion: ConversionDialect = {
   codec: messagesCodec,
   prompt: MESSAGES_PROMPT,
   path: () => '/messages',

@@ -11,7 +11,7 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
  * removed, control and formatting characters are escaped, and it has at most 500 characters. Undefined if
  * there is no message, or if the request is too large to be compared with it.
  */
-export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
+export function messageForLog(message: string | undefined, request: Buffer): string | undefined {
   if (message === undefined || request.length > MAX_BODY_BYTES) return undefined
   const texts = textsOf(request)
   if (!texts) return undefined

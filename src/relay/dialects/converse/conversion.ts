@@ -1,8 +1,8 @@
 import { CONVERSE_PROMPT, converseCodec, maxTokensOf } from '@sluice/wire/converse'
-import type { UpstreamDialect } from '../converted-dialect.ts'
+import type { UpstreamDialect } from '../conversion-dialect.ts'
 
 /** Bedrock's Converse API, to which other dialects are converted. */
-export const convertedConverse: UpstreamDialect = {
+export const converseConversion: UpstreamDialect = {
   codec: converseCodec,
   prompt: CONVERSE_PROMPT,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),

@@ -33,7 +33,7 @@ export interface UpstreamDialect {
 }
 
 /** A dialect in calls whose client and channel speak different ones. */
-export interface ConvertedDialect extends UpstreamDialect {
+export interface ConversionDialect extends UpstreamDialect {
   readonly codec: Codec
   /** Whether the first event of a stream contains the tokens of the prompt. */
   readonly beginsWithPrompt: boolean

@@ -24,34 +24,34 @@ export interface Space {
 }
 
 /** Log of changes. */
-export interface RoomLog {
+export interface SpaceLog {
   warn(fields: object, sentence: string): void
   info(fields: object, sentence: string): void
 }
 
-interface KeepingRoomParts {
+interface FreeSpaceParts {
   /** Measures the file system. */
   readonly measure: () => Promise<Space>
-  readonly log: RoomLog
+  readonly log: SpaceLog
   readonly nowMs: () => number
 }
 
 /** Monitors whether the file system has room for what is kept for users. */
-export class KeepingRoom {
-  readonly #parts: KeepingRoomParts
+export class FreeSpace {
+  readonly #parts: FreeSpaceParts
   readonly #timer: NodeJS.Timeout
   #measuredMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
   #room: Readonly<Record<KeptKind, boolean>> = { responses: true, signatures: true }
 
-  private constructor(parts: KeepingRoomParts) {
+  private constructor(parts: FreeSpaceParts) {
     this.#parts = parts
     this.#timer = setInterval(() => void this.#measure(), INTERVAL_MS).unref()
   }
 
   /** Starts monitoring; resolves after the first measurement. */
-  static async open(parts: KeepingRoomParts): Promise<KeepingRoom> {
-    const room = new KeepingRoom(parts)
+  static async open(parts: FreeSpaceParts): Promise<FreeSpace> {
+    const room = new FreeSpace(parts)
     await room.#measure()
     return room
   }

@@ -1,8 +1,8 @@
 import { GEMINI_PROMPT, answerPath, geminiCodec, maxTokensOf } from '@sluice/wire/gemini'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 
 /** The Gemini API, for conversion to and from other dialects. */
-export const convertedGemini: ConvertedDialect = {
+export const geminiConversion: ConversionDialect = {
   codec: geminiCodec,
   prompt: GEMINI_PROMPT,
   path: answerPath,

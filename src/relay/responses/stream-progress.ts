@@ -15,7 +15,7 @@ export interface ReadStream {
 }
 
 /** A running stream, and the length of its text when it was last recorded. */
-interface Road {
+interface RunningStream {
   readonly responseId: string
   readonly stream: ReadStream
   noted: number
@@ -25,10 +25,10 @@ interface Road {
  * Records what any client streams of background responses, on any node. A response whose provider reports no
  * usage is charged by these records.
  */
-export class StreamedParts {
+export class StreamProgress {
   readonly #responses: ResponseStore
   readonly #count: LocalCount
-  readonly #roads = new Set<Road>()
+  readonly #running = new Set<RunningStream>()
   /** Records that are being written, by response. */
   readonly #pending = new Map<string, Set<Promise<void>>>()
   readonly #timer: NodeJS.Timeout
@@ -45,36 +45,36 @@ export class StreamedParts {
 
   /** Begins to record a stream. The returned function must be called when the stream has ended. */
   begin(responseId: string, stream: ReadStream): () => void {
-    const road: Road = { responseId, stream, noted: 0 }
-    this.#roads.add(road)
+    const running: RunningStream = { responseId, stream, noted: 0 }
+    this.#running.add(running)
     return () => {
-      if (this.#roads.delete(road)) void this.#note(road)
+      if (this.#running.delete(running)) void this.#note(running)
     }
   }
 
   /** Resolves once everything that this process has streamed of a response so far is recorded. */
   async noted(responseId: string): Promise<void> {
-    for (const road of this.#roads) if (road.responseId === responseId) void this.#note(road)
+    for (const running of this.#running) if (running.responseId === responseId) void this.#note(running)
     const pending = this.#pending.get(responseId)
     if (pending) await Promise.all(pending)
   }
 
   #noteAll(): void {
-    for (const road of this.#roads) void this.#note(road)
+    for (const running of this.#running) void this.#note(running)
   }
 
-  #note(road: Road): Promise<void> {
-    const { responseId, stream } = road
+  #note(running: RunningStream): Promise<void> {
+    const { responseId, stream } = running
     const { firstSequence: first, lastSequence: last, text, usage } = stream
-    if (usage !== undefined || text.length <= road.noted) return Promise.resolve()
-    road.noted = text.length
+    if (usage !== undefined || text.length <= running.noted) return Promise.resolve()
+    running.noted = text.length
     const pending = this.#pending.get(responseId) ?? new Set()
     this.#pending.set(responseId, pending)
     const noting = this.#count
       .count(text)
       .then((tokens) => this.#responses.noteStreamed(responseId, { first, last, tokens }))
       // Written again with the next record.
-      .catch(() => void (road.noted = 0))
+      .catch(() => void (running.noted = 0))
       .finally(() => {
         pending.delete(noting)
         if (pending.size === 0) this.#pending.delete(responseId)

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { KeepingRoom, type Space } from './keeping-room.ts'
+import { FreeSpace, type Space } from './free-space.ts'
 
 const GIB = 2 ** 30
 
@@ -7,7 +7,7 @@ async function opened(space: Space) {
   const lines: string[] = []
   const state = { space, nowMs: 0 }
   const note = (_: object, sentence: string): void => void lines.push(sentence)
-  const room = await KeepingRoom.open({
+  const room = await FreeSpace.open({
     measure: () => Promise.resolve(state.space),
     log: { warn: note, info: note },
     nowMs: () => state.nowMs,

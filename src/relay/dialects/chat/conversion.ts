@@ -3,10 +3,10 @@ import { isRouter } from '@sluice/wire/upstream-settings'
 import { canSearch, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
 import type { SharedField } from '@sluice/wire/conversation'
 import type { Capabilities } from '@sluice/wire/model-capabilities'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 
 /** Chat completions, for conversion to and from other dialects. */
-export const convertedChat: ConvertedDialect = {
+export const chatConversion: ConversionDialect = {
   codec: chatCodec,
   prompt: CHAT_PROMPT,
   path: () => '/chat/completions',

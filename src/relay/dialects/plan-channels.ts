@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Model } from '../../domain/records/model.ts'
-import type { RequestFor } from './conversions.ts'
+import type { ConversionPlanner } from './conversions.ts'
 import { spokenDialect } from './choose-dialect.ts'
 import type { ChannelPlan } from '../request-stages.ts'
 
@@ -10,13 +10,13 @@ import type { ChannelPlan } from '../request-stages.ts'
  * converted ones for the others. `decode` is called once, and only if there are others, with their dialects.
  * The channel that signed the latest turn comes first among those of its priority.
  */
-export function requestsFor(
+export function planChannels(
   dialect: ProtocolName,
   name: string,
   channels: readonly Channel[],
   model: Model,
   native: (channel: Channel) => ChannelPlan,
-  decode: (spoken: ReadonlySet<ProtocolName>) => Promise<RequestFor>,
+  decode: (spoken: ReadonlySet<ProtocolName>) => Promise<ConversionPlanner>,
 ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
   const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
   const others = new Set([...spoken.values()].filter((one) => one !== dialect))

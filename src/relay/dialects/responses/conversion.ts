@@ -1,8 +1,8 @@
 import { RESPONSES_PROMPT, maxTokensOf, responsesCodec } from '@sluice/wire/responses'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import type { ConversionDialect } from '../conversion-dialect.ts'
 
 /** Responses, for conversion to and from other dialects. */
-export const convertedResponses: ConvertedDialect = {
+export const responsesConversion: ConversionDialect = {
   codec: responsesCodec,
   prompt: RESPONSES_PROMPT,
   path: () => '/responses',
