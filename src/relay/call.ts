@@ -1,25 +1,39 @@
-import type { Response } from '@sluice/http1'
-import { particularsText } from '../domain/call-detail.ts'
-import { charge } from '../domain/charge.ts'
-import type { ImageForm } from '../domain/image-price.ts'
-import type { Settlement } from '../domain/records/usage.ts'
-import type { ToolUse } from '@sluice/wire/tool-use'
-import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
-import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { Response, UpstreamRequest } from '@sluice/http1'
 import { promptTextOf } from '@sluice/wire/prompt-text'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
+import type { ToolUse } from '@sluice/wire/tool-use'
+import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { type AttemptEntry, type CallDelays, particularsText } from '../domain/call-detail.ts'
+import { charge } from '../domain/charge.ts'
+import type { ImageForm } from '../domain/image-price.ts'
+import type { Settlement } from '../domain/records/usage.ts'
 import { idHeaders } from '../http/id-headers.ts'
-import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
-import type { CallServices } from './call-services.ts'
+import type { RequestMemory } from '../limits/request-memory.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { CallLimits } from './call-limits.ts'
 import type { Lasting } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passthrough.ts'
+import type { Drains } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
+import type { Failure } from './failure.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
+import { noteUnlisted, pricesOf, pricingAt } from './tool-terms.ts'
+
+/** Services that all calls share. */
+export interface CallServices {
+  readonly count: LocalCount
+  readonly drains: Drains
+  readonly memory: RequestMemory
+  readonly metrics: Metrics
+  readonly limits: CallLimits
+  readonly unpriced: UnpricedTools
+}
 
 /** One admitted call: its plan, its hold, and the client's response. */
 export class Call implements MediaRequester {
@@ -279,5 +293,82 @@ class SentPrompt {
     const { body, prompt, upstreamModel = '' } = this.request ?? {}
     if (typeof prompt === 'function') return { ...NO_PROMPT, text: prompt() }
     return prompt && Buffer.isBuffer(body) ? promptTextOf(body, prompt, upstreamModel) : NO_PROMPT
+  }
+}
+
+/** Maximum attempts that are recorded for one call. */
+const MAX_ENTRIES = 50
+
+/** An upstream that broke off in the middle of its response. */
+export interface UpstreamCut {
+  readonly cause: string
+  /** The upstream's error message, redacted, if there was one. */
+  readonly upstreamMessage: string | undefined
+}
+
+/** Attempts of one call, for its row in the usage log. */
+export class AttemptLog {
+  /** Start of the call by `performance.now()`, in milliseconds. */
+  readonly #startedAt: number
+  #failed: AttemptEntry[] | undefined
+  #open: Target | undefined
+  #openedMs = 0
+  #firstMs: number | undefined
+  #request: UpstreamRequest | undefined
+
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** Records that an attempt begins. */
+  begin(target: Target): void {
+    this.#open = target
+    this.#openedMs = this.#elapsedMs
+    this.#firstMs ??= this.#openedMs
+    this.#request = undefined
+  }
+
+  /** Records the request of the attempt, which is now being sent. */
+  onSent(request: UpstreamRequest): void {
+    this.#request = request
+  }
+
+  /** Delays of the call so far. */
+  get delays(): CallDelays {
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.openedInMs ?? 0 }
+  }
+
+  /** Records that the attempt delivered nothing. */
+  failed({ status, cause }: Pick<Failure, 'status' | 'cause'>): void {
+    if (!this.#open) return
+    const entry = this.#entry(this.#open, status ?? null, cause)
+    this.#open = undefined
+    const failed = (this.#failed ??= [])
+    if (failed.length < MAX_ENTRIES) failed.push(entry)
+  }
+
+  /**
+   * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
+   * complete. `cut`: the cause if the last one broke off.
+   */
+  text(cut: string | undefined): string | undefined {
+    if (!this.#failed && cut === undefined) return undefined
+    const last = this.#open ? [this.#entry(this.#open, 200, cut ?? null)] : []
+    return JSON.stringify([...(this.#failed ?? []), ...last])
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt)
+  }
+
+  #entry({ channel, key }: Target, status: number | null, cause: string | null): AttemptEntry {
+    return {
+      channel: channel.name,
+      key_index: Math.max(0, channel.keys.indexOf(key.value)),
+      started_ms: this.#openedMs,
+      duration_ms: this.#elapsedMs - this.#openedMs,
+      status,
+      cause,
+    }
   }
 }

@@ -1,8 +1,7 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call } from './call.ts'
-import { streamErrorText } from './failure.ts'
-import { STORAGE_UNAVAILABLE } from './store-refusal.ts'
+import { STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
 import type { Target } from './request-stages.ts'
 

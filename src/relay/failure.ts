@@ -1,19 +1,19 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import { GatewayError } from '../errors.ts'
 import { crossedError } from '@sluice/wire/crossed-error'
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
 import { passedOnError } from '@sluice/wire/messages'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import {
   type ErrorParts,
   readUpstreamError,
   statusOfError,
   type UpstreamErrorText,
 } from '@sluice/wire/upstream-error'
-import { redact } from '../upstreams/redact.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { GatewayError } from '../errors.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
+import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
-import { storeRefusal } from './store-refusal.ts'
 import type { Target } from './request-stages.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
@@ -287,4 +287,18 @@ export function finalError(failures: readonly Failure[]): Error {
   const relevant = others.length > 0 ? others : failures
   const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
+}
+
+const RETRY_AFTER = { retryAfter: 5 }
+
+/** Message for clients while the database refuses writes. */
+export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
+
+/** The error for clients while the database is unavailable or refuses writes. */
+export function storeRefusal(error: unknown): GatewayError {
+  const isAway = error instanceof StoreUnavailable && !error.refusesWrites
+  const sentence = 'the gateway cannot reach its database at the moment; try again'
+  return isAway
+    ? new GatewayError('overloaded', sentence, RETRY_AFTER)
+    : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
-import type { CountedText } from './text-sample.ts'
-import { PieceCounts } from './piece-counts.ts'
+import type { CountedText } from './local-count.ts'
+import { PieceCounts } from './vocabulary.ts'
 import { Vocabulary } from './vocabulary.ts'
 
 const FILE = createRequire(import.meta.url).resolve('gpt-tokenizer/data/o200k_base.tiktoken')

@@ -3,7 +3,7 @@ import { kindAt, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { termsAt } from './target-tools.ts'
+import { termsAt } from './tool-terms.ts'
 import { toolsAt } from './tool-terms.ts'
 import type { Target } from './request-stages.ts'
 

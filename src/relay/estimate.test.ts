@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import type { Override } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { editedBounds } from './bounds-after-edits.ts'
+import { editedBounds } from './estimate.ts'
 
 const bounds = (
   protocol: ProtocolName,
