@@ -34,7 +34,7 @@ import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { HelperThreads } from '../relay/helper-threads.ts'
-import { LocalCount } from '../relay/local-count.ts'
+import { TokenCounter } from '../relay/token-counter.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
@@ -167,7 +167,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new LocalCount(Math.random(), helpers), (open) => open.close())
+  const count = opened.adopt(new TokenCounter(Math.random(), helpers), (open) => open.close())
   const tokenizer = count.load()
   const callParts = {
     ledger,

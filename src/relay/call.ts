@@ -19,7 +19,7 @@ import type { Measure } from './dialects/passthrough.ts'
 import type { Drains } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
 import type { Failure } from './failure.ts'
-import type { LocalCount } from './local-count.ts'
+import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
@@ -27,7 +27,7 @@ import { noteUnlisted, pricesOf, pricingAt } from './tool-terms.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
-  readonly count: LocalCount
+  readonly count: TokenCounter
   readonly drains: Drains
   readonly memory: RequestMemory
   readonly metrics: Metrics
@@ -277,14 +277,14 @@ class SentPrompt {
   }
 
   /** Tokens to show to the client. They are counted only when no text for a charge is waiting. */
-  async shownTokens(count: LocalCount): Promise<number> {
+  async shownTokens(count: TokenCounter): Promise<number> {
     const { text, extraTokens } = this.#read()
     this.#tokens = await count.countLowPriority(text)
     return this.#tokens + extraTokens
   }
 
   /** Tokens for the charge. A running low-priority count does not delay them. */
-  async chargedTokens(count: LocalCount): Promise<number> {
+  async chargedTokens(count: TokenCounter): Promise<number> {
     const { text, chargedExtraTokens } = this.#read()
     return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens
   }

@@ -10,7 +10,7 @@ import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
 import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { usesBeside, usesOf } from '@sluice/wire/tool-tally'
 import type { Tap } from './dialects/dialect.ts'
-import type { LocalCount } from './local-count.ts'
+import type { TokenCounter } from './token-counter.ts'
 import type { ParsedRequest } from './request-stages.ts'
 
 /** Counts the tokens of the prompt. */
@@ -27,7 +27,7 @@ export interface Terms {
   readonly rate: Rate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
-  readonly count: LocalCount
+  readonly count: TokenCounter
   readonly unitsOf: ParsedRequest['searchUnits']
   /** Filters the uses that a response shows to those that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
@@ -144,7 +144,7 @@ async function priceByCount(
   priced: PriceCounted,
   countPrompt: CountPrompt,
   basis: ChargeBasis,
-  count: LocalCount,
+  count: TokenCounter,
 ): Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
   const arrived = basis.arrived()

@@ -1,6 +1,6 @@
 import type { Call } from './call.ts'
 import type { Estimate } from './estimate.ts'
-import type { LocalCount } from './local-count.ts'
+import type { TokenCounter } from './token-counter.ts'
 
 /**
  * How long a started stream waits for the count, which runs while the model thinks. The time to load the
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 250
 /** The part of a call that is needed to count its prompt. */
 interface CountedCall extends Pick<Call, 'countPrompt'> {
   readonly plan: { readonly estimate: Pick<Estimate, 'promptTokens'> }
-  readonly services: { readonly count: Pick<LocalCount, 'loading'> }
+  readonly services: { readonly count: Pick<TokenCounter, 'loading'> }
 }
 
 /** Counts the tokens of a call's prompt, from the moment when the call is sent. */

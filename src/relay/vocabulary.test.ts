@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import { expect, test } from 'vitest'
-import { countedText } from './local-count.ts'
+import { countedText } from './token-counter.ts'
 import { PieceCounts } from './vocabulary.ts'
 import { Vocabulary } from './vocabulary.ts'
 

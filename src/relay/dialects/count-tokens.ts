@@ -1,7 +1,7 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
-import { channelProtocols } from './channel-protocols.ts'
+import { channelProtocols } from './choose-dialect.ts'
 import { edit } from '@sluice/wire/json/json-edit'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { KnownNames } from '@sluice/wire/json/known-names'

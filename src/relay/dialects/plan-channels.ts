@@ -1,9 +1,10 @@
-import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
-import type { ConversionPlanner } from './conversions.ts'
-import { spokenDialect } from './choose-dialect.ts'
 import type { ChannelPlan } from '../request-stages.ts'
+import { spokenDialect } from './choose-dialect.ts'
+import type { ConversionPlanner } from './conversions.ts'
 
 /**
  * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,
@@ -45,4 +46,14 @@ function withOriginFirst(
     (channel) => channel.priority === own.priority && spoken.get(channel) !== dialect,
   )
   return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
+}
+
+/** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */
+export function nativeTools(
+  { model_mapping }: Channel,
+  dialect: ProtocolName,
+  name: string,
+  offered: ProviderTools | undefined,
+): Pick<ChannelPlan, 'tools'> {
+  return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
 }

@@ -24,7 +24,7 @@ import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whol
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
-import type { LocalCount } from '../local-count.ts'
+import type { TokenCounter } from '../token-counter.ts'
 import { toolTerms } from '../tool-terms.ts'
 import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -49,7 +49,7 @@ export interface BackgroundParts {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  readonly count: LocalCount
+  readonly count: TokenCounter
   readonly limits: CallLimits
   readonly settings: () => Settings
   /** Whether other nodes may see the end of a call of this node. */
@@ -347,7 +347,7 @@ interface Outcome {
 }
 
 /** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */
-async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcome | undefined> {
+async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | undefined> {
   const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
   if (!FINAL.has(status)) return undefined
   const facts = usageOfResponse(body)

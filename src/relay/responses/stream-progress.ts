@@ -1,4 +1,4 @@
-import type { LocalCount } from '../local-count.ts'
+import type { TokenCounter } from '../token-counter.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Interval at which the streamed length is recorded. */
@@ -27,13 +27,13 @@ interface RunningStream {
  */
 export class StreamProgress {
   readonly #responses: ResponseStore
-  readonly #count: LocalCount
+  readonly #count: TokenCounter
   readonly #running = new Set<RunningStream>()
   /** Records that are being written, by response. */
   readonly #pending = new Map<string, Set<Promise<void>>>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(responses: ResponseStore, count: LocalCount) {
+  constructor(responses: ResponseStore, count: TokenCounter) {
     this.#responses = responses
     this.#count = count
     this.#timer = setInterval(() => this.#noteAll(), NOTE_MS).unref()

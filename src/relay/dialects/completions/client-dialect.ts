@@ -6,7 +6,7 @@ import {
   readCompletionRequest,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { chatRequests } from '../chat/chat-requests.ts'
+import { chatRequests } from '../chat/client-dialect.ts'
 import { chatConversion } from '../chat/conversion.ts'
 import type { ConversionDialect } from '../conversion-dialect.ts'
 import type { Conversions } from '../conversions.ts'

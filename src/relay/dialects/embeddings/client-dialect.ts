@@ -1,4 +1,3 @@
-import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '@sluice/wire/codec'
 import {
   checkTexts,
@@ -11,13 +10,17 @@ import {
   VectorsWriter,
 } from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/map-model'
-import { type Dialect, unstreamed } from '../dialect.ts'
-import { askedForVectors } from './vector-requests.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
-import { EmbeddingsPassthrough } from './embeddings-passthrough.ts'
-import { embeddingsResponses } from './responses.ts'
-import { SERVING } from './serving.ts'
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
+import { askedForVectors } from './vector-requests.ts'
+
+/** Protocols of the channels that serve embeddings. */
+export const SERVING = PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].embeds)
 
 /**
  * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted

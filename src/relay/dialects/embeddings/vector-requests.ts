@@ -16,8 +16,12 @@ import type { Ending } from '../../price-usage.ts'
 import { unstreamed } from '../dialect.ts'
 import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
-import { HeldStart } from './hold-until-complete.ts'
-import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
+import {
+  embeddingsResponses,
+  HeldStart,
+  measureCounted,
+  measureEmbeddings,
+} from './embeddings-passthrough.ts'
 import type { AttemptRequest } from '../../request-stages.ts'
 
 /** A request for vectors, sent as one or more requests in succession, depending on the texts. */

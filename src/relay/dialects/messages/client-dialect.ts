@@ -6,10 +6,9 @@ import {
   readMessagesRequest,
   usageOfMessage,
 } from '@sluice/wire/messages'
-import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
-import { planChannels } from '../plan-channels.ts'
+import { nativeTools, planChannels } from '../plan-channels.ts'
 import { messagesConversion } from './conversion.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'

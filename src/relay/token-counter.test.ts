@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test, vi } from 'vitest'
-import { countedText, LocalCount } from './local-count.ts'
+import { countedText, TokenCounter } from './token-counter.ts'
 
-const count = new LocalCount(0, { start: (_, make) => make() })
+const count = new TokenCounter(0, { start: (_, make) => make() })
 afterAll(() => count.close())
 
 test('texts for charges are counted before others, of which few are counted at a time', async () => {

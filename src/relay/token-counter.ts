@@ -19,7 +19,7 @@ interface Waiting {
  * started when needed, because some texts take long. Batches are small, so that texts for charges need not
  * wait for the others.
  */
-export class LocalCount {
+export class TokenCounter {
   readonly #offset: number
   readonly #threads: Pick<HelperThreads, 'start'>
   #worker: Worker | undefined
@@ -117,7 +117,7 @@ export class LocalCount {
 
   #start(): Worker | undefined {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const url = new URL(`./local-count-worker${extension}`, import.meta.url)
+    const url = new URL(`./token-counter-worker${extension}`, import.meta.url)
     const name = 'tokenizer'
     const retry = (): void => void this.load()
     const worker = this.#threads.start(name, () => new Worker(url, { name }), retry)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
-import type { CountedText } from './local-count.ts'
+import type { CountedText } from './token-counter.ts'
 import { PieceCounts } from './vocabulary.ts'
 import { Vocabulary } from './vocabulary.ts'
 
