@@ -1,5 +1,3 @@
-import type { StoredResponse } from '../../domain/stored-response.ts'
-import { GatewayError } from '../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   hasForeignThoughts,
@@ -7,13 +5,16 @@ import {
   inputForProvider,
   itemReferences,
   referredIds,
+  type ResponsesRequest,
   withItems,
 } from '@sluice/wire/responses'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Reader } from '../dialects/dialect.ts'
-import { type Continued, findContinued } from './resolve-previous-response.ts'
-import { itemSource } from './item-source.ts'
-import { type Place, placesIn, textAt } from './item-page.ts'
+import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
+import { type Continued, findContinued } from './resolve-previous-response.ts'
+import { itemSource, type Place, placesIn, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses to which a request refers. */
@@ -169,4 +170,35 @@ async function textOf(place: Place): Promise<string> {
   let text = ''
   for await (const piece of textAt(place)) text += piece
   return text
+}
+
+const NONE: readonly StoredResponse[] = []
+
+/**
+ * The part of a prompt that its request only refers to: the reported tokens of the responses that it
+ * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
+ * most as much as a prompt can have: the model's context, or the largest of these responses.
+ */
+export function namedPrompt(
+  { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
+  { continued, items }: Referred,
+  modelContext: number,
+): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
+  const previous = continued?.kind === 'native' ? continued.response : undefined
+  const others = items?.responses.filter(({ id }) => id !== previous?.id) ?? NONE
+  const tokens = others.map((response) => response.tokens)
+  const ofItems = Math.min(
+    tokens.reduce((sum, each) => sum + each, 0),
+    Math.max(modelContext, ...tokens),
+  )
+  const known = previous ? [previous, ...others] : others
+  return {
+    contextTokens: (previous?.tokens ?? 0) + ofItems,
+    namesPrompt: namesPrompt || items?.hasUnknown === true || known.some(isUnreported),
+  }
+}
+
+// A background response is stored before its tokens are known; other responses may report none.
+function isUnreported({ callId, tokens }: StoredResponse): boolean {
+  return callId !== null || tokens === 0
 }

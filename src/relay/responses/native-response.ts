@@ -1,15 +1,18 @@
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
+import type { EventMemory } from '@sluice/wire/sse/event-memory'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { priceSetText } from '../../domain/price-set.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
-import { promptTokens, type Usage } from '@sluice/wire/usage'
-import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
 import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
-import type { BackgroundCalls } from './background-calls.ts'
-import { ResponseStore } from './response-store.ts'
-import type { ReadStream } from './stream-progress.ts'
 import type { Target } from '../request-stages.ts'
+import type { BackgroundCalls } from './background-calls.ts'
+import { RenamingTap } from './renaming-tap.ts'
+import { newResponseId } from './response-id.ts'
+import type { ResponseStore } from './response-store.ts'
+import type { ReadStream } from './stream-progress.ts'
 
 /** Facts that a response reported about itself. */
 interface Told {
@@ -65,7 +68,7 @@ export class NativeResponse {
   learn(upstreamId: string): void {
     if (upstreamId === this.#upstreamId) return
     this.#upstreamId = upstreamId
-    this.#id ||= ResponseStore.newId(upstreamId.length)
+    this.#id ||= newResponseId(upstreamId.length)
     this.ids.add(upstreamId, this.#id)
   }
 
@@ -139,4 +142,44 @@ export class NativeResponse {
 /** Reports whether an upstream's id can be stored: databases refuse NUL, and ids have a maximum length. */
 function isStorable(upstreamId: string): boolean {
   return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
+}
+
+/** Tap of a native response while it is generated. */
+export class NativeTap extends RenamingTap {
+  readonly #response: NativeResponse
+  /** Ends the recording of what is streamed. */
+  #endNote: (() => void) | undefined
+  #isReleased = false
+
+  constructor(memory: EventMemory, response: NativeResponse) {
+    super(memory, response.ids)
+    this.#response = response
+  }
+
+  /** A background stream continues without its client once it has an id by which it can be retrieved. */
+  get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
+    const { responseId } = this
+    if (!this.#response.isBackground || responseId === '') return undefined
+    return async (target, call) => {
+      const goesOn = await this.#response.goOn(target, call, responseId)
+      if (goesOn) this.#endNote = this.#response.note(this)
+      if (this.#isReleased) this.#endNote?.()
+      return goesOn
+    }
+  }
+
+  override release(): void {
+    this.#isReleased = true
+    super.release()
+    this.#endNote?.()
+  }
+
+  provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
+    const { responseId: id, encrypted, itemIds, usage } = this
+    return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
+  }
+
+  protected learn(): void {
+    this.#response.learn(this.responseId)
+  }
 }

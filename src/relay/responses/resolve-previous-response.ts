@@ -7,8 +7,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
 import type { Reader } from '../dialects/dialect.ts'
 import { truncateName } from '../truncate-name.ts'
-import { type ItemSource, itemSource } from './item-source.ts'
-import { textOfItems } from './item-page.ts'
+import { type ItemSource, itemSource, textOfItems } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */

@@ -1,15 +1,33 @@
-import { expect, test } from 'vitest'
-import { ResponseStore } from './response-store.ts'
+import { expect, test, vi } from 'vitest'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { RetriedWrites } from './response-store.ts'
 
-test('an id is as long as the one that it replaces, if that leaves enough random characters', () => {
-  for (let length = 0; length < 100; length++) {
-    const id = ResponseStore.newId(length)
-    expect(id).toMatch(/^resp_[\w-]+$/)
-    expect(id.length).toBe(length >= 37 && length <= 65 ? length : 49)
-  }
+test('writes that wait for the store take bounded memory, and those beyond it are counted as lost', async () => {
+  let isAway = true
+  let lost = 0
+  const written: number[] = []
+  const writes = new RetriedWrites(() => lost++, 100, [1, 1, 1])
+  const run = (id: number, bytes: number): Promise<void> =>
+    writes.run(() => {
+      if (isAway) return Promise.reject(new StoreUnavailable('away'))
+      written.push(id)
+      return Promise.resolve()
+    }, bytes)
+  await Promise.all([run(1, 60), run(2, 60), run(3, 40)])
+  expect(lost).toBe(1)
+  isAway = false
+  await vi.waitFor(() => expect(written.toSorted((a, b) => a - b)).toEqual([1, 3]))
+  // The memory of the waiting writes was released.
+  isAway = true
+  await run(4, 100)
+  expect(lost).toBe(1)
+  isAway = false
+  await vi.waitFor(() => expect(written.toSorted((a, b) => a - b)).toEqual([1, 3, 4]))
 })
 
-test('no two ids of one moment are equal, whatever their length', () => {
-  for (const length of [37, 49, 65])
-    expect(new Set(Array.from({ length: 2_000 }, () => ResponseStore.newId(length))).size).toBe(2_000)
+test('a write that never succeeds is counted as lost', async () => {
+  let lost = 0
+  const writes = new RetriedWrites(() => lost++, 100, [1, 1])
+  await writes.run(() => Promise.reject(new StoreUnavailable('away')), 10)
+  await vi.waitFor(() => expect(lost).toBe(1))
 })

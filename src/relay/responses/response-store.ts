@@ -1,8 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Provenance } from '../../domain/provenance.ts'
 import {
   type BackgroundOutcome,
-  idBeginning,
   type ReasoningOrigin,
   type StoredContent,
   type StoredResponse,
@@ -11,31 +11,17 @@ import type { StreamedPart } from '../../domain/streamed-part.ts'
 import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
+import { isIssued } from './response-id.ts'
 import type { StorageLimit } from './storage-limit.ts'
-import { RandomText } from './random-text.ts'
-import { RetriedWrites } from './write-retries.ts'
 
-/**
- * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
- * few random bits.
- */
-const MIN_ID_LENGTH = 37
-const ID_LENGTH = 49
-const MAX_ID_LENGTH = 65
 /** Maximum number of keys whose tags are cached: creating a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
 /** Maximum number of response items whose ids are cached: about ten megabytes. */
 const MAX_ITEMS = 50_000
 /** Maximum number of items of one response whose ids are cached. */
 const MAX_ITEMS_OF_ONE = 100
-
-/** Random texts in ids, with at least 120 bits. */
-const DIGITS = new RandomText('hex', MAX_ID_LENGTH)
-const CHARACTERS = new RandomText('base64url', ID_LENGTH)
-
-/** Beginning of the ids that are issued in the current millisecond; there can be many. */
-const newest = { ms: 0, beginning: idBeginning(0) }
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
@@ -64,22 +50,6 @@ export class ResponseStore {
     this.#bound = bound
     this.#largeContents = new LargeContents(rows)
     this.#retried = new RetriedWrites(onLost)
-  }
-
-  /**
-   * Creates an id that cannot be guessed (at least 120 random bits), with `length` characters if possible: an
-   * id of the same length as the one that it replaces is written over it without a copy. It begins with the
-   * time, so that new rows are adjacent and a commit of many writes few pages.
-   */
-  static newId(length = ID_LENGTH): string {
-    const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
-    const nowMs = Date.now()
-    if (nowMs !== newest.ms) {
-      newest.ms = nowMs
-      newest.beginning = idBeginning(nowMs)
-    }
-    const random = size < ID_LENGTH ? CHARACTERS : DIGITS
-    return newest.beginning + random.next(size - newest.beginning.length)
   }
 
   /** Keyed hash of a channel's API key. */
@@ -211,7 +181,58 @@ export class ResponseStore {
   }
 }
 
-/** Reports whether an id can be one of the gateway's; others need no look-up. */
-function isIssued(id: string): boolean {
-  return /^resp_[\w-]{1,60}$/.test(id)
+/** Pauses before a write is retried; its client already has the id. */
+const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
+/** Maximum bytes of all writes that wait to be retried. */
+const MAX_BYTES = 67_108_864
+
+/**
+ * Writes whose failure does not fail their call. If the store is unavailable, they wait in bounded memory.
+ */
+export class RetriedWrites {
+  readonly #onLost: () => void
+  readonly #maxBytes: number
+  readonly #pausesMs: readonly number[]
+  #waitingBytes = 0
+
+  /**
+   * `onLost` is called for each write that is discarded because there is no memory or because all retries
+   * failed.
+   */
+  constructor(onLost: () => void, maxBytes = MAX_BYTES, pausesMs: readonly number[] = PAUSES_MS) {
+    this.#onLost = onLost
+    this.#maxBytes = maxBytes
+    this.#pausesMs = pausesMs
+  }
+
+  /** Resolves after the first attempt. `bytes`: memory that the write needs while it waits. */
+  async run(write: () => Promise<void>, bytes: number): Promise<void> {
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      if (this.#waitingBytes + bytes > this.#maxBytes) this.#onLost()
+      else void this.#retry(write, bytes)
+    }
+  }
+
+  async #retry(write: () => Promise<void>, bytes: number): Promise<void> {
+    this.#waitingBytes += bytes
+    const isWritten = await this.#isWrittenLater(write)
+    this.#waitingBytes -= bytes
+    if (!isWritten) this.#onLost()
+  }
+
+  async #isWrittenLater(write: () => Promise<void>): Promise<boolean> {
+    for (const pauseMs of this.#pausesMs) {
+      await delay(pauseMs, undefined, { ref: false })
+      try {
+        await write()
+        return true
+      } catch {
+        // The error is ignored, because the write is retried after a longer pause.
+      }
+    }
+    return false
+  }
 }

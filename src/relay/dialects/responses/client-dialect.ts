@@ -9,10 +9,9 @@ import {
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { type NativeParts, NativeResponse } from '../../responses/native-response.ts'
-import { NativeTap } from '../../responses/native-tap.ts'
+import { type NativeParts, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { namedPrompt } from '../../responses/referenced-prompt.ts'
+import { namedPrompt } from '../../responses/item-references.ts'
 import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'

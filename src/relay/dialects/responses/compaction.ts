@@ -12,9 +12,10 @@ import {
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { namedPrompt } from '../../responses/referenced-prompt.ts'
+import { namedPrompt } from '../../responses/item-references.ts'
 import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
-import { ResponseStore } from '../../responses/response-store.ts'
+import { newResponseId } from '../../responses/response-id.ts'
+import type { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type Reader, unstreamed } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -67,7 +68,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           tap: unstreamed,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
-            ids.add(facts.id, ResponseStore.newId(facts.id.length))
+            ids.add(facts.id, newResponseId(facts.id.length))
             return {
               facts,
               body: () => ids.whole(bytes),

@@ -1,7 +1,7 @@
 import { StorageLimit } from './storage-limit.ts'
 import { describe, expect, test } from 'vitest'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
-import { SignatureWrites } from './signature-writes.ts'
+import { SignatureWrites } from './signature-store.ts'
 
 /** A database whose commits end when the test decides, and what was written to it. */
 function slowRows(): {

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
 import { itemQuery } from '@sluice/wire/responses'
-import type { ItemSource } from './item-source.ts'
-import { keptItemPage } from './item-page.ts'
+import { type ItemSource, keptItemPage } from './response-items.ts'
 
 /** A text in parts of this many characters, and the list of the parts that were read. */
 function source(text: string, length = 7, of: ItemSource['of'] = 'array') {
