@@ -1,5 +1,5 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import { redactFrame } from '../upstreams/redact-frame.ts'
+import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'

@@ -20,7 +20,7 @@ import { countsOf, type ReportedUsage, withCredibleTotal } from '@sluice/wire/re
 import { usageOfResponse } from '@sluice/wire/responses'
 import { toCount } from '@sluice/wire/token-count'
 import { usesBeside, usesOf } from '@sluice/wire/tool-tally'
-import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whole.ts'
+import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
