@@ -31,14 +31,9 @@ import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-s
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
 import { type Keeping, KeptResponse } from '../responses/store-response.ts'
-import { chatConversion } from './chat/conversion.ts'
-import { converseConversion } from './converse/conversion.ts'
-import type { ConversionDialect, UpstreamDialect } from './conversion-dialect.ts'
+import { type ConversionDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, Reader } from './dialect.ts'
-import { geminiConversion } from './gemini/conversion.ts'
-import { messagesConversion } from './messages/conversion.ts'
-import { responsesConversion } from './responses/conversion.ts'
 import {
   type AccountConversation,
   type SignedHistory,
@@ -310,25 +305,6 @@ const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, tex
 
 function minted(upstream: ProtocolName): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
-}
-
-/**
- * Dialects of converted calls. Rerank is not among them, because a list of documents is not a conversation.
- */
-const UPSTREAM_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
-  chat: chatConversion,
-  messages: messagesConversion,
-  responses: responsesConversion,
-  gemini: geminiConversion,
-  converse: converseConversion,
-  rerank: undefined,
-}
-
-/** The dialect of this name for conversions. Routing ensures that it exists. */
-function upstreamDialect(name: ProtocolName): UpstreamDialect {
-  const dialect = UPSTREAM_DIALECTS[name]
-  if (!dialect) throw new Error(`no call is converted to or from ${name}`)
-  return dialect
 }
 
 const NOTHING_REPEATED: RepeatedFields = new Map()

@@ -4,11 +4,10 @@ import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
-import type { ConversionDialect } from '../conversion-dialect.ts'
+import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
-import { chatConversion } from './conversion.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
 type ChatRequest = Parameters<typeof gateChatRequest>[1] & {

@@ -34,7 +34,7 @@ import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { SERVING } from '../embeddings/client-dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
-import { geminiConversion } from './conversion.ts'
+import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Parts of a request that are in its path and not in its body. */

@@ -9,7 +9,7 @@ import {
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
-import { messagesConversion } from './conversion.ts'
+import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 

@@ -16,7 +16,7 @@ import { findReferred, forProvider, type Referred } from '../../responses/item-r
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
-import { responsesConversion } from './conversion.ts'
+import { responsesConversion } from '../conversion-dialects.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
