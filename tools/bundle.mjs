@@ -11,7 +11,7 @@ const ENTRIES = [
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
   'src/config/reading-worker.ts',
-  'src/relay/local-count-worker.ts',
+  'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]
 

@@ -6,12 +6,12 @@ import type { User } from '../domain/records/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { JsonSchema } from '@sluice/wire/field-check'
-import type { CallRecord } from '../relay/incoming-call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
 import type { Area } from './envelopes.ts'
 import type { PathParams } from './routing/path-pattern.ts'
+import type { CallRecord } from '../relay/request-stages.ts'
 
 /** The properties common to all endpoints. */
 interface EndpointDeclaration {

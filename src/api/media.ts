@@ -5,7 +5,7 @@ import {
   transcriptFormSchema,
   variationFormSchema,
 } from '@sluice/wire/media'
-import type { MediaEndpoint } from '../relay/dialects/media/media-dialects.ts'
+import type { MediaEndpoint } from '../relay/dialects/media/media-endpoints.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 
 const EVENTS = ['application/json', 'text/event-stream'] as const

@@ -5,7 +5,7 @@ import { pricing, pricingSchema } from '../management/models/pricing.ts'
 import { modelPriceBody, setModelPrice } from '../management/models/set-model-price.ts'
 import { modelOf } from '@sluice/wire/gemini'
 import type { ListedModel } from '../relay/model-lists.ts'
-import { truncatedName } from '../relay/truncated-name.ts'
+import { truncateName } from '../relay/truncate-name.ts'
 import { defineEndpoint, forAccounts, forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
 import {
   entryShape,
@@ -144,10 +144,7 @@ function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
 /** Returns the model; throws `unknown_model` if it was not found. */
 function requireModel(found: ListedModel | undefined, name: string): ListedModel {
   if (found) return found
-  throw new GatewayError(
-    'unknown_model',
-    `there is no model ${truncatedName(name)} that this API key may use`,
-  )
+  throw new GatewayError('unknown_model', `there is no model ${truncateName(name)} that this API key may use`)
 }
 
 function isDecodable(encoded: string): boolean {

@@ -1,9 +1,9 @@
 import type { OpenedLedger } from './opened-ledger.ts'
-import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
-import { KeepingRoom, type RoomLog, spaceOf } from '../relay/state/keeping-room.ts'
-import { KeptBound } from '../relay/state/stored-response-limit.ts'
-import { SignatureStore } from '../relay/state/signature-store.ts'
-import { ResponseStore } from '../relay/state/response-store.ts'
+import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
+import { FreeSpace, type SpaceLog, spaceOf } from '../relay/responses/free-space.ts'
+import { StorageLimit } from '../relay/responses/storage-limit.ts'
+import { SignatureStore } from '../relay/responses/signature-store.ts'
+import { ResponseStore } from '../relay/responses/response-store.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 
 /** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
@@ -21,7 +21,7 @@ export async function openResponses(
   {
     dataDir,
     ...parts
-  }: Omit<BackgroundParts, 'responses' | 'isShared'> & { readonly dataDir: string; readonly log: RoomLog },
+  }: Omit<BackgroundParts, 'responses' | 'isShared'> & { readonly dataDir: string; readonly log: SpaceLog },
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
   const isShared = others !== undefined
@@ -29,13 +29,13 @@ export async function openResponses(
   const room =
     others && 'names' in others
       ? undefined
-      : await KeepingRoom.open({
+      : await FreeSpace.open({
           measure: () => spaceOf(dataDir),
           log: parts.log,
           nowMs: () => performance.now(),
         })
   if (room) parts.metrics.isKeeping = () => room.isOk
-  const bound = new KeptBound({ rows: store, mostBytes: () => parts.settings().options.keep_bytes, room })
+  const bound = new StorageLimit({ rows: store, mostBytes: () => parts.settings().options.keep_bytes, room })
   const responses = new ResponseStore({
     rows: store,
     tag,

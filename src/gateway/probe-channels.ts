@@ -6,7 +6,7 @@ import { OperatorHold } from '../accounts/ledger/operator-hold.ts'
 import { testRequest } from '../management/channels/test-request.ts'
 import { cheapTest } from '../management/channels/tested-model.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
-import { exchangeWhole } from '../upstreams/exchange-whole.ts'
+import { exchangeWhole } from '../upstreams/exchange.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 

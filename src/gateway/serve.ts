@@ -30,10 +30,10 @@ import type { AdministrationParts } from '../management/parts.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
-import { Drains } from '../relay/drains.ts'
+import { Drains } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { HelperThreads } from '../relay/helper-threads.ts'
-import { LocalCount } from '../relay/local-count.ts'
+import { TokenCounter } from '../relay/token-counter.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
@@ -166,7 +166,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new LocalCount(Math.random(), helpers), (open) => open.close())
+  const count = opened.adopt(new TokenCounter(Math.random(), helpers), (open) => open.close())
   const tokenizer = count.load()
   const callParts = {
     ledger,

@@ -7,13 +7,14 @@ import type {
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import { type Failure, failureOfStatus, noUsableResponse, STOPPING } from './failure.ts'
 import { PassedResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
+import type { Target } from './request-stages.ts'
 
 /**
  * How long an upstream may continue to send after the attempt ended, so that its connection can be reused.
@@ -43,9 +44,9 @@ export class Attempt implements UpstreamResponseListener {
     this.#target = target
     this.#load = load
     this.#startedAt = now
-    const { passed } = target.prepared
+    const { passed } = target.request
     if (passed) this.#handler = new PassedResponse(call, target, this.#upstream, passed)
-    else if (call.request.stream) this.#handler = new StreamedResponse(call, target, this.#upstream)
+    else if (call.plan.request.stream) this.#handler = new StreamedResponse(call, target, this.#upstream)
     else this.#handler = new WholeResponse(call, target, this.#upstream)
   }
 
@@ -65,7 +66,7 @@ export class Attempt implements UpstreamResponseListener {
   }
 
   get isStream(): boolean {
-    return this.#call.request.stream
+    return this.#call.plan.request.stream
   }
 
   /** Whether the attempt has settled the call or failed. */
@@ -137,10 +138,9 @@ export class Attempt implements UpstreamResponseListener {
 
   #noteFirstByte(): void {
     this.#hasFirstByte = true
-    if (this.#error || !this.#call.isBalancedByLatency) return
-    const { model, request } = this.#call
-    const tookMs = performance.now() - this.#startedAt
-    this.#load.noteFirstByte(this.#target.channel, { model, stream: request.stream }, tookMs)
+    const { model, request } = this.#call.plan
+    if (this.#error || model.balance !== 'latency') return
+    this.#load.noteFirstByte(this.#target.channel, request, performance.now() - this.#startedAt)
   }
 
   get #ownContentType(): string {
@@ -194,7 +194,7 @@ class ErrorResponse {
   /** The failure as described by the bytes received. */
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
-    const { prepared } = this.#target
-    return failureOfStatus(this.#target, this.#status, prepared.errorBody?.(body) ?? body, this.#retryAfter)
+    const { request } = this.#target
+    return failureOfStatus(this.#target, this.#status, request.errorBody?.(body) ?? body, this.#retryAfter)
   }
 }

@@ -9,15 +9,14 @@ import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { Call, Target } from './call.ts'
-import type { ChannelRequest, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { Call } from './call.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 import { CLIENT_GONE, endpointMissing, type Failure, finalError, STOPPING, UNWRITTEN } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
 /** Services that attempts need. */
 export interface AttemptParts {
@@ -34,7 +33,7 @@ export interface AttemptParts {
 
 /** A channel to try, and its keys in the order in which they are tried. */
 interface Candidate {
-  readonly request: ChannelRequest
+  readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
 }
 
@@ -80,18 +79,18 @@ export class Attempts {
    * the client, as long as nothing was sent to it. A channel that has reached its rate limit is skipped; if
    * all have, the error is `rate_limited`.
    */
-  async run(call: Call, options: readonly AdmittedRequest[]): Promise<void> {
+  async run(call: Call, plans: readonly Plan[]): Promise<void> {
     using failed = new FailedAttempts(this.#parts.failureLog)
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
-    const counted = new Set<AdmittedRequest>()
+    const counted = new Set<Plan>()
     // A model is skipped if all of its channels are, unless those of all models are.
-    for (const maySkip of options.length > 1 ? [true, false] : [false]) {
-      for (const option of options) if (await this.#tryModel(call, option, failed, maySkip, counted)) return
+    for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
+      for (const plan of plans) if (await this.#tryModel(call, plan, failed, maySkip, counted)) return
       if (failed.hasAny || failed.unaskable !== undefined) break
     }
-    throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(options))
+    throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(plans))
   }
 
   /**
@@ -100,23 +99,23 @@ export class Attempts {
    */
   async #tryModel(
     call: Call,
-    option: AdmittedRequest,
+    plan: Plan,
     failed: FailedAttempts,
     maySkip: boolean,
-    counted: Set<AdmittedRequest>,
+    counted: Set<Plan>,
   ): Promise<boolean> {
-    const candidates = this.#candidates(option, maySkip)
+    const candidates = this.#candidates(plan, maySkip)
     if (candidates.length === 0) return false
-    if (option.model !== option.asked && !counted.has(option)) {
-      const asked = this.#parts.limits.askModel(option.model)
+    if (plan.model !== plan.asked && !counted.has(plan)) {
+      const asked = this.#parts.limits.askModel(plan.model)
       if (!(asked instanceof Promise ? await asked : asked)) return false
-      counted.add(option)
+      counted.add(plan)
     }
-    failed.nextModel(option.request.model)
-    call.goOnWith(option)
-    for (const { request, keys } of candidates) {
-      const prepared = await this.#prepared(call, request, failed)
-      if (prepared && (await this.#tryKeys(call, request, prepared, keys, failed))) return true
+    failed.nextModel(plan.request.model)
+    call.goOnWith(plan)
+    for (const candidate of candidates) {
+      const request = await this.#prepared(call, candidate.plan, failed)
+      if (request && (await this.#tryKeys(call, candidate, request, failed))) return true
     }
     return false
   }
@@ -125,13 +124,13 @@ export class Attempts {
   // client's dialect accepts any request.
   async #prepared(
     call: Call,
-    request: ChannelRequest,
+    plan: ChannelPlan,
     failed: FailedAttempts,
-  ): Promise<Prepared | undefined> {
+  ): Promise<AttemptRequest | undefined> {
+    const { request, settings } = call.plan
     try {
-      const prepared = await request.prepare(call.settings.options.pass_through, call)
-      const { tools } = request
-      return this.#adapted(tools ? { ...prepared, tools } : prepared, request.channel, call.request)
+      const prepared = await plan.prepare(settings.options.pass_through, call)
+      return this.#adapted(prepared, plan.channel, request)
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)
@@ -145,20 +144,19 @@ export class Attempts {
   /** Tries the keys of a channel. Returns true if the call is settled. */
   async #tryKeys(
     call: Call,
-    request: ChannelRequest,
-    prepared: Prepared,
-    keys: readonly UpstreamKey[],
+    { plan, keys }: Candidate,
+    request: AttemptRequest,
     failed: FailedAttempts,
   ): Promise<boolean> {
     const { keyRings, limits, missing } = this.#parts
-    const { channel } = request
-    call.record.channel = channel.name
+    const { channel } = plan
+    call.incoming.record.channel = channel.name
     for (const key of keys) {
       if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
       const asked = limits.ask(channel)
       if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
-      const target = { channel, client: call.dialect.name, prepared, key, request }
+      const target = { channel, key, client: call.plan.dialect.name, request, plan }
       let failure = await this.#tryOnce(call, target)
       if (failure?.next === 'same-again') failure = await this.#tryOnce(call, target)
       if (!failure) return true
@@ -167,43 +165,47 @@ export class Attempts {
       else failed.add(failure)
       if (failure.blames === 'key')
         keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
-      if (failure.blames === 'model') missing.add(channel, call.model, performance.now())
+      if (failure.blames === 'model') missing.add(channel, call.plan.request.model, performance.now())
       if (failure.next === 'nowhere') throw failed.finalError()
       if (failure.next !== 'next-key') break
     }
     return false
   }
 
-  #adapted(prepared: Prepared, channel: Channel, { stream, dropped: before = [] }: RelayedRequest): Prepared {
-    const { body, dropped } = this.#parts.upstreams.adapt(channel, { ...prepared, stream })
-    if (body === prepared.body && dropped.length + before.length === 0) return prepared
-    return { ...prepared, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
+  /** Completes a request with what is the same for all keys. */
+  #adapted(
+    prepared: AttemptRequest,
+    channel: Channel,
+    { stream, dropped: before = [] }: ParsedRequest,
+  ): AttemptRequest {
+    const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
+    const request = { ...prepared, headers: [...prepared.headers, 'accept', accept], stream }
+    const { body, dropped } = this.#parts.upstreams.adapt(channel, request)
+    if (body === prepared.body && dropped.length + before.length === 0) return request
+    return { ...request, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
-  #allLimited(options: readonly AdmittedRequest[]): GatewayError {
-    const channels = options.flatMap(({ channelRequests }) => channelRequests.map(({ channel }) => channel))
-    const waitMs = Math.min(...channels.map((channel) => this.#parts.limits.waitMs(channel)))
+  #allLimited(plans: readonly Plan[]): GatewayError {
+    const channels = plans.flatMap((plan) => plan.channels)
+    const waitMs = Math.min(...channels.map(({ channel }) => this.#parts.limits.waitMs(channel)))
     return rateLimited(waitMs, 'every channel for this model')
   }
 
   // Skips channels with an open circuit breaker or that recently did not have the model, and keys that were
   // recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
-  #candidates(
-    { channelRequests, request: { model }, settings }: AdmittedRequest,
-    maySkip: boolean,
-  ): Candidate[] {
+  #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
-    for (const request of channelRequests) {
-      const { channel } = request
+    for (const plan of channels) {
+      const { channel } = plan
       if (limits.waitMs(channel) > 0) continue
-      const keys = keysFor(request, keyRings.rotated(channel))
-      all.push({ request, keys })
+      const keys = keysFor(plan, keyRings.rotated(channel))
+      all.push({ plan, keys })
       if (health.isOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (usable.length > 0) good.push({ request, keys: usable })
+      if (usable.length > 0) good.push({ plan, keys: usable })
     }
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
@@ -213,7 +215,8 @@ export class Attempts {
    * settled the call.
    */
   async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
-    const { response, request, record } = call
+    const { response, incoming } = call
+    const { request } = call.plan
     if (response.isAborted) return CLIENT_GONE
     if (this.#stopped) return STOPPING
     const { channel, key } = target
@@ -249,7 +252,7 @@ export class Attempts {
         this.#parts.failureLog.report({ call, channel, key, ...cut }, 'ended the stream', performance.now())
       return undefined
     }
-    record.failure = end.cause
+    incoming.record.failure = end.cause
     call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
       this.#parts.metrics.add('upstreamErrors', 1, channel.name, end.cause)
@@ -257,17 +260,11 @@ export class Attempts {
   }
 
   #send(attempt: Attempt, call: Call, target: Target): void {
-    const { hold, request } = call
-    const { channel, prepared, key } = target
-    const accept = prepared.passed?.accept ?? (request.stream ? 'text/event-stream' : 'application/json')
-    const headers = [...prepared.headers, 'accept', accept]
+    const { channel, key, request } = target
     try {
-      const outgoing = { ...prepared, headers, stream: request.stream }
-      const sent = this.#parts.upstreams.send(hold, channel, key, outgoing, attempt)
+      const sent = this.#parts.upstreams.send(call.hold, channel, key, request, attempt)
       call.attempts.onSent(sent)
-      attempt.onSent(sent, (body) =>
-        this.#send(attempt, call, { ...target, prepared: { ...prepared, body } }),
-      )
+      attempt.onSent(sent, (body) => this.#send(attempt, call, { ...target, request: { ...request, body } }))
     } catch (error) {
       attempt.cancel()
       throw error
@@ -297,8 +294,8 @@ export class Attempts {
  * The keys of the account to which the request belongs; all keys if it belongs to none or if that key no
  * longer exists.
  */
-function keysFor(request: ChannelRequest, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
-  const own = keys.filter((key) => request.isOfKey?.(key) ?? true)
+function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
+  const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
 }
 

@@ -46,7 +46,7 @@ export class CallLimits {
 
   /**
    * Counts a call as in progress. Throws `rate_limited` if its key or its user already has the maximum. The
-   * returned function ends it. Returns a promise only if other nodes must be asked.
+   * returned function ends it.
    */
   begin({ token, user }: Caller): (() => void) | Promise<() => void> {
     const [ofKey, ofUser] = [token.rateLimit.parallel, user.rateLimit.parallel]
@@ -55,28 +55,22 @@ export class CallLimits {
       { subject: `key:${token.id}`, max: ofKey },
       { subject: `user:${user.id}`, max: ofUser },
     ]
-    return this.#takeSlots(
-      limits.filter(({ max }) => max > 0),
-      [],
-    )
+    return this.#takeSlots(limits.filter(({ max }) => max > 0))
   }
 
-  #takeSlots(
-    limits: readonly ParallelLimit[],
-    taken: readonly ParallelLimit[],
-  ): (() => void) | Promise<() => void> {
+  async #takeSlots(limits: readonly ParallelLimit[]): Promise<() => void> {
+    const taken: ParallelLimit[] = []
     const leave = (): void => {
       for (const { subject } of taken) this.#semaphore.give(subject)
     }
-    const [next, ...rest] = limits
-    if (!next) return leave
-    const goOn = (isTaken: boolean): (() => void) | Promise<() => void> => {
-      if (isTaken) return this.#takeSlots(rest, [...taken, next])
-      leave()
-      throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
+    for (const limit of limits) {
+      if (!(await this.#semaphore.take(limit))) {
+        leave()
+        throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
+      }
+      taken.push(limit)
     }
-    const taking = this.#semaphore.take(next)
-    return taking instanceof Promise ? taking.then(goOn) : goOn(taking)
+    return leave
   }
 
   /**

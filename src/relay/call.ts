@@ -1,146 +1,76 @@
-import type { Response } from '@sluice/http1'
-import { particularsText } from '../domain/call-detail.ts'
-import { charge } from '../domain/charge.ts'
-import type { ImageForm } from '../domain/image-price.ts'
-import type { Rate } from '../domain/price.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import type { Channel } from '../domain/records/channel.ts'
-import type { Settlement } from '../domain/records/usage.ts'
-import type { Settings } from '../domain/settings.ts'
-import type { ToolUse } from '@sluice/wire/tool-use'
-import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
-import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { Response, UpstreamRequest } from '@sluice/http1'
 import { promptTextOf } from '@sluice/wire/prompt-text'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
+import type { ToolUse } from '@sluice/wire/tool-use'
+import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
+import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { type AttemptEntry, type CallDelays, particularsText } from '../domain/call-detail.ts'
+import { charge } from '../domain/charge.ts'
+import type { ImageForm } from '../domain/image-price.ts'
+import type { Settlement } from '../domain/records/usage.ts'
 import { idHeaders } from '../http/id-headers.ts'
-import type { UpstreamKey } from '../upstreams/key-ring.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
-import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
-import type { CallServices } from './call-services.ts'
-import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { RequestMemory } from '../limits/request-memory.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { CallLimits } from './call-limits.ts'
+import type { Lasting } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passthrough.ts'
-import { type OutputBudget, outputMaximum } from './estimate.ts'
-import type { CallRecord, IncomingCall } from './incoming-call.ts'
-import type { LocalCount } from './local-count.ts'
+import type { Drains } from './response-handler.ts'
+import { outputMaximum } from './estimate.ts'
+import type { Failure } from './failure.ts'
+import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
-import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
+import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
+import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
+import { noteUnlisted, pricesOf, pricingAt } from './tool-terms.ts'
 
-/** Destination of one attempt. */
-export interface Target {
-  readonly channel: Channel
-  /** Dialect of the client. */
-  readonly client: ProtocolName
-  readonly prepared: Prepared
-  readonly key: UpstreamKey
-  /** The request from which `prepared` was made. */
-  readonly request: ChannelRequest
+/** Services that all calls share. */
+export interface CallServices {
+  readonly count: TokenCounter
+  readonly drains: Drains
+  readonly memory: RequestMemory
+  readonly metrics: Metrics
+  readonly limits: CallLimits
+  readonly unpriced: UnpricedTools
 }
 
-/** One admitted call: its request, its hold, and the client's response. */
+/** One admitted call: its plan, its hold, and the client's response. */
 export class Call implements MediaRequester {
+  readonly services: CallServices
+  readonly incoming: IncomingCall
+  readonly response: Response
+  /** The plan that is being carried out; `goOnWith` changes it. */
+  plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
-  readonly services: CallServices
-  readonly #incoming: IncomingCall
-  #admitted: AdmittedRequest
+  /** Id of the token that the call uses. */
+  readonly client: number
+  readonly takeMemory: Plan['takeMemory']
+  /** How the upstream's response broke off, if it did. */
+  cut: UpstreamCut | undefined
   #firstByteMs: number | null = null
-  #cut: UpstreamCut | undefined
   /** The prompt as the current attempt sends it. */
   #prompt = new SentPrompt(undefined)
 
-  constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
+  constructor(services: CallServices, incoming: IncomingCall, plan: Plan, hold: OpenHold) {
     this.services = services
-    this.#incoming = incoming
-    this.#admitted = admitted
+    this.incoming = incoming
+    this.response = incoming.response
+    this.plan = plan
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
-  }
-
-  /** The id that the client receives as `x-request-id`. */
-  get id(): string {
-    return this.hold.id
-  }
-
-  get dialect(): Omit<Dialect, 'read'> {
-    return this.#admitted.dialect
-  }
-
-  get request(): RelayedRequest {
-    return this.#admitted.request
-  }
-
-  /** The client's body. */
-  get body(): Buffer {
-    return this.#admitted.body
+    this.client = hold.account.token.id
+    this.takeMemory = plan.takeMemory
   }
 
   /** Continues with another model under that model's terms. The hold covers the most expensive model. */
-  goOnWith(admitted: AdmittedRequest): void {
-    if (admitted === this.#admitted) return
-    this.#admitted = admitted
-    if (admitted.model === admitted.asked) delete this.record.fallback
-    else this.record.fallback = admitted.model.name
-  }
-
-  /** Whether the channel is chosen by the time to the first byte. */
-  get isBalancedByLatency(): boolean {
-    return this.#admitted.model.balance === 'latency'
-  }
-
-  /** The group whose prices apply. */
-  get group(): string {
-    return this.#admitted.group.name
-  }
-
-  /** The name under which the model is requested: the client's, or that of a fallback. */
-  get model(): string {
-    return this.request.model
-  }
-
-  /** Id of the token that the call uses. */
-  get client(): number {
-    return this.hold.account.token.id
-  }
-
-  takeMemory(bytes: number): void {
-    this.#admitted.takeMemory(bytes)
-  }
-
-  get response(): Response {
-    return this.#incoming.response
-  }
-
-  get record(): CallRecord {
-    return this.#incoming.record
-  }
-
-  get count(): LocalCount {
-    return this.services.count
-  }
-
-  /** Prices at which the call was admitted. */
-  get rate(): Rate {
-    return this.#admitted.rate
-  }
-
-  get settings(): Settings {
-    return this.#admitted.settings
-  }
-
-  get budget(): OutputBudget {
-    return this.#admitted.estimate.budget
-  }
-
-  /** Expected tokens of the prompt, estimated from its length. */
-  get expectedPrompt(): number {
-    return this.#admitted.estimate.promptTokens
-  }
-
-  /** How the upstream's response broke off, if it did. */
-  get cut(): UpstreamCut | undefined {
-    return this.#cut
+  goOnWith(plan: Plan): void {
+    if (plan === this.plan) return
+    this.plan = plan
+    const { record } = this.incoming
+    if (plan.model === plan.asked) delete record.fallback
+    else record.fallback = plan.model.name
   }
 
   onGone(listener: () => void): () => void {
@@ -152,12 +82,12 @@ export class Call implements MediaRequester {
   }
 
   /** Headers of the response. */
-  headers(contentType: string, { prepared: { dropped } }: Target): Record<string, string> {
-    const headers = idHeaders(this.id, this.dialect.name === 'messages')
+  headers(contentType: string, { request: { dropped } }: Target): Record<string, string> {
+    const { dialect, asked, model } = this.plan
+    const headers = idHeaders(this.incoming.id, dialect.name === 'messages')
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
-    const { asked, model } = this.#admitted
     if (asked.fallback.length > 0) headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
@@ -167,22 +97,26 @@ export class Call implements MediaRequester {
    * expected tokens.
    */
   async countPrompt(): Promise<number> {
-    if (this.count.isBusy) return this.expectedPrompt
-    return (await this.#prompt.shownTokens(this.count)) + (this.request.contextTokens ?? 0)
+    const { estimate, request } = this.plan
+    const { count } = this.services
+    if (count.isBusy) return estimate.promptTokens
+    return (await this.#prompt.shownTokens(count)) + (request.contextTokens ?? 0)
   }
 
   /** Tokens of the sent prompt for the charge. Parts that the request only refers to count as in the hold. */
   async countChargedPrompt(): Promise<number> {
-    const named = (this.request.contextTokens ?? 0) + this.#admitted.estimate.unknownTokens
-    return (await this.#prompt.chargedTokens(this.count)) + named
+    const { estimate, request } = this.plan
+    const named = (request.contextTokens ?? 0) + estimate.unknownTokens
+    return (await this.#prompt.chargedTokens(this.services.count)) + named
   }
 
   /** Begins an attempt. The first byte of an earlier attempt does not count. */
   beginAttempt(target: Target): void {
-    if (this.#prompt.prepared !== target.prepared) this.#prompt = new SentPrompt(target.prepared)
+    if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
     this.attempts.begin(target)
-    this.record.attempts = (this.record.attempts ?? 0) + 1
+    const { record } = this.incoming
+    record.attempts = (record.attempts ?? 0) + 1
   }
 
   /** Records that the first byte of a response arrived. */
@@ -197,16 +131,17 @@ export class Call implements MediaRequester {
 
   /** Records the output and the tools used so far. From now on they are charged even after a crash. */
   mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
-    const input = this.expectedPrompt + this.#admitted.estimate.unknownTokens
+    const { estimate, rate } = this.plan
+    const input = estimate.promptTokens + estimate.unknownTokens
     const usage = { ...NO_USAGE, input, output: tokens }
-    const amount = charge(this.rate, usage, {}, pricesOf(this, target, uses))
+    const amount = charge(rate, usage, {}, pricesOf(this, target, uses))
     this.hold.markProgress(amount - this.hold.facts.prompt_amount)
   }
 
   /** Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
   noteCut(channel: string, cause: string, upstreamMessage?: string): void {
-    this.#cut = { cause, upstreamMessage }
-    this.record.failure = cause
+    this.cut = { cause, upstreamMessage }
+    this.incoming.record.failure = cause
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
 
@@ -245,7 +180,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const priced = { usage, tools: [], quota: charge(this.rate, usage, form), reason } as const
+    const priced = { usage, tools: [], quota: charge(this.plan.rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
 
@@ -257,7 +192,7 @@ export class Call implements MediaRequester {
     form?: ImageForm,
   ): Promise<Usage> {
     const { facts } = this.hold
-    const { settings, asked, model, group } = this.#admitted
+    const { settings, asked, model, group } = this.plan
     const { limits, metrics } = this.services
     const { usage, tools, quota, reason } = priced
     const tookMs = this.#tookMs
@@ -271,19 +206,19 @@ export class Call implements MediaRequester {
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,
       channel: target?.channel.name ?? facts.channel,
-      upstream_model: target?.prepared.upstreamModel ?? facts.model,
+      upstream_model: target?.request.upstreamModel ?? facts.model,
       first_byte_ms: this.#firstByteMs,
-      attempts: this.attempts.text(this.#cut?.cause),
+      attempts: this.attempts.text(this.cut?.cause),
       particulars: particularsText(
         usage,
         { form, tools },
         this.attempts.delays,
-        target?.prepared.dropped ?? [],
+        target?.request.dropped ?? [],
       ),
       note: lasting?.note,
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
-    const { record } = this
+    const { record } = this.incoming
     const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
     const { upstream_model: upstreamModel } = settlement
     Object.assign(record, { upstreamModel, inputTokens, outputTokens, quota, reason })
@@ -297,7 +232,7 @@ export class Call implements MediaRequester {
 
   // Uses a monotonic clock, because the system time may be changed.
   get #tookMs(): number {
-    return Math.round(performance.now() - this.#incoming.startedAt)
+    return Math.round(performance.now() - this.incoming.startedAt)
   }
 }
 
@@ -319,12 +254,12 @@ function priceResponse(
  * Removes an implausible token total from the basis of a charge, judged by the maximum that was sent to the
  * target. The ignored total is written to the call's log line.
  */
-function credibleBasis({ dialect, record }: Call, { request }: Target, basis: ChargeBasis): ChargeBasis {
+function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
   const { reported } = basis
   if (!reported?.byTotal) return basis
-  const kept = withCredibleTotal(reported, outputMaximum(dialect.endpoint, request))
+  const kept = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
   if (kept === reported) return basis
-  record.ignoredTotal = reported.byTotal.total
+  incoming.record.ignoredTotal = reported.byTotal.total
   return { ...basis, reported: kept }
 }
 
@@ -333,30 +268,107 @@ const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 
 
 /** Prompt of a request as it is sent to one target. It is read only if its tokens must be counted. */
 class SentPrompt {
-  readonly prepared: Prepared | undefined
+  readonly request: AttemptRequest | undefined
   /** Tokens of its texts, if they were counted already. */
   #tokens: number | undefined
 
-  constructor(prepared: Prepared | undefined) {
-    this.prepared = prepared
+  constructor(request: AttemptRequest | undefined) {
+    this.request = request
   }
 
   /** Tokens to show to the client. They are counted only when no text for a charge is waiting. */
-  async shownTokens(count: LocalCount): Promise<number> {
+  async shownTokens(count: TokenCounter): Promise<number> {
     const { text, extraTokens } = this.#read()
     this.#tokens = await count.countLowPriority(text)
     return this.#tokens + extraTokens
   }
 
   /** Tokens for the charge. A running low-priority count does not delay them. */
-  async chargedTokens(count: LocalCount): Promise<number> {
+  async chargedTokens(count: TokenCounter): Promise<number> {
     const { text, chargedExtraTokens } = this.#read()
     return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens
   }
 
   #read(): PromptText {
-    const { body, prompt, upstreamModel = '' } = this.prepared ?? {}
+    const { body, prompt, upstreamModel = '' } = this.request ?? {}
     if (typeof prompt === 'function') return { ...NO_PROMPT, text: prompt() }
     return prompt && Buffer.isBuffer(body) ? promptTextOf(body, prompt, upstreamModel) : NO_PROMPT
+  }
+}
+
+/** Maximum attempts that are recorded for one call. */
+const MAX_ENTRIES = 50
+
+/** An upstream that broke off in the middle of its response. */
+export interface UpstreamCut {
+  readonly cause: string
+  /** The upstream's error message, redacted, if there was one. */
+  readonly upstreamMessage: string | undefined
+}
+
+/** Attempts of one call, for its row in the usage log. */
+export class AttemptLog {
+  /** Start of the call by `performance.now()`, in milliseconds. */
+  readonly #startedAt: number
+  #failed: AttemptEntry[] | undefined
+  #open: Target | undefined
+  #openedMs = 0
+  #firstMs: number | undefined
+  #request: UpstreamRequest | undefined
+
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** Records that an attempt begins. */
+  begin(target: Target): void {
+    this.#open = target
+    this.#openedMs = this.#elapsedMs
+    this.#firstMs ??= this.#openedMs
+    this.#request = undefined
+  }
+
+  /** Records the request of the attempt, which is now being sent. */
+  onSent(request: UpstreamRequest): void {
+    this.#request = request
+  }
+
+  /** Delays of the call so far. */
+  get delays(): CallDelays {
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.openedInMs ?? 0 }
+  }
+
+  /** Records that the attempt delivered nothing. */
+  failed({ status, cause }: Pick<Failure, 'status' | 'cause'>): void {
+    if (!this.#open) return
+    const entry = this.#entry(this.#open, status ?? null, cause)
+    this.#open = undefined
+    const failed = (this.#failed ??= [])
+    if (failed.length < MAX_ENTRIES) failed.push(entry)
+  }
+
+  /**
+   * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
+   * complete. `cut`: the cause if the last one broke off.
+   */
+  text(cut: string | undefined): string | undefined {
+    if (!this.#failed && cut === undefined) return undefined
+    const last = this.#open ? [this.#entry(this.#open, 200, cut ?? null)] : []
+    return JSON.stringify([...(this.#failed ?? []), ...last])
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt)
+  }
+
+  #entry({ channel, key }: Target, status: number | null, cause: string | null): AttemptEntry {
+    return {
+      channel: channel.name,
+      key_index: Math.max(0, channel.keys.indexOf(key.value)),
+      started_ms: this.#openedMs,
+      duration_ms: this.#elapsedMs - this.#openedMs,
+      status,
+      cause,
+    }
   }
 }

@@ -1,9 +1,9 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import { redactFrame } from '../upstreams/redact-frame.ts'
-import type { Call, Target } from './call.ts'
-import { streamErrorText } from './failure.ts'
-import { STORAGE_UNAVAILABLE } from './store-refusal.ts'
+import { redactFrame } from '../upstreams/redact.ts'
+import type { Call } from './call.ts'
+import { STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
+import type { Target } from './request-stages.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
@@ -35,7 +35,7 @@ export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
 /** The end of a stream whose charge is written later, because the database refuses writes. */
 export function storageErrorFrame(call: Call, tap: Tap): Buffer {
   const kind = { type: 'gateway_error', code: 'storage_unavailable' }
-  call.record.failure = kind.code
+  call.incoming.record.failure = kind.code
   return gatewayErrorFrame(call, tap, kind, STORAGE_UNAVAILABLE)
 }
 
@@ -46,6 +46,6 @@ export function gatewayErrorFrame(
   kind: { readonly type: string; readonly code: string },
   message: string,
 ): Buffer {
-  const frame = tap.failureFrame({ ...kind, message: `${message} (request id: ${call.id})` })
+  const frame = tap.failureFrame({ ...kind, message: `${message} (request id: ${call.incoming.id})` })
   return tap.isMidEvent ? Buffer.concat([BLANK_LINE, frame]) : frame
 }

@@ -1,15 +1,16 @@
+import { parseRecord } from '@sluice/wire/json/record'
+import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { maxCharge } from '../domain/charge.ts'
 import { sumOfLines } from '../domain/cost-lines.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'
+import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
-import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
-import { type EditedBounds, editedBounds } from './bounds-after-edits.ts'
+import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { toolsAt } from './tool-terms.ts'
 
 /** Limits that the output of a call is expected to respect. */
@@ -48,16 +49,16 @@ export const UNBOUNDED: Estimate = {
  */
 export function estimate(
   endpoint: Endpoint,
-  request: RelayedRequest,
-  channelRequests: readonly ChannelRequest[],
+  request: ParsedRequest,
+  channels: readonly ChannelPlan[],
   rate: Rate,
   settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
-  const tools = heldTools(channelRequests, request.stream, rate, settings)
-  const bounds = channelRequests.map(boundsOf(endpoint))
-  const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
+  const tools = heldTools(channels, request.stream, rate, settings)
+  const bounds = channels.map(boundsOf(endpoint))
+  const { tokens, named, addedPrompt } = callBounds(bounds, channels, holdTokens)
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? largest : 0
@@ -86,11 +87,11 @@ export function estimate(
  * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
  * none.
  */
-export function outputMaximum(endpoint: Endpoint, request: ChannelRequest): number | undefined {
-  return boundsOf(endpoint)(request).output
+export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | undefined {
+  return boundsOf(endpoint)(plan).output
 }
 
-function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds {
+function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
@@ -99,7 +100,7 @@ function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds
  */
 function callBounds(
   bounds: readonly EditedBounds[],
-  requests: readonly ChannelRequest[],
+  channels: readonly ChannelPlan[],
   holdTokens: number,
 ): Pick<OutputBudget, 'tokens' | 'named'> & { readonly addedPrompt: number } {
   let tokens = 0
@@ -107,14 +108,14 @@ function callBounds(
   let addedPrompt = 0
   for (const [index, { output, named: isNamed, prompt }] of bounds.entries()) {
     named &&= isNamed
-    const unnamed = isNamed ? 0 : holdTokens * (requests[index]?.choices ?? 1)
+    const unnamed = isNamed ? 0 : holdTokens * (channels[index]?.choices ?? 1)
     tokens = Math.max(tokens, output ?? 0, unnamed)
     addedPrompt = Math.max(addedPrompt, prompt)
   }
   return { tokens, named, addedPrompt }
 }
 
-function uneditedBounds({ outputMaximum, choices }: ChannelRequest): EditedBounds {
+function uneditedBounds({ outputMaximum, choices }: ChannelPlan): EditedBounds {
   const named = outputMaximum !== undefined
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }
@@ -128,22 +129,22 @@ const NONE: readonly PricedTool[] = []
  * maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function heldTools(
-  requests: readonly ChannelRequest[],
+  channels: readonly ChannelPlan[],
   stream: boolean,
   rate: Rate,
   settings: Settings,
 ): readonly PricedTool[] {
   let dearest = NONE
-  for (const request of requests) {
-    if (!request.tools) continue
-    const held = heldAt(request, stream, rate, settings)
+  for (const plan of channels) {
+    if (!plan.tools) continue
+    const held = heldAt(plan, stream, rate, settings)
     if (isMore(sumOfLines(held), sumOfLines(dearest))) dearest = held
   }
   return dearest
 }
 
 function heldAt(
-  { channel, tools: offered }: ChannelRequest,
+  { channel, tools: offered }: ChannelPlan,
   stream: boolean,
   rate: Rate,
   settings: Settings,
@@ -165,4 +166,98 @@ function heldAt(
       left -= count
       return { ...use, count }
     })
+}
+
+/** Upper bounds of a request for one channel, after the channel's own changes. */
+export interface EditedBounds {
+  /** Tokens that the changes may add to the prompt. */
+  readonly prompt: number
+  /** Maximum output tokens; undefined if none are stated. */
+  readonly output: number | undefined
+  /** Whether a maximum is sent to the channel and the channel is expected to respect it. */
+  readonly named: boolean
+}
+
+/** Tokens that an upstream adds for one more message. */
+const MESSAGE_TOKENS = 16
+/** Members with the maximum in chat requests; an upstream may accept either. */
+const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
+
+/**
+ * Upper bounds of a request that its channel changes. The operator's instructions and values are charged like
+ * the client's own.
+ */
+export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
+  if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
+  const { protocol: protocols } = channel
+  const isChatAlone = protocols.length === 1 && protocols[0] === 'chat'
+  const maxima = [
+    ...(protocols.includes('chat') ? chatMaxima(channel.override, stated) : []),
+    ...(isChatAlone ? [] : maximaOf(channel.override, stated)),
+  ]
+  const candidates = configured(channel.override, 'candidateCount') ?? 1
+  const known = maxima.filter((one) => one !== undefined)
+  return {
+    prompt: addedTokens(channel),
+    output: known.length === 0 ? undefined : Math.max(...known) * Math.max(choices, candidates),
+    named: known.length === maxima.length,
+  }
+}
+
+// Each of the two members may come from the client and may be changed separately.
+function chatMaxima(override: Override, stated: number | undefined): (number | undefined)[] {
+  const set = OF_CHAT.flatMap((name) => changed(override, name) ?? [])
+  const isRemoved = OF_CHAT.some((name) => isWithout(override, name))
+  return [
+    ...(stated === undefined && set.length > 0 ? [] : [stated]),
+    ...set,
+    ...(isRemoved ? [undefined] : []),
+  ]
+}
+
+function maximaOf(override: Override, stated: number | undefined): (number | undefined)[] {
+  for (const name of ['max_tokens', 'max_output_tokens', 'generationConfig'] as const) {
+    if (isWithout(override, name)) return [undefined]
+    const inConfig = name === 'generationConfig'
+    const text = override.set.get(name)
+    if (text !== undefined) return [inConfig ? configured(override, 'maxOutputTokens') : numberIn(text)]
+    const usual = override.default.get(name)
+    if (usual === undefined) continue
+    const added = inConfig ? configured(override, 'maxOutputTokens') : numberIn(usual)
+    return [stated ?? added]
+  }
+  return [stated]
+}
+
+function changed({ set, default: usual }: Override, name: string): number | undefined {
+  const text = set.get(name) ?? usual.get(name)
+  return text === undefined ? undefined : numberIn(text)
+}
+
+// A value that is not a number counts as no maximum.
+function isWithout({ set, remove }: Override, name: string): boolean {
+  const text = set.get(name)
+  if (text === undefined) return remove.includes(name)
+  return name !== 'generationConfig' && numberIn(text) === undefined
+}
+
+function configured({ set, default: usual }: Override, name: string): number | undefined {
+  const value = parseRecord(set.get('generationConfig') ?? usual.get('generationConfig') ?? '')?.[name]
+  return typeof value === 'number' ? value : undefined
+}
+
+function numberIn(text: string): number | undefined {
+  const value: unknown = JSON.parse(text)
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}
+
+// A token has at least one byte.
+function addedTokens({ system_prompt, override: { set, default: usual } }: ChannelEdits): number {
+  const texts = [...set.values(), ...usual.values()]
+  const prompt = system_prompt === '' ? 0 : Buffer.byteLength(system_prompt) + MESSAGE_TOKENS
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), prompt)
+}
+
+function times(tokens: number | undefined, choices: number): number | undefined {
+  return tokens === undefined ? undefined : tokens * choices
 }

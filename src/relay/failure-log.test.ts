@@ -15,7 +15,7 @@ beforeEach(() => {
   )
 })
 
-const CALL = { body: Buffer.from('{}'), id: 'id', model: 'm' }
+const CALL = { incoming: { id: 'id' }, plan: { body: Buffer.from('{}'), request: { model: 'm' } } }
 const channel = channelOf({ name: 'a', keys: ['one', 'two'] })
 
 function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {

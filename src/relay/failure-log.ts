@@ -2,7 +2,8 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
-import { loggedMessage } from './logged-message.ts'
+import { messageForLog } from './message-for-log.ts'
+import type { IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
 
 /** Maximum log lines for one channel and cause per window. */
 const MAX_LINES = 5
@@ -18,11 +19,10 @@ export type Reaction =
   | 'ended the stream'
   | 'gave up'
 
-/** Facts of a call for a warning. `body` is the client's body, of which nothing may be logged. */
+/** Facts of a call for a warning. Nothing of the client's body may be logged. */
 interface FailedCall {
-  readonly id: string
-  readonly model: string
-  readonly body: Buffer
+  readonly incoming: Pick<IncomingCall, 'id'>
+  readonly plan: Pick<Plan, 'body'> & { readonly request: Pick<ParsedRequest, 'model'> }
 }
 
 /** A failure of an upstream, with its call, channel and key. */
@@ -69,13 +69,13 @@ export class FailureLog {
     const place = channel.keys.indexOf(key.value)
     this.#log.warn(
       {
-        id: call.id,
-        model: call.model,
+        id: call.incoming.id,
+        model: call.plan.request.model,
         channel: channel.name,
         key: place === -1 ? undefined : place + 1,
         status,
         cause: causeText(cause),
-        said: loggedMessage(upstreamMessage, call.body),
+        said: messageForLog(upstreamMessage, call.plan.body),
         reaction,
       },
       'upstream failed',

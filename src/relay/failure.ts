@@ -1,20 +1,20 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import { GatewayError } from '../errors.ts'
 import {
   crossedError,
-  type ErrorParts,
   readUpstreamError,
   statusOfError,
+  type ErrorParts,
   type UpstreamErrorText,
 } from '@sluice/wire/upstream-error'
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
 import { passedOnError } from '@sluice/wire/messages'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { Channel } from '../domain/records/channel.ts'
+import { GatewayError } from '../errors.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { WireRequest } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
-import type { Target } from './call.ts'
-import type { Prepared } from './dialects/dialect.ts'
-import { storeRefusal } from './store-refusal.ts'
+import type { Target } from './request-stages.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -107,7 +107,7 @@ const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 interface AskedUpstream {
   readonly channel: Channel
   readonly client: ProtocolName
-  readonly prepared: Pick<Prepared, 'protocol'>
+  readonly request: Pick<WireRequest, 'protocol'>
 }
 
 /** The failure that corresponds to an unsuccessful response. */
@@ -153,7 +153,7 @@ const ERRORS: Readonly<Record<ProtocolName, ErrorForm>> = {
 }
 
 function readError(
-  { client, prepared: { protocol } }: AskedUpstream,
+  { client, request: { protocol } }: AskedUpstream,
   body: Buffer,
 ): Partial<GeminiErrorText> & UpstreamErrorText {
   const error = ERRORS[protocol].read(body)
@@ -189,7 +189,7 @@ function refusalOf(
 }
 
 function envelopeOf(
-  { channel, prepared: { protocol } }: AskedUpstream,
+  { channel, request: { protocol } }: AskedUpstream,
   bytes: Buffer,
 ): ErrorEnvelope | undefined {
   const body = ERRORS[protocol].passedOn?.(bytes, (text) => redact(text, channel))
@@ -302,4 +302,18 @@ export function finalError(failures: readonly Failure[]): Error {
   const relevant = others.length > 0 ? others : failures
   const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
+}
+
+const RETRY_AFTER = { retryAfter: 5 }
+
+/** Message for clients while the database refuses writes. */
+export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
+
+/** The error for clients while the database is unavailable or refuses writes. */
+export function storeRefusal(error: unknown): GatewayError {
+  const isAway = error instanceof StoreUnavailable && !error.refusesWrites
+  const sentence = 'the gateway cannot reach its database at the moment; try again'
+  return isAway
+    ? new GatewayError('overloaded', sentence, RETRY_AFTER)
+    : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }

@@ -4,7 +4,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Token } from '../domain/records/token.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
-import { truncatedName } from './truncated-name.ts'
+import { truncateName } from './truncate-name.ts'
 
 /** Models that a token's `model_limits` allows; undefined if all are allowed. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
@@ -21,7 +21,7 @@ export function allowedNames(token: Token): ReadonlySet<string> | undefined {
 export function requireAllowedModel(token: Token, model: string, plain: string): void {
   const allowed = allowedNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
-  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
+  throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncateName(model)}`)
 }
 
 /** Groups that a token assigns to single vendors. Throws `group_not_allowed` if they cannot be read. */
@@ -51,5 +51,5 @@ export function usableGroup({ groups }: Settings, { user }: Caller, name: string
 
 /** The error for a group that may not be used. */
 export function groupRefused(name: string): GatewayError {
-  return new GatewayError('group_not_allowed', `this API key may not use the group ${truncatedName(name)}`)
+  return new GatewayError('group_not_allowed', `this API key may not use the group ${truncateName(name)}`)
 }

@@ -138,7 +138,7 @@ export class Media {
 
   // The agent is replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
-    const { guardedAgent } = await import('../upstreams/guarded-agent.ts')
+    const { guardedAgent } = await import('../upstreams/ssrf-guard.ts')
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
       void this.#agent?.close()

@@ -5,7 +5,7 @@ import type { Endpoint } from '../domain/endpoints.ts'
 import { endpointByName } from '../domain/endpoint-by-name.ts'
 import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { channelProtocols } from './dialects/channel-protocols.ts'
+import { channelProtocols } from './dialects/choose-dialect.ts'
 import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 

@@ -1,10 +1,11 @@
 import { chargeOfTools } from '../domain/charge.ts'
 import { kindAt, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { termsAt } from './target-tools.ts'
+import { termsAt } from './tool-terms.ts'
 import { toolsAt } from './tool-terms.ts'
+import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
 const BYTES_PER_TOKEN = 3
@@ -37,8 +38,9 @@ export class OutputWatch {
     this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
     this.#emitted = emitted
-    this.#budget = call.budget.tokens
-    this.#sliceQuota = call.budget.sliceQuota()
+    const { budget } = call.plan.estimate
+    this.#budget = budget.tokens
+    this.#sliceQuota = budget.sliceQuota()
   }
 
   /** Estimated output tokens so far, at least one per event. */
@@ -53,9 +55,12 @@ export class OutputWatch {
    * is only a small part of an event.
    */
   get affordableBytes(): number {
-    const { budget, hold } = this.#call
+    const { plan, hold } = this.#call
     const slices = this.#sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / this.#sliceQuota)
-    return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
+    return (
+      Math.max(0, this.#budget * GROW_AT + slices * plan.estimate.budget.slice - this.tokens) *
+      BYTES_PER_TOKEN
+    )
   }
 
   /** Records what the stream has cost so far. */
@@ -69,14 +74,14 @@ export class OutputWatch {
    * makes sure.
    */
   isWithinHold(mayGrow: boolean): boolean {
-    const { budget, hold } = this.#call
+    const { plan, hold } = this.#call
     if (mayGrow && !this.#tools.isWithinHold()) return false
     const tokens = this.tokens
     // A request with a maximum of 0 only fills the prompt cache: its events have no text and add no cost.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
       if (!mayGrow || !hold.grow(this.#sliceQuota)) return tokens <= this.#limit()
-      this.#budget += budget.slice
+      this.#budget += plan.estimate.budget.slice
       this.#grew = true
     }
     return true
@@ -85,13 +90,13 @@ export class OutputWatch {
   /** Counts tokens exactly to find out whether the hold is used up. */
   async isUsedUp(): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
-    this.#counted = { tokens: await this.#call.count.count(text), bytes, frames }
+    this.#counted = { tokens: await this.#call.services.count.count(text), bytes, frames }
     return !this.#tools.isWithinHold() || this.tokens > this.#limit()
   }
 
   // Upstreams count with their own vocabularies; one that respects its maximum must not be cut off.
   #limit(): number {
-    const { budget } = this.#call
+    const { budget } = this.#call.plan.estimate
     if (!budget.named || this.#grew) return this.#budget
     return Math.min(this.#budget * TOLERANCE, this.#budget + budget.slice)
   }
@@ -118,7 +123,7 @@ class ToolWatch {
     const { begun } = this.#tap.tools
     for (; this.#seen < begun.length; this.#seen++) {
       const kind = begun[this.#seen]
-      const { protocol: dialect } = this.#target.prepared
+      const { protocol: dialect } = this.#target.request
       if (kind && !this.#begin(kindAt(kind, { dialect }))) return false
     }
     return true
@@ -133,17 +138,17 @@ class ToolWatch {
   }
 
   #grow(kind: ToolKind): boolean {
-    const { rate, hold } = this.#call
+    const { plan, hold } = this.#call
     const tools = [{ kind, count: 1, price: priceOfUse({ kind }, termsAt(this.#call, this.#target)) }]
-    return hold.grow(chargeOfTools(rate, tools))
+    return hold.grow(chargeOfTools(plan.rate, tools))
   }
 
   #paidAtFirst(): Map<ToolKind, number> {
-    const { settings, rate } = this.#call
-    const { channel, prepared } = this.#target
+    const { settings, rate } = this.#call.plan
+    const { channel, tools } = this.#target.plan
     const paid = new Map<ToolKind, number>()
-    if (!prepared.tools) return paid
-    for (const { kind } of toolsAt(settings, rate, channel, prepared.tools).known)
+    if (!tools) return paid
+    for (const { kind } of toolsAt(settings, rate, channel, tools).known)
       if (kind) paid.set(kind, (paid.get(kind) ?? 0) + 1)
     return paid
   }

@@ -1,6 +1,6 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { isMediaType } from '../upstreams/media-type.ts'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import type { Passthrough, PassedResponses } from './dialects/passthrough.ts'
 import { gatewayErrorFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {
@@ -11,10 +11,11 @@ import {
   streamErrorText,
   unwritten,
 } from './failure.ts'
-import type { Ending } from './priced-usage.ts'
+import type { Ending } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
+import type { Target } from './request-stages.ts'
 
 /** How long data sent to a client may remain unread. */
 const MAX_UNREAD_MS = 60_000

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { PromptCount } from './prompt-count.ts'
 
 const NEVER = 2 ** 30
-const count = { loading: Promise.resolve() }
+const plan = { estimate: { promptTokens: 5 } }
+const services = { count: { loading: Promise.resolve() } }
 
 test('the count of a prompt is used when it is made in time', async () => {
-  const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: async () => 12 }, NEVER)
+  const prompt = new PromptCount({ plan, services, countPrompt: async () => 12 }, NEVER)
   expect(prompt.isPending).toBe(true)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 12, isPending: false })
@@ -13,7 +14,7 @@ test('the count of a prompt is used when it is made in time', async () => {
 
 test('the expected tokens are used where the count of a prompt is late, and do not change afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
-  const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: () => promise }, 0)
+  const prompt = new PromptCount({ plan, services, countPrompt: () => promise }, 0)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 5, isPending: false })
   resolve(12)
@@ -23,14 +24,14 @@ test('the expected tokens are used where the count of a prompt is late, and do n
 
 test('the expected tokens are used where the count of a prompt fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
-  const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: failing }, NEVER)
+  const prompt = new PromptCount({ plan, services, countPrompt: failing }, NEVER)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 5, isPending: false })
 })
 
 test('the call is sent in the same turn, before anything is counted', async () => {
   let counted = 0
-  const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: async () => ++counted }, NEVER)
+  const prompt = new PromptCount({ plan, services, countPrompt: async () => ++counted }, NEVER)
   expect(counted).toBe(0)
   await prompt.ready()
   expect(counted).toBe(1)
@@ -40,7 +41,7 @@ test('the timeout of the count begins when the tokenizer is loaded', async () =>
   const loading = Promise.withResolvers<void>()
   const counted = Promise.withResolvers<number>()
   const prompt = new PromptCount(
-    { count: { loading: loading.promise }, expectedPrompt: 5, countPrompt: () => counted.promise },
+    { plan, services: { count: { loading: loading.promise } }, countPrompt: () => counted.promise },
     0,
   )
   const ready = prompt.ready()

@@ -1,4 +1,6 @@
 import type { Call } from './call.ts'
+import type { Estimate } from './estimate.ts'
+import type { TokenCounter } from './token-counter.ts'
 
 /**
  * How long a started stream waits for the count, which runs while the model thinks. The time to load the
@@ -7,8 +9,9 @@ import type { Call } from './call.ts'
 const TIMEOUT_MS = 250
 
 /** The part of a call that is needed to count its prompt. */
-type PromptCounting = Pick<Call, 'expectedPrompt' | 'countPrompt'> & {
-  readonly count: Pick<Call['count'], 'loading'>
+interface CountedCall extends Pick<Call, 'countPrompt'> {
+  readonly plan: { readonly estimate: Pick<Estimate, 'promptTokens'> }
+  readonly services: { readonly count: Pick<TokenCounter, 'loading'> }
 }
 
 /** Counts the tokens of a call's prompt, from the moment when the call is sent. */
@@ -16,14 +19,14 @@ export class PromptCount {
   /** The count, or the expected tokens if it did not finish in time. */
   tokens: number
   readonly #timeoutMs: number
-  readonly #count: PromptCounting['count']
+  readonly #count: CountedCall['services']['count']
   readonly #counting: Promise<void>
   #isPending = true
 
-  constructor(call: PromptCounting, timeoutMs = TIMEOUT_MS) {
-    this.tokens = call.expectedPrompt
+  constructor(call: CountedCall, timeoutMs = TIMEOUT_MS) {
+    this.tokens = call.plan.estimate.promptTokens
     this.#timeoutMs = timeoutMs
-    this.#count = call.count
+    this.#count = call.services.count
     // Begins after this turn of the event loop, in which the call is sent. If the count fails, the expected
     // tokens remain.
     this.#counting = Promise.resolve()

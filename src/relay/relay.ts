@@ -11,11 +11,9 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/unaffordable.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
-import type { AdmittedRequest } from './admitted-request.ts'
-import { admittedRequests, groupsOf } from './admitted-requests.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
-import type { BodyReader } from './body-reader.ts'
-import type { CallServices } from './call-services.ts'
+import type { Body, BodyReader, FormBody } from './body-reader.ts'
+import type { CallServices } from './call.ts'
 import { Call } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
@@ -24,25 +22,27 @@ import {
   countingDialect,
   CountingUnsupported,
   isCountingUnsupported,
-} from './dialects/counting.ts'
+} from './dialects/count-tokens.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
-import { mediaDialects, type MediaEndpoint } from './dialects/media/media-dialects.ts'
+import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { UNBOUNDED } from './estimate.ts'
 import { STOPPING } from './failure.ts'
-import type { IncomingCall } from './incoming-call.ts'
 import type { Media } from './media.ts'
-import { type OpenedRequest, openRequest, type RequestForms } from './request-body.ts'
-import { Rates } from './rates.ts'
+import { bodyOptions, dialectOf, type EndpointDialects, parseRequest, readBody } from './parse-request.ts'
+import { groupsOf, planCall, Rates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { Routing } from './routing.ts'
-import { type Replay, replayRequest } from './state/replay.ts'
-import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
-import type { SignatureStore } from './state/signature-store.ts'
+import { type Replay, replayRequest } from './responses/replay.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './responses/response-requests.ts'
+import type { SignatureStore } from './responses/signature-store.ts'
+import type { IncomingCall, Plan } from './request-stages.ts'
+
+const NO_BYTES = Buffer.alloc(0)
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
@@ -110,10 +110,9 @@ export class Relay {
 
   async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
-    const forms = { json: countingDialect(counting) }
-    const body = await openRequest(this.#parts, forms, incoming, caller, settings)
+    const body = await this.#parts.bodies.read(incoming, bodyOptions(caller, settings))
     try {
-      await this.#relay(body, incoming, caller, settings)
+      await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
       const isComposed = error instanceof CountingUnsupported
@@ -159,10 +158,10 @@ export class Relay {
       prompt_amount: 0,
     })
     const model = settings.models.get(replay.model)
-    const admitted: AdmittedRequest = {
+    const plan: Plan = {
       dialect: this.#dialects.responses,
       request,
-      body: Buffer.alloc(0),
+      body: NO_BYTES,
       takeMemory: () => {},
       settings,
       asked: model,
@@ -170,11 +169,11 @@ export class Relay {
       group: { name: '' },
       rate: this.#rates.free,
       estimate: UNBOUNDED,
-      channelRequests: await request.forChannels([channel], model),
+      channels: await request.forChannels([channel], model),
     }
-    const call = new Call(this.#parts, incoming, admitted, hold)
+    const call = new Call(this.#parts, incoming, plan, hold)
     try {
-      await this.#attempts.run(call, [admitted])
+      await this.#attempts.run(call, [plan])
     } finally {
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
@@ -200,32 +199,39 @@ export class Relay {
     return this.#charged({ json: this.#compaction }, incoming, caller)
   }
 
-  async #charged(forms: RequestForms, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const beginning = this.#parts.limits.begin(caller)
     const leave = beginning instanceof Promise ? await beginning : beginning
-    let opened: OpenedRequest | undefined
+    let body: Body | FormBody | undefined
     try {
-      opened = await openRequest(this.#parts, forms, incoming, caller, settings)
-      await this.#relay(opened, incoming, caller, settings)
+      body = await readBody(this.#parts.bodies, dialects, incoming, bodyOptions(caller, settings))
+      await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#parts.ledger.exceededBudgets.note(error)
       throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
     } finally {
-      opened?.release()
+      body?.release()
       leave()
     }
   }
 
   async #relay(
-    opened: OpenedRequest,
+    dialects: EndpointDialects,
+    body: Body | FormBody,
     incoming: IncomingCall,
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { dialect } = opened
-    const read = opened.read({ caller, settings, hold: opened.hold, readStore: opened.readStore })
-    const request = read instanceof Promise ? await read : read
+    const { ledger, limits, reads } = this.#parts
+    const dialect = dialectOf(dialects, body)
+    const parsing = parseRequest(dialects, body, incoming.request.headers, {
+      caller,
+      settings,
+      hold: body.hold,
+      readStore: () => reads.of(caller.user.id, body.allocation),
+    })
+    const request = parsing instanceof Promise ? await parsing : parsing
     const { record } = incoming
     record.model = request.model
     record.stream = request.stream
@@ -235,17 +241,18 @@ export class Relay {
     const own = resolutions.find(({ name }) => name === request.model)
     // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
-    const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller, asked)
     if (entering) await entering
-    const made = admittedRequests({ opened, request, asked, settings }, resolutions, this.#rates)
-    const options = made instanceof Promise ? await made : made
-    const [first] = options
-    const amount = Math.max(...options.map(({ estimate }) => estimate.amount))
+    const bytes = 'parts' in body ? NO_BYTES : body.bytes
+    const common = { dialect, body: bytes, takeMemory: body.hold, settings, asked }
+    const planning = planCall(common, request, resolutions, this.#rates)
+    const plans = planning instanceof Promise ? await planning : planning
+    const [first] = plans
+    const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop; in between they might be removed from
     // the cache and read a second time.
     const { startedMs } = incoming
-    const charged = { groups: groupsOf(options), startedMs, amount: request.isFree ? undefined : amount }
+    const charged = { groups: groupsOf(plans), startedMs, amount: request.isFree ? undefined : amount }
     const found = findPayer(ledger.accounts, { ...caller, ...charged })
     const { account, budgets } = found instanceof Promise ? await found : found
     // The gateway may have stopped while the body arrived.
@@ -254,7 +261,7 @@ export class Relay {
       id: incoming.id,
       model: first.model.name,
       requested_model: request.model,
-      channel: first.channelRequests[0]?.channel.name ?? '',
+      channel: first.channels[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
       price_version: settings.priceVersion,
@@ -273,7 +280,7 @@ export class Relay {
     try {
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure
-      await this.#attempts.run(call, options)
+      await this.#attempts.run(call, plans)
     } finally {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }

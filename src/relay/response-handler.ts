@@ -1,11 +1,12 @@
 import { GatewayError } from '../errors.ts'
 import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import type { Failure } from './failure.ts'
-import type { ChargeBasis } from './priced-usage.ts'
+import type { ChargeBasis } from './price-usage.ts'
+import type { Target } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
@@ -63,7 +64,7 @@ export abstract class ResponseHandler {
   /** Reports whether a response of this type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)
-    return isEvents === this.call.request.stream && !/^text\/html\b/i.test(contentType)
+    return isEvents === this.call.plan.request.stream && !/^text\/html\b/i.test(contentType)
   }
 
   /** Handles a successful response head; the content type may be sent to the client. */
@@ -170,5 +171,24 @@ export abstract class ResponseHandler {
     const isBeingSent = response.headersSent && !response.isFinished && !response.isAborted
     if (isBeingSent) response.onClosed(() => this.memory.resize(0))
     else this.memory.resize(0)
+  }
+}
+
+/** Maximum number of responses that are read to their end at a time after their clients left. */
+const MAX_DRAINS = 64
+
+/** Counts the responses that are read to their end only for the charge. */
+export class Drains {
+  #running = 0
+
+  /** Begins one. Returns false if too many are in progress. */
+  begin(): boolean {
+    if (this.#running >= MAX_DRAINS) return false
+    this.#running += 1
+    return true
+  }
+
+  end(): void {
+    this.#running -= 1
   }
 }

@@ -11,7 +11,7 @@ import { endpointsFor } from '../domain/endpoint-types.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import { truncatedName } from './truncated-name.ts'
+import { truncateName } from './truncate-name.ts'
 
 /** A model that can serve a call, its channels, and the group whose prices apply. */
 export interface Resolution {
@@ -181,13 +181,13 @@ function unserved(
     )
     return new GatewayError(
       'unsupported_endpoint',
-      `model ${truncatedName(name)} has no channel for ${endpoint}: it supports ${endpoints.join(', ')}`,
+      `model ${truncateName(name)} has no channel for ${endpoint}: it supports ${endpoints.join(', ')}`,
     )
   }
   const hint = others.length > 0 ? ELSEWHERE[isReranking(protocol) ? 'chat' : 'rerank'] : ''
   return new GatewayError(
     'model_not_found',
-    `no available channel for model ${truncatedName(name)} under group ${group.name}${hint}`,
+    `no available channel for model ${truncateName(name)} under group ${group.name}${hint}`,
   )
 }
 

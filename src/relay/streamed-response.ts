@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
-import type { Call, Target } from './call.ts'
+import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, holdUsedUpFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
@@ -15,11 +15,12 @@ import {
 } from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
-import { type Ending, streamBasis } from './priced-usage.ts'
+import { type Ending, streamBasis } from './price-usage.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
+import type { Target } from './request-stages.ts'
 
 /** Number of bytes processed at a time while a hold is nearly used up: a few dozen events. */
 const MIN_READ_BYTES = 4_096
@@ -55,10 +56,10 @@ export class StreamedResponse extends ResponseHandler {
 
   constructor(call: Call, target: Target, upstream: UpstreamFlow) {
     super(call, target, upstream)
-    const { prepared } = target
+    const { request } = target
     this.#pauses = new ReadPauses(upstream)
-    this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
-    this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0, this.memory)
+    this.#prompt = request.beginsWithPrompt ? new PromptCount(call) : undefined
+    this.#tap = request.tap(() => this.#prompt?.tokens ?? 0, this.memory)
     this.#watch = new OutputWatch(call, target, this.#tap)
     this.#gate = new DeliveryGate(call.hold)
   }
@@ -233,7 +234,7 @@ export class StreamedResponse extends ResponseHandler {
     if (response.headersSent) return
     if (this.state === 'waiting') this.state = 'open'
     response.writeHead(200, {
-      ...this.call.headers(this.call.request.streamType ?? this.contentType, this.target),
+      ...this.call.headers(this.call.plan.request.streamType ?? this.contentType, this.target),
       'x-accel-buffering': 'no',
     })
   }

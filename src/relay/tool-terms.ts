@@ -1,10 +1,15 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { Rate } from '../domain/price.ts'
+import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
+import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { FREE_PRICE, type Rate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
-import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
+import { type KnownTool, knownTool, pricedTools, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
+import type { PricedTool } from '../domain/tool-use.ts'
 import { GatewayError } from '../errors.ts'
-import type { ChannelRequest, ChannelTools } from './dialects/dialect.ts'
+import type { Call } from './call.ts'
+import type { Terms } from './price-usage.ts'
+import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
@@ -44,11 +49,56 @@ export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelRequest[]): void {
+export function refuseUnlisted(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
-  for (const { channel, tools } of requests) {
+  for (const { channel, tools } of channels) {
     const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
     if (type !== undefined)
       throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)
   }
+}
+
+const NONE: readonly OfferedTool[] = []
+
+/** Terms of the provider's tools at the target of a call. */
+export function termsAt(call: Call, { channel, request, plan }: Target): ToolTerms {
+  const { settings, rate } = call.plan
+  const { protocol: dialect, upstreamModel: model } = request
+  return toolTerms(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
+}
+
+/** Terms of the charge of a response. */
+export function pricingAt(call: Call, target: Target): Terms {
+  const { rate, request, settings } = call.plan
+  return {
+    rate,
+    media: () => settings.models.get(request.model).price ?? FREE_PRICE,
+    countPrompt: () => call.countChargedPrompt(),
+    count: call.services.count,
+    unitsOf: request.searchUnits,
+    shown: (uses) => shownBy(target, uses),
+    priceTools: (searches, uses) => pricedTools(searches, uses, termsAt(call, target)),
+  }
+}
+
+/** Prices of the tool uses that a response has shown so far. */
+export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): readonly PricedTool[] {
+  const shown = shownBy(target, uses)
+  return shown.length === 0 ? [] : pricedTools(0, shown, termsAt(call, target))
+}
+
+/** Records the tools of a request that have no price; returns whether there are any. */
+export function noteUnlisted(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
+  if (!plan.tools) return false
+  const { rate, request, settings } = call.plan
+  const types = unlistedTypes(toolsAt(settings, rate, channel, plan.tools).known)
+  for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
+  return types.length > 0
+}
+
+// If only citations show that the provider searched, the search counts only if the request offered one.
+function shownBy({ plan }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
+  if (uses.length === 0) return uses
+  const isOffered = plan.tools?.dialect === 'chat'
+  return uses.filter(({ isCited }) => !isCited || isOffered)
 }

@@ -2,9 +2,9 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { ChargeBasis, Ending } from './priced-usage.ts'
+import type { ChargeBasis, Ending } from './price-usage.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
-import type { PreparedReply } from './dialects/dialect.ts'
+import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are held until it is charged. */
@@ -17,7 +17,7 @@ export class WholeResponse extends ResponseHandler {
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  #read = (bytes: Buffer): PreparedReply => this.target.prepared.reply(bytes)
+  #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
   onData(chunk: Buffer): void {
     if (this.state === 'over') return
@@ -84,7 +84,7 @@ export class WholeResponse extends ResponseHandler {
   }
 
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
-  async #deliver(reply: PreparedReply): Promise<void> {
+  async #deliver(reply: WholeReply): Promise<void> {
     const charging = this.call.settle(this.target, chargeBasis('complete', reply.facts), true, reply)
     const keeping = reply.keep?.(this.target, this.call, charging)
     const charged = await charging
@@ -94,7 +94,7 @@ export class WholeResponse extends ResponseHandler {
 
   // The upstream continues: the call's hold stays open, and is durable before the client receives the
   // response.
-  async #deliverBegun(reply: PreparedReply, goOn: NonNullable<PreparedReply['goOn']>): Promise<void> {
+  async #deliverBegun(reply: WholeReply, goOn: NonNullable<WholeReply['goOn']>): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))
       throw (

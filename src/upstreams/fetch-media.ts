@@ -1,7 +1,7 @@
 import type { Agent } from 'undici'
 import { request } from 'undici'
 import { GatewayError } from '../errors.ts'
-import { ForbiddenAddress } from './guarded-agent.ts'
+import { ForbiddenAddress } from './ssrf-guard.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
 
 /** Media that were fetched. */

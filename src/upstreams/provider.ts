@@ -3,15 +3,18 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { UpstreamKey } from './key-ring.ts'
 
-/** Request in its dialect, before a provider converts it. */
-export interface DialectRequest {
+/** A request for an upstream: first in its dialect, then as its provider's server expects it. */
+export interface WireRequest {
   /** `POST` if absent. */
   readonly method?: 'GET' | 'DELETE' | 'POST'
   /** The dialect of the request. */
   readonly protocol: ProtocolName
-  /** Path and query of the dialect's endpoint, without the version. */
+  /**
+   * Path and query relative to the channel's base URL. In the dialect it has no version; a provider builds its
+   * own.
+   */
   readonly path: string
-  /** Names and values in turn. */
+  /** Names and values in turn. A provider adds the credentials. */
   readonly headers: readonly string[]
   /** Empty unless the method is POST. */
   readonly body: Buffer | OutgoingBody
@@ -23,20 +26,11 @@ export interface DialectRequest {
   readonly stream?: boolean
 }
 
-/** Request in the form that a provider's server expects. */
-export interface ProviderRequest {
-  /** Path and query, relative to the channel's base URL. */
-  readonly path: string
-  /** Names and values in turn, including the credentials. */
-  readonly headers: readonly string[]
-  readonly body: Buffer | OutgoingBody
-}
-
 /** Request whose body is JSON. */
-export type JsonRequest = DialectRequest & { readonly body: Buffer }
+export type JsonRequest = WireRequest & { readonly body: Buffer }
 
 /** Request body after a provider's changes. */
-export interface Adapted<Body extends DialectRequest['body'] = Buffer> {
+export interface Adapted<Body extends WireRequest['body'] = Buffer> {
   readonly body: Body
   /** Names of members that the provider refuses and that were left out. */
   readonly dropped: readonly string[]
@@ -64,14 +58,14 @@ export interface Provider {
    * Creates the provider's request from an adapted one, for each attempt. Throws or rejects with a
    * `ProviderRefusal` if no request can be made.
    */
-  request(request: DialectRequest, target: ProviderTarget): ProviderRequest | Promise<ProviderRequest>
+  request(request: WireRequest, target: ProviderTarget): WireRequest | Promise<WireRequest>
   /** Converts the provider's framing and errors to those of the dialect. If absent, they are the same. */
-  responses?(request: DialectRequest, listener: UpstreamResponseListener): UpstreamResponseListener
+  responses?(request: WireRequest, listener: UpstreamResponseListener): UpstreamResponseListener
   /**
    * Handles a 401 response to `refused` and discards what was derived from the key, for example a token.
    * Returns whether another attempt with the same key makes sense; there is at most one.
    */
-  renew?(target: Pick<ProviderTarget, 'channel' | 'key'>, refused: ProviderRequest): boolean
+  renew?(target: Pick<ProviderTarget, 'channel' | 'key'>, refused: WireRequest): boolean
 }
 
 /**

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import type { Hold } from '../domain/hold.ts'
-import { exchangeWhole } from './exchange-whole.ts'
+import { exchangeWhole } from './exchange.ts'
 import { Providers } from './providers.ts'
-import { UpstreamClient } from './upstream-client.ts'
+import { destinationOf, isConfigured, UpstreamClient, withoutRefusedMembers } from './upstream-client.ts'
 
 const HOLD = { isSettled: false } as Hold
 const ANSWER = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\n{}'
@@ -42,4 +42,58 @@ test('the connections of a channel stay open when its settings change, and are c
   channels = [channelOf({ base_url, keys: ['two'] })]
   // Well before the minute for which an idle connection is kept.
   await expect.poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 20_000 }).toEqual([true])
+})
+
+const ASKED = Buffer.from('{"model":"m", "stream":true,"stream_options":{"include_usage":true},"x":1.0}')
+
+test.each([
+  ['https://api.mistral.ai/v1', '{"model":"m", "stream":true,"x":1.0}'],
+  ['https://notmistral.ai/v1', ASKED.toString()],
+  ['https://api.openai.com/v1', ASKED.toString()],
+])('a chat request for %s has no member that the provider refuses', (baseUrl, expected) => {
+  expect(withoutRefusedMembers(ASKED, { protocol: 'chat' }, { base_url: baseUrl }).toString()).toBe(expected)
+})
+
+test('requests of other dialects are unchanged', () => {
+  const channel = { base_url: 'https://api.mistral.ai/v1' }
+  expect(withoutRefusedMembers(ASKED, { protocol: 'messages' }, channel)).toBe(ASKED)
+})
+
+const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: ['sk-one', 'sk-two'] })
+const destination = destinationOf(channel, 'sk-one')
+
+describe('a destination', () => {
+  test('a destination is the same for the same channel, origin and key, however often it was configured', () => {
+    const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
+    expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
+  })
+
+  test.each([
+    ['channel', channelOf({ ...channel, name: 'b' }), 'sk-one'],
+    ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
+    ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
+    ['key', channel, 'sk-two'],
+  ])('a destination is different for another %s', (_, other, key) => {
+    expect(destinationOf(other, key).id).not.toBe(destination.id)
+  })
+
+  test('a destination does not contain the key', () => {
+    expect(JSON.stringify(destination)).not.toContain('sk-one')
+  })
+
+  test.each([
+    ['is there', true, [channelOf({ name: 'b' }), channel]],
+    ['is gone', false, [channelOf({ ...channel, name: 'b' })]],
+    ['has moved', false, [channelOf({ ...channel, base_url: 'https://y.example/v1' })]],
+    ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
+    ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
+  ])('a destination is configured where its channel %s: %s', (_, expected, channels) => {
+    expect(isConfigured(destination, channels)).toBe(expected)
+  })
+
+  test('a destination without a key is that of a channel without keys', () => {
+    const open = channelOf({ ...channel, keys: [] })
+    expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
+    expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)
+  })
 })

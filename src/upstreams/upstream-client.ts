@@ -1,24 +1,27 @@
+import { hash } from 'node:crypto'
+import type { LookupFunction } from 'node:net'
 import {
   ConnectionPools,
+  type Destination,
   headerLines,
+  originOf,
   requestLine,
   type UpstreamRequest,
   type UpstreamResponseListener,
 } from '@sluice/http1'
-import type { Hold } from '../domain/hold.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
 import { edit } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
-import { type ChannelDestination, destinationOf, isConfigured } from './destination.ts'
+import type { Hold } from '../domain/hold.ts'
+import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
-import { ProvidedRequest } from './provided-request.ts'
-import type { Adapted, DialectRequest } from './provider.ts'
+import { parseProxy } from './parse-proxy.ts'
+import { ProviderExchange } from './provider-exchange.ts'
+import type { Adapted, WireRequest } from './provider.ts'
 import type { Providers } from './providers.ts'
-import { withoutRefusedMembers } from './refused-members.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */
 interface CachedAddress {
@@ -64,7 +67,7 @@ export class UpstreamClient {
    * Adapts the body to the channel's upstream, once for all attempts. Also returns the names of what was left
    * out.
    */
-  adapt(channel: Channel, request: DialectRequest): Adapted<DialectRequest['body']> {
+  adapt(channel: Channel, request: WireRequest): Adapted<WireRequest['body']> {
     const { body: given } = request
     // Forms and empty bodies have no members.
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
@@ -79,7 +82,7 @@ export class UpstreamClient {
     hold: Hold,
     channel: Channel,
     key: UpstreamKey,
-    request: DialectRequest,
+    request: WireRequest,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     requireUnsettled(hold)
@@ -87,7 +90,7 @@ export class UpstreamClient {
     const { method = 'POST', protocol, path, headers, body, contentType } = request
     const provider = this.#providers.of(channel)
     if (provider) {
-      return new ProvidedRequest(provider, request, { channel, key }, listener, (made, listener) => {
+      return new ProviderExchange(provider, request, { channel, key }, listener, (made, listener) => {
         requireUnsettled(hold)
         const start = headOf(address, method, made.path, () => [], contentType)
         return this.#sendHead(channel, address, start, made, listener)
@@ -107,7 +110,7 @@ export class UpstreamClient {
     { timeouts }: Channel,
     { destination }: CachedAddress,
     start: string,
-    { headers, body }: Pick<DialectRequest, 'headers' | 'body'>,
+    { headers, body }: Pick<WireRequest, 'headers' | 'body'>,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
@@ -199,7 +202,7 @@ const COUNTING = /\/(?:count_tokens|input_tokens)$/
  */
 function editedBody(
   body: Buffer,
-  { protocol, path }: Pick<DialectRequest, 'protocol' | 'path'>,
+  { protocol, path }: Pick<WireRequest, 'protocol' | 'path'>,
   { system_prompt, override }: ChannelEdits,
 ): Buffer {
   const isCount = COUNTING.test(path)
@@ -212,4 +215,71 @@ function editedBody(
   for (const [name, text] of override.default) if (!scan.has(name)) replace.set(name, text)
   for (const [name, text] of override.set) replace.set(name, text)
   return edit(body, scan, { remove: override.remove, replace })
+}
+
+/** Members of chat requests that a vendor refuses although it does by default what they request. */
+const REFUSED: readonly { readonly host: RegExp; readonly members: readonly string[] }[] = [
+  // The last chunk of every stream contains the usage.
+  { host: /(?:^|\.)mistral\.ai$/, members: ['stream_options'] },
+]
+const NOTHING = new Map<string, string>()
+/** Refused members by base URL, cached so that calls need not parse the URL. */
+const byAddress = new Map<string, readonly string[]>()
+const MAX_ADDRESSES = 1_000
+
+/** The body without the members that the channel's vendor refuses; the same Buffer if it has none. */
+export function withoutRefusedMembers(
+  body: Buffer,
+  { protocol }: Pick<WireRequest, 'protocol'>,
+  { base_url: baseUrl }: Pick<Channel, 'base_url'>,
+): Buffer {
+  if (protocol !== 'chat') return body
+  const remove = refusedAt(baseUrl)
+  return remove.length > 0 ? edit(body, scanObject(body), { remove, replace: NOTHING }) : body
+}
+
+function refusedAt(baseUrl: string): readonly string[] {
+  const known = byAddress.get(baseUrl)
+  if (known) return known
+  if (byAddress.size >= MAX_ADDRESSES) byAddress.clear()
+  const { hostname } = new URL(baseUrl)
+  const members = REFUSED.find(({ host }) => host.test(hostname))?.members ?? []
+  byAddress.set(baseUrl, members)
+  return members
+}
+
+/** Destination of requests: one channel with one key. Its id does not contain the key. */
+export interface ChannelDestination extends Destination {
+  /** Name of the channel. */
+  readonly channel: string
+  readonly url: URL
+  readonly keyHash: string
+  /** Hash of the proxy's URL, which may contain a password. */
+  readonly proxyHash: string
+}
+
+/** Destination of a channel with one of its keys (empty if none). `lookup` replaces the system's resolver. */
+export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): ChannelDestination {
+  const url = new URL(channel.base_url)
+  const upstream = `${channel.name}\0${url.origin}`
+  const keyHash = hashOf(key)
+  const proxyHash = hashOf(channel.proxy ?? '')
+  const id = `${upstream}\0${keyHash}\0${proxyHash}\0${lookup ? 'looked up' : ''}`
+  const origin = originOf(url, lookup, channel.proxy === null ? undefined : parseProxy(channel.proxy))
+  return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
+}
+
+/** Reports whether one of the channels still has this address, proxy and key. */
+export function isConfigured(
+  { channel, url, keyHash, proxyHash }: ChannelDestination,
+  channels: readonly Channel[],
+): boolean {
+  const found = channels.find(({ name }) => name === channel)
+  if (!found || new URL(found.base_url).origin !== url.origin) return false
+  if (hashOf(found.proxy ?? '') !== proxyHash) return false
+  return found.keys.length === 0 ? keyHash === hashOf('') : found.keys.some((key) => hashOf(key) === keyHash)
+}
+
+function hashOf(key: string): string {
+  return hash('sha256', key)
 }

@@ -10,7 +10,7 @@ import { converseCodec } from '@sluice/wire/converse'
 import { geminiCodec, readGeminiRequest } from '@sluice/wire/gemini'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { withTakenFields } from '@sluice/wire/shared-fields'
-import { takesSharedField } from '../../src/relay/dialects/chat/converted-chat.ts'
+import { takesSharedField } from '../../src/relay/dialects/conversion-dialects.ts'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
@@ -143,7 +143,7 @@ export function streamAs(
   const failure = events.find((event) => event.kind === 'failure')
   const complete = !failure && events.some((event) => event.kind === 'end')
   if (complete) return { text: text + encoder.finalFrames(), complete }
-  const upstream = { channel: channelOf({}), client: to, prepared: { protocol: from } }
+  const upstream = { channel: channelOf({}), client: to, request: { protocol: from } }
   const error = failure
     ? streamErrorText(upstream, JSON.stringify({ error: failure }))
     : { ...UPSTREAM_CUT, message: 'the upstream broke off before the response was complete' }

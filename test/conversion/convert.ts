@@ -7,12 +7,11 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
-import { convertedChat } from '../../src/relay/dialects/chat/converted-chat.ts'
-import { convertedMessages } from '../../src/relay/dialects/messages/converted-messages.ts'
+import { chatConversion, messagesConversion } from '../../src/relay/dialects/conversion-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
-import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
+import type { SignatureStore } from '../../src/relay/responses/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
 import type { StatedCapabilities } from '@sluice/wire/model-capabilities'
@@ -25,7 +24,7 @@ export const CODECS: Record<PairedProtocol, Codec> = { chat: chatCodec, messages
 
 export const OTHER: Record<PairedProtocol, PairedProtocol> = { chat: 'messages', messages: 'chat' }
 
-const DIALECTS = { chat: convertedChat, messages: convertedMessages } as const
+const DIALECTS = { chat: chatConversion, messages: messagesConversion } as const
 
 /** The request check of each dialect. */
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const

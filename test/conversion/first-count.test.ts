@@ -42,7 +42,7 @@ test('the first converted stream of a process counts the prompt like later ones'
 test('the gateway is ready once the tokenizer is loaded', async () => {
   const slow = await patchedProgram([
     {
-      file: 'src/relay/local-count-worker.ts',
+      file: 'src/relay/token-counter-worker.ts',
       text: 'const counts = ',
       by: `const { writeFileSync } = await import('node:fs')
         await new Promise((resolve) => setTimeout(resolve, 1_000))

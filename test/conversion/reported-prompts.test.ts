@@ -8,7 +8,7 @@ import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 /** A gateway whose token count is different each time, and that waits for the count. */
 const copy = await patchedProgram([
   {
-    file: 'src/relay/local-count-worker.ts',
+    file: 'src/relay/token-counter-worker.ts',
     text: 'counts.tokensOf(piece)',
     by: 'counts.tokensOf(piece) + 1000 * (globalThis.times = (globalThis.times ?? 0) + 1)',
   },

@@ -12,15 +12,23 @@ const THROWS: Patch[] = [
   {
     file: STREAMS,
     text: '(waited, () => this.#continueAfter(reason))',
-    by: `(waited, () => { if (this.call.model === 'prompt') ${THROW}; this.#continueAfter(reason) })`,
+    by: `(waited, () => { if (this.call.plan.request.model === 'prompt') ${THROW}; this.#continueAfter(reason) })`,
   },
-  { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.call.model === 'count') ${THROW}; $&` },
-  { file: STREAMS, text: 'if (isDurable) {', by: `if (this.call.model === 'hold') ${THROW}; $&` },
+  {
+    file: STREAMS,
+    text: 'if (!isUsedUp ||',
+    by: `if (this.call.plan.request.model === 'count') ${THROW}; $&`,
+  },
+  {
+    file: STREAMS,
+    text: 'if (isDurable) {',
+    by: `if (this.call.plan.request.model === 'hold') ${THROW}; $&`,
+  },
   // The await must be a real one.
   {
     file: STREAMS,
     text: 'else if (!this.#watch',
-    by: `else if (this.call.model === 'count') this.#checkHold(); $&`,
+    by: `else if (this.call.plan.request.model === 'count') this.#checkHold(); $&`,
   },
   {
     file: 'src/relay/delivery-gate.ts',

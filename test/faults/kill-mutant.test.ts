@@ -56,7 +56,7 @@ const DEFECTS: readonly Patch[] = [
   },
   // Charges a client that leaves in the middle only for the prompt.
   {
-    file: 'src/relay/priced-usage.ts',
+    file: 'src/relay/price-usage.ts',
     text: 'const isReportedMore = ',
     by: `const isReportedMore = ${has('no output counted')} || `,
   },

@@ -40,7 +40,7 @@ const PATCHED_CASES: Cases = {
 /** The store refuses the ids of one model and delays those of another; upstreams are polled often. */
 const PATCHES: readonly Patch[] = [
   {
-    file: 'src/relay/state/response-store.ts',
+    file: 'src/relay/responses/response-store.ts',
     text: "await this.#rows.write('storeResponse', response)",
     by: `await (async () => {
       if (response.model.startsWith('unstored')) throw new StoreUnavailable('not ' + response.id)
@@ -51,7 +51,7 @@ const PATCHES: readonly Patch[] = [
       return this.#rows.write('storeResponse', response)
     })()`,
   },
-  { file: 'src/relay/state/background-calls.ts', text: 'POLL_MS = 60_000', by: 'POLL_MS = 200' },
+  { file: 'src/relay/responses/background-calls.ts', text: 'POLL_MS = 60_000', by: 'POLL_MS = 200' },
 ]
 
 let shared: Fixture

@@ -2,6 +2,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { generateText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
 import type { FullResponse } from '../fixtures/client.ts'
@@ -132,6 +133,24 @@ describe('a converted response that is kept', () => {
       expect(messagesSent()).toEqual([{ role: 'user', content: 'shout' }])
     }
   })
+
+  test.each([false, true])(
+    'the row of a call has its note if its response is kept (streamed: %s)',
+    async (stream) => {
+      const calls = [{ id: 'call_1', name: 'weather', input: '{"city":"B' }]
+      const answered = { calls, usage: usageText(10, 5) }
+      fixture.upstream.script('chat', stream ? streamedChat(answered) : wholeChat(answered))
+      const { status, headers } = await post({ tools, stream })
+      expect(status).toBe(200)
+      const account = { id: 1, accessToken: ROOT.access_token }
+      const row = await manage(
+        fixture.gateway.url,
+        account,
+        `GET /api/log/${String(headers['x-request-id'])}`,
+      )
+      expect(row.data).toMatchObject({ note: 'cut_arguments' })
+    },
+  )
 
   test('a kept response is remembered by the AI SDK, which refers to its items', async () => {
     const model = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-ann' }).responses('chat')

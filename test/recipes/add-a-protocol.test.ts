@@ -29,8 +29,8 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/management/channels/test-request.ts',
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
-    'src/relay/dialects/conversions.ts',
-    'src/relay/dialects/counting.ts',
+    'src/relay/dialects/conversion-dialects.ts',
+    'src/relay/dialects/count-tokens.ts',
     'src/relay/failure.ts',
     'src/upstreams/upstream-client.ts',
   ])

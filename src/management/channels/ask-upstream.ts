@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../../domain/records/channel.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
-import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
-import type { DialectRequest } from '../../upstreams/provider.ts'
+import { exchangeWhole } from '../../upstreams/exchange.ts'
+import type { WireRequest } from '../../upstreams/provider.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
@@ -29,7 +29,7 @@ interface Failure {
 
 /** A request to an upstream, and how to read its response. */
 export interface Question<Answer> {
-  readonly request: DialectRequest
+  readonly request: WireRequest
   /** Maximum number of response bytes that are read. */
   readonly maxBytes: number
   /** Reads the body of a successful response; undefined if it is not the expected one. */

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import type { DialectRequest } from '../../upstreams/provider.ts'
+import type { WireRequest } from '../../upstreams/provider.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
 export const MESSAGES_VERSION = '2023-06-01'
@@ -16,7 +16,7 @@ const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?:
 }
 
 /** Builds the request for the list of models, in the channel's first dialect. */
-export function modelsRequest({ protocol: [protocol = 'chat'] }: Channel): DialectRequest {
+export function modelsRequest({ protocol: [protocol = 'chat'] }: Channel): WireRequest {
   const { path, headers = [] } = REQUESTS[protocol]
   return {
     method: 'GET',

@@ -2,13 +2,13 @@ import type { Channel } from '../../domain/records/channel.ts'
 import { answerPath } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { embedUpstream } from '../../upstreams/embed-upstream.ts'
-import type { DialectRequest } from '../../upstreams/provider.ts'
+import type { WireRequest } from '../../upstreams/provider.ts'
 import { MESSAGES_VERSION, modelsRequest } from './models-request.ts'
 import type { TestedEndpoint, TestedModel } from './tested-model.ts'
 
 /** Request in a dialect; `chat` unless it states another. */
-type Written = Pick<DialectRequest, 'path'> &
-  Partial<Pick<DialectRequest, 'protocol' | 'headers'>> & { readonly body: object | Buffer }
+type Written = Pick<WireRequest, 'path'> &
+  Partial<Pick<WireRequest, 'protocol' | 'headers'>> & { readonly body: object | Buffer }
 
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
@@ -69,7 +69,7 @@ const REQUESTS: Record<
 }
 
 /** Builds the smallest request for the endpoint of a model: one token, one document, one picture. */
-export function testRequest(channel: Channel, { model, endpoint }: TestedModel): DialectRequest {
+export function testRequest(channel: Channel, { model, endpoint }: TestedModel): WireRequest {
   if (endpoint === 'models') return modelsRequest(channel)
   const upstreamModel = channel.model_mapping.get(model) ?? model
   const { protocol = 'chat', path, headers = [], body } = REQUESTS[endpoint](upstreamModel, model, channel)

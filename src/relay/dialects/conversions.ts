@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
+import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
 import { withoutCacheMarks } from '@sluice/wire/cache-marks'
@@ -26,21 +27,18 @@ import { withoutGatedFields, withTakenFields } from '@sluice/wire/shared-fields'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
-import type { SignatureStore } from '../state/signature-store.ts'
-import { convertedChat } from './chat/converted-chat.ts'
-import { convertedConverse } from './converse/converted-converse.ts'
-import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
+import type { SignatureStore } from '../responses/signature-store.ts'
+import { type Keeping, KeptResponse } from '../responses/store-response.ts'
+import { type ConversionDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
-import { convertedGemini } from './gemini/converted-gemini.ts'
-import { convertedMessages } from './messages/converted-messages.ts'
-import { convertedResponses } from './responses/converted-responses.ts'
+import type { WholeReply, Reader } from './dialect.ts'
 import {
   type AccountConversation,
   type SignedHistory,
   signedHistory,
   streamSignatures,
-} from './signed-history.ts'
+} from './signature-history.ts'
+import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
 
 /** A request to decode, apart from its body. */
 interface DecodeOptions extends Beside {
@@ -51,6 +49,8 @@ interface DecodeOptions extends Beside {
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
+  /** Set if the gateway keeps the response. */
+  readonly keeping?: Keeping | undefined
 }
 
 /** A conversation adapted to one channel. */
@@ -66,16 +66,17 @@ interface Fitted {
 }
 
 /** Properties of a client on which its responses depend. */
-interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
+interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
+  readonly keeping: Keeping | undefined
 }
 
 /**
  * Creates a channel's requests, in a dialect that it speaks, from a client's request: one for each account of
  * the channel that receives a different conversation.
  */
-export interface RequestFor {
-  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelRequest[]
+export interface ConversionPlanner {
+  (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelPlan[]
   /** Channel whose model signed the latest turn; undefined if unknown. */
   readonly origin?: string | undefined
 }
@@ -95,44 +96,42 @@ export class Conversions {
    * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
    * because a channel that speaks `from` may still serve the call.
    */
-  decode(
-    from: ConvertedDialect,
+  async decode(
+    from: ConversionDialect,
     scan: ScannedObject,
     options: DecodeOptions,
-  ): RequestFor | Promise<RequestFor> {
-    const { maxTokens, reader, spoken, jsonArray = false } = options
+  ): Promise<ConversionPlanner> {
+    const { maxTokens, reader, spoken, jsonArray = false, keeping } = options
     const { codec, beginsWithPrompt, endsWithAnswer } = from
-    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray }
+    const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray, keeping }
     const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
-    const requestFor = (history: SignedHistory): RequestFor =>
-      Object.assign(
-        (channel: Channel, name: ProtocolName, model: Model) =>
-          history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelRequest => {
-            try {
-              const fitted = fit({ ...decoded, conversation }, channel, name, model)
-              return this.#requestFor(client, channel, { ...fitted, history }, isOfKey)
-            } catch (refusal) {
-              return refused(channel, maxTokens, refusal)
-            }
-          }),
-        { origin: history.origin },
-      )
-    const history = signedHistory(decoded.conversation, spoken, reader, this.#signatures)
-    return history instanceof Promise ? history.then(requestFor) : requestFor(history)
+    const history = await signedHistory(decoded.conversation, spoken, reader, this.#signatures)
+    return Object.assign(
+      (channel: Channel, name: ProtocolName, model: Model) =>
+        history.conversationsFor(channel, name).map(({ conversation, isOfKey }): ChannelPlan => {
+          try {
+            const fitted = fit({ ...decoded, conversation }, channel, name, model)
+            return this.#planFor(client, channel, { ...fitted, history }, isOfKey)
+          } catch (refusal) {
+            return refused(channel, maxTokens, refusal)
+          }
+        }),
+      { origin: history.origin },
+    )
   }
 
-  #requestFor(
+  #planFor(
     client: Client,
     channel: Channel,
     fitted: Fitted,
     isOfKey: AccountConversation['isOfKey'],
-  ): ChannelRequest {
+  ): ChannelPlan {
     const { spoken, conversation, upstream } = fitted
-    const search = convertedDialect(spoken).search(conversation, upstream.name)
+    const search = upstreamDialect(spoken).search(conversation, upstream.name)
     return {
       channel,
-      outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
+      outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: spoken === 'messages' ? 1 : choicesOf(conversation),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
@@ -144,14 +143,15 @@ export class Conversions {
     client: Client,
     { spoken, conversation, upstream, provider, dropped: before, history }: Fitted,
     requester: MediaRequester,
-  ): Promise<Prepared> {
-    const { codec, path, headers, prompt } = convertedDialect(spoken)
+  ): Promise<AttemptRequest> {
+    const { codec, path, headers, prompt } = upstreamDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
+    const kept = client.keeping && new KeptResponse(client.keeping)
     return {
       protocol: spoken,
       path: path(upstream.name, conversation.stream),
@@ -167,6 +167,7 @@ export class Conversions {
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
+          kept,
         ),
       reply: (bytes) =>
         convertedReply(codec, client, bytes, {
@@ -176,12 +177,13 @@ export class Conversions {
           answerTool,
           asked,
           history,
+          kept,
         }),
     }
   }
 }
 
-function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelRequest {
+function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelPlan {
   return {
     channel,
     outputMaximum,
@@ -200,7 +202,7 @@ function fit(
   model: Model,
 ): Omit<Fitted, 'history'> {
   const dropped: Dropped = new Set(before)
-  const upstream = convertedDialect(spoken)
+  const upstream = upstreamDialect(spoken)
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
@@ -248,14 +250,15 @@ interface ReplyTo {
   readonly answerTool: string | undefined
   readonly asked: Asked
   readonly history: SignedHistory
+  readonly kept: KeptResponse | undefined
 }
 
 function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, asked, history }: ReplyTo,
-): PreparedReply {
+  { spoken, choices, model, answerTool, asked, history, kept }: ReplyTo,
+): WholeReply {
   let decoded: Reply
   try {
     decoded = upstream.decodeReply(bytes, choices)
@@ -274,16 +277,25 @@ function convertedReply(
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),
   }
+  let body: Buffer | undefined
+  // Created once, because it contains a new id.
+  const encoded = (charged: Usage): Buffer =>
+    (body ??= client.codec.encodeReply(
+      { ...reply, model: reply.model || model, usage: charged },
+      minted(spoken),
+      asked,
+    ))
   return {
     facts,
-    body: (charged) =>
-      client.codec.encodeReply(
-        { ...reply, model: reply.model || model, usage: charged },
-        minted(spoken),
-        asked,
-      ),
+    body: encoded,
     ...(signed !== decoded && { note: 'cut_arguments' }),
-    keep: async (target, call) => history.keep?.(signed.parts, target, call),
+    async keep(target, call, charging) {
+      const keepingSignatures = history.keep?.(signed.parts, target, call)
+      if (!kept) return keepingSignatures
+      const charged = await charging
+      await keepingSignatures
+      await kept.keep(encoded(charged).toString(), charged, target, call)
+    },
   }
 }
 
@@ -291,25 +303,6 @@ const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, tex
 
 function minted(upstream: ProtocolName): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
-}
-
-/**
- * Dialects of converted calls. Rerank is not among them, because a list of documents is not a conversation.
- */
-const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
-  chat: convertedChat,
-  messages: convertedMessages,
-  responses: convertedResponses,
-  gemini: convertedGemini,
-  converse: convertedConverse,
-  rerank: undefined,
-}
-
-/** The dialect of this name for conversions. Routing ensures that it exists. */
-function convertedDialect(name: ProtocolName): UpstreamDialect {
-  const dialect = CONVERTED_DIALECTS[name]
-  if (!dialect) throw new Error(`no call is converted to or from ${name}`)
-  return dialect
 }
 
 const NOTHING_REPEATED: RepeatedFields = new Map()
@@ -331,7 +324,7 @@ interface Decoded {
 
 /** Decodes a request of a dialect, or returns the error. */
 function decodeRequest(
-  { codec }: ConvertedDialect,
+  { codec }: ConversionDialect,
   scan: ScannedObject,
   { target, repeats = NOTHING_REPEATED }: Beside,
 ): Decoded | { readonly refusal: unknown } {

@@ -11,9 +11,11 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
-import type { Call, Target } from '../call.ts'
+import type { Call } from '../call.ts'
+import type { KeptResponse } from '../responses/store-response.ts'
 import type { Tap } from './dialect.ts'
-import type { StreamSignatures } from './signed-history.ts'
+import type { StreamSignatures } from './signature-history.ts'
+import type { Target } from '../request-stages.ts'
 
 /** Writes the frames of one chunk. */
 const WRITER = new FrameWriter()
@@ -44,10 +46,12 @@ export class ConvertingTap implements Tap {
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
   readonly #signatures: StreamSignatures | undefined
+  readonly #kept: KeptResponse | undefined
   readonly #text = new EmittedText()
   readonly #calls = new CallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
+  #finalBytes: Buffer | undefined
   #isComplete = false
   /** Bytes of thoughts that arrived as text since the last encrypted ones. */
   #thinkingBytes = 0
@@ -57,12 +61,14 @@ export class ConvertingTap implements Tap {
     encoder: StreamEncoder,
     defaults: TapDefaults,
     signatures?: StreamSignatures,
+    kept?: KeptResponse,
   ) {
     this.#decoder = decoder
     this.#decoder.copiesTexts = true
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
+    this.#kept = kept
   }
 
   get tools(): SeenTools {
@@ -97,16 +103,21 @@ export class ConvertingTap implements Tap {
     return frame === '' ? undefined : Buffer.from(frame)
   }
 
+  /** The frames are created once, because they are numbered. */
   finalBytes(charged: Usage): Buffer {
-    return Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged))
+    return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
   failureFrame(error: ErrorParts): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
-  async keep(target: Target, call: Call): Promise<void> {
-    await this.#signatures?.keep(target, call)
+  async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
+    const keepingSignatures = this.#signatures?.keep(target, call)
+    if (!this.#kept) return keepingSignatures
+    const charged = await charging
+    await keepingSignatures
+    await this.#kept.keepStream(this.finalBytes(charged), charged, target, call)
   }
 
   release(): void {

@@ -1,157 +1,24 @@
-import type { OutgoingBody } from '@sluice/http1'
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import type { Endpoint } from '../../domain/endpoints.ts'
 import type { CallNote } from '../../domain/call-note.ts'
-import type { UsageBounds } from '../../domain/charge.ts'
-import type { MeasuredUnit } from '../../domain/price-units.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import type { Endpoint } from '../../domain/endpoints.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Provenance } from '../../domain/provenance.ts'
-import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { ProviderTools, SeenTools } from '@sluice/wire/tool-use'
 import type { Usage } from '@sluice/wire/usage'
+import type { Headers } from '../../http/request.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { ScanLimits } from '@sluice/wire/json/json-scan'
 import type { KnownNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { ArrivedMedia } from '@sluice/wire/received-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
-import type { Headers } from '../../http/request.ts'
-import type { UpstreamKey } from '../../upstreams/key-ring.ts'
-import type { Call, Target } from '../call.ts'
-import type { MediaRequester } from '../media.ts'
-import type { PassedResponses } from './passthrough.ts'
-
-/** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
-export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
-
-/** A client's request in any dialect, as the relay needs it. */
-export interface RelayedRequest {
-  readonly model: string
-  readonly stream: boolean
-  /** Content type of the client's stream, if it does not consist of events. */
-  readonly streamType?: string
-  /** The client's maximum of output tokens; undefined if the request has none. */
-  readonly maxTokens: number | undefined
-  /** Upper bound on the tokens of the prompt. */
-  readonly promptBound: number
-  /** Upper bounds of what is charged in addition to text tokens; absent if there is nothing. */
-  readonly measuredBounds?: MeasuredBounds
-  /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
-  readonly isFree?: boolean
-  /**
-   * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
-   * charged if the gateway crashes during the call.
-   */
-  readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
-  /** Search units of the request if its texts have this many tokens; absent if none are charged. */
-  readonly searchUnits?: (tokens: number) => number
-  /** Tokens of the stored context that the request continues. */
-  readonly contextTokens?: number
-  /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
-  readonly namesPrompt?: boolean
-  /** The request's body with the stored context included, if the gateway keeps that context. */
-  readonly body?: Buffer
-  /** Filters the channels that can serve the request. Throws if there are none. If absent, all can. */
-  channelsFor?(channels: readonly Channel[]): readonly Channel[]
-  /**
-   * Returns the same request for another model, given by its public name. Absent if only the requested model
-   * can serve it.
-   */
-  forModel?(name: string): RelayedRequest
-  /** Names of what was left out before a channel was chosen. */
-  readonly dropped?: readonly string[]
-  /**
-   * Whether the endpoint is optional for upstreams, so that a 404 does not mean that the model is missing.
-   */
-  readonly mayBeUnserved?: boolean
-  /**
-   * Creates the requests for these channels, in the order in which they are tried; accounts of one channel
-   * may get different requests. If any of the channels speaks another dialect, the conversation is decoded
-   * here, once.
-   */
-  forChannels(
-    channels: readonly Channel[],
-    model: Model,
-  ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
-}
-
-/** The provider's own tools in a request for one channel. */
-export interface ChannelTools extends ProviderTools {
-  /** The dialect of the channel's request. */
-  readonly dialect: ProtocolName
-  /** The upstream's name for the model. */
-  readonly model: string
-}
-
-/** A client's request for one channel. */
-export interface ChannelRequest {
-  readonly channel: Channel
-  /** The maximum of output tokens that will be sent to the channel; undefined if none is sent. */
-  readonly outputMaximum: number | undefined
-  /** Number of choices requested from the channel, each up to that maximum. */
-  readonly choices: number
-  /** Tools that the channel's provider may run for it; absent if there are none. */
-  readonly tools?: ChannelTools
-  /**
-   * Reports whether the request belongs to the account of this key. Other keys are tried only if that key no
-   * longer exists.
-   */
-  isOfKey?(key: UpstreamKey): boolean
-  /**
-   * Creates the request body for the channel. Throws the error for the client if that is impossible.
-   * `requester`: the client on whose behalf files are fetched.
-   */
-  prepare(passThrough: boolean, requester: MediaRequester): Prepared | Promise<Prepared>
-}
-
-/** A request ready for a channel, and how its response is converted back. */
-export interface Prepared {
-  /** `POST` if absent. */
-  readonly method?: 'GET'
-  /** The dialect of the request. */
-  readonly protocol: ProtocolName
-  /** Path relative to the channel's base URL. */
-  readonly path: string
-  /** Headers in addition to those of the channel, names and values in turn. */
-  readonly headers: readonly string[]
-  readonly body: Buffer | OutgoingBody
-  /** Content type of the body; JSON if absent. */
-  readonly contentType?: string
-  /**
-   * Describes which members of the body are part of the prompt, or returns the prompt's text; absent if no
-   * prompt is charged.
-   */
-  readonly prompt?: PromptLevels | (() => string)
-  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
-  readonly passed?: PassedResponses
-  /** The upstream's name for the model. */
-  readonly upstreamModel: string
-  /** Tools of its `ChannelRequest`. */
-  readonly tools?: ChannelTools
-  /** Fields that a conversion left out. */
-  readonly dropped: readonly string[]
-  /**
-   * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report
-   * only later.
-   */
-  readonly beginsWithPrompt?: boolean
-  /** Returns the body of an upstream's error with the ids that the client knows. */
-  errorBody?(body: Buffer): Buffer
-  /**
-   * Creates the tap of the response's stream. `promptTokens` is called if the first event needs them;
-   * `memory` accounts for events that must be complete.
-   */
-  tap(promptTokens: () => number, memory: EventMemory): Tap
-  /** Reads a response that is not a stream. */
-  reply(bytes: Buffer): PreparedReply
-}
+import type { FormBody } from '../body-reader.ts'
+import type { Call } from '../call.ts'
+import type { ParsedRequest, Target } from '../request-stages.ts'
 
 /** Response to which clients may refer after its call. */
 export interface Lasting {
@@ -176,7 +43,7 @@ export interface Lasting {
 }
 
 /** A response that is not a stream, ready for the client. */
-export interface PreparedReply extends Lasting {
+export interface WholeReply extends Lasting {
   readonly facts: ReplyFacts
   /**
    * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
@@ -187,11 +54,16 @@ export interface PreparedReply extends Lasting {
    * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.
    */
-  readonly next?: { readonly body: Buffer; reply(bytes: Buffer): PreparedReply }
+  readonly next?: { readonly body: Buffer; reply(bytes: Buffer): WholeReply }
 }
 
 /** Watches or converts a stream on its way to the client. */
 export interface Tap extends Lasting {
+  /**
+   * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
+   * again.
+   */
+  readonly isReplay?: true
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   /** Uses of the provider's tools so far. */
@@ -240,8 +112,8 @@ export interface Reader {
   readonly readStore: () => StoreRead
 }
 
-/** A protocol as clients speak it. */
-export interface Dialect {
+/** An endpoint's protocol as clients speak it. */
+export interface DialectFacts {
   readonly name: ProtocolName
   /** Endpoint under which its calls are logged. */
   readonly endpoint: Endpoint
@@ -253,6 +125,21 @@ export interface Dialect {
   readonly scanLimits?: ScanLimits
   /** Whether a model without a price is free here, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
+}
+
+/** A dialect whose requests are JSON. */
+export interface Dialect extends DialectFacts {
   /** Checks a request. Throws `invalid_request` that names the field. */
-  read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
+  read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>
+}
+
+/** A dialect whose requests are forms. */
+export interface FormDialect extends DialectFacts {
+  /** Checks a request. Throws `invalid_request` that names the field. */
+  read(form: FormBody, reader: Reader): ParsedRequest | Promise<ParsedRequest>
+}
+
+/** Placeholder for the stream functions of a dialect without streams. */
+export function unstreamed(): never {
+  throw new Error('this dialect has no streams')
 }

@@ -2,11 +2,8 @@ import type { ImageForm } from '../../domain/image-price.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../call.ts'
-import type { Ending } from '../priced-usage.ts'
+import type { Ending } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
-
-/** The part of a call that is needed to measure its usage. */
-export type MeasuredCall = Pick<Call, 'client' | 'rate' | 'count' | 'countChargedPrompt'>
 
 /** Usage by which a call is charged. */
 export interface Measure {
@@ -45,7 +42,7 @@ export interface Passthrough {
   /** Whether anything chargeable was forwarded. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or where it broke off. */
-  measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Measure | Promise<Measure>
+  measure(call: Call, isComplete: boolean, ending: Ending): Measure | Promise<Measure>
 }
 
 /** The responses of an endpoint that are passed through unchanged. */
@@ -55,5 +52,5 @@ export interface PassedResponses {
   /** Begins a response of this type; undefined if the endpoint does not have the type. */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */
-  measureUnanswered(call: MeasuredCall): Measure | Promise<Measure>
+  measureUnanswered(call: Call): Measure | Promise<Measure>
 }

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import type { ProviderRequest } from '../provider.ts'
+import type { WireRequest } from '../provider.ts'
 import { azure } from './azure.ts'
 
 const BODY = Buffer.from('{"model":"my-deployment"}')
 
-function requested(protocol: ProtocolName, path: string, api_version: string | null = null): ProviderRequest {
+function requested(protocol: ProtocolName, path: string, api_version: string | null = null): WireRequest {
   const channel = channelOf({ provider: 'azure', api_version })
   const request = { protocol, path, headers: ['accept', 'a'], body: BODY, upstreamModel: 'my deployment' }
-  return azure.request(request, { channel, key: { value: 'the-key' }, now: new Date() }) as ProviderRequest
+  return azure.request(request, { channel, key: { value: 'the-key' }, now: new Date() }) as WireRequest
 }
 
 test.each([

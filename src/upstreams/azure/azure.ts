@@ -1,4 +1,4 @@
-import { type DialectRequest, type Provider, ProviderRefusal } from '../provider.ts'
+import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
 
 /**
  * Azure: models by deployment with a dated `api_version`, or by the v1 API without one, and Claude in
@@ -10,11 +10,11 @@ export const azure: Provider = {
     const isMessages = request.protocol === 'messages'
     const path = isMessages ? `/anthropic/v1${request.path}` : pathOf(request, api_version)
     const headers = [...request.headers, isMessages ? 'x-api-key' : 'api-key', key.value]
-    return { path, headers, body: request.body }
+    return { ...request, path, headers }
   },
 }
 
-function pathOf({ path, upstreamModel }: DialectRequest, api_version: string | null): string {
+function pathOf({ path, upstreamModel }: WireRequest, api_version: string | null): string {
   if (api_version === null) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(api_version)}`
   // These paths have no deployment: responses, whose model is in their body, and the list of models.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { ProviderRequest } from '../provider.ts'
+import type { WireRequest } from '../provider.ts'
 import { bedrock } from './bedrock.ts'
 
 const channel = channelOf({
@@ -16,9 +16,9 @@ const REQUEST = {
   upstreamModel: 'arn:aws:bedrock:eu-central-1:1:inference-profile/eu.anthropic.claude-v1:0',
 } as const
 
-function requestedAt(now: string): ProviderRequest {
+function requestedAt(now: string): WireRequest {
   const key = { value: 'AKIDEXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
-  return bedrock.request(REQUEST, { channel, key, now: new Date(now) }) as ProviderRequest
+  return bedrock.request(REQUEST, { channel, key, now: new Date(now) }) as WireRequest
 }
 
 test('each attempt is signed at its own time', () => {

@@ -3,7 +3,7 @@ import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domai
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'
-import { type DialectRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
+import { type WireRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
 import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
@@ -32,7 +32,7 @@ export const bedrock: Provider = {
     const { body } = request
     if (!Buffer.isBuffer(body)) throw new ProviderRefusal(`Bedrock channels do not serve ${request.path}`)
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
-    return { path, headers: [...headers, ...credentials(path, body, target)], body }
+    return { ...request, path, headers: [...headers, ...credentials(path, body, target)] }
   },
   responses(request, listener) {
     if (isCount(request)) return new BedrockResponses(new BedrockCount(listener), request.protocol)
@@ -41,11 +41,11 @@ export const bedrock: Provider = {
   },
 }
 
-function isCount({ path }: DialectRequest): boolean {
+function isCount({ path }: WireRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
-function operationOf(request: DialectRequest): string {
+function operationOf(request: WireRequest): string {
   const { protocol, path, stream = false } = request
   if (isCount(request)) return 'count-tokens'
   if (protocol === 'converse') return path.slice(1)

@@ -27,13 +27,13 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
     const url = URL.parse(text)
     if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
     if (proxy !== null) {
-      const { proxiedAgent } = await import('../proxied-agent.ts')
+      const { proxiedAgent } = await import('../proxy-agent.ts')
       // Tokens are valid for an hour, so the connection is not kept.
       await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
       return await posted(agent, url, form)
     }
     if (!direct || directAllows !== allows) {
-      const { guardedAgent } = await import('../guarded-agent.ts')
+      const { guardedAgent } = await import('../ssrf-guard.ts')
       direct = guardedAgent(allows, TIMEOUT_MS)
       directAllows = allows
     }

@@ -3,7 +3,7 @@ import { parseServiceAccount, type ServiceAccount } from '../../domain/service-a
 import { edit } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { UpstreamKey } from '../key-ring.ts'
-import { type DialectRequest, type Provider, ProviderRefusal } from '../provider.ts'
+import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
 import { AccessTokens, type PostForm } from './access-tokens.ts'
 
 const BEARER = 'Bearer '
@@ -33,11 +33,7 @@ export function vertex(post: PostForm): Provider {
       const account = accountOf(key)
       const path = `${projectPath(channel, account)}${pathOf(request)}`
       const token = await tokens.of(target, account)
-      return {
-        path,
-        headers: [...passedHeaders(request), 'authorization', BEARER + token],
-        body: request.body,
-      }
+      return { ...request, path, headers: [...passedHeaders(request), 'authorization', BEARER + token] }
     },
     renew({ key }, { headers }) {
       tokens.discard(key, headers.at(-1)?.slice(BEARER.length) ?? '')
@@ -54,7 +50,7 @@ function projectPath({ provider, project: own, location }: Channel, account: Ser
   return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location ?? 'global')}`
 }
 
-function pathOf(request: DialectRequest): string {
+function pathOf(request: WireRequest): string {
   const { protocol, path, stream = false, upstreamModel = '' } = request
   if (protocol === 'chat') return `/endpoints/openapi${path}`
   if (protocol !== 'messages') return `/publishers/google${path}`
@@ -62,13 +58,13 @@ function pathOf(request: DialectRequest): string {
   return `/publishers/anthropic/models/${model}:${stream ? 'streamRawPredict' : 'rawPredict'}`
 }
 
-function isCount({ path }: DialectRequest): boolean {
+function isCount({ path }: WireRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
 // The version is in the body; other headers than these are refused or ignored. Requests that count tokens are
 // refused with beta features that the model itself accepts.
-function passedHeaders(request: DialectRequest): string[] {
+function passedHeaders(request: WireRequest): string[] {
   const passed = isCount(request) ? COUNT_HEADERS : HEADERS
   return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))
 }

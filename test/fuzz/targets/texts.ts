@@ -4,7 +4,7 @@ import { lookupKey } from '../../../src/domain/api-key.ts'
 import { atScale, decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
 import { parseAddresses } from '../../../src/domain/ip-allow-list.ts'
 import { matches, patternError } from '../../../src/domain/search-pattern.ts'
-import { isPublicAddress } from '../../../src/upstreams/guarded-agent.ts'
+import { isPublicAddress } from '../../../src/upstreams/ssrf-guard.ts'
 import type { Target } from '../target.ts'
 import { INHERITED } from '../../corpus/values.ts'
 

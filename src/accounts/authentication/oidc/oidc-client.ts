@@ -3,7 +3,7 @@ import type { CustomFetch } from 'openid-client'
 import { request } from 'undici'
 import type { OidcProvider } from '../../../domain/login-settings.ts'
 import { GatewayError } from '../../../errors.ts'
-import { guardedAgent } from '../../../upstreams/guarded-agent.ts'
+import { guardedAgent } from '../../../upstreams/ssrf-guard.ts'
 
 /** Tolerated difference of clocks in `exp`, `iat` and `nbf`, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60

@@ -1,8 +1,71 @@
-import { chatNames, readChatRequest } from '@sluice/wire/chat'
+import { chatNames, ChatTap, gateChatRequest, readChatRequest, usageOfReply } from '@sluice/wire/chat'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { Channel } from '../../../domain/records/channel.ts'
+import type { Model } from '../../../domain/records/model.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
+import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
-import { chatRequests } from './chat-requests.ts'
-import { convertedChat } from './converted-chat.ts'
+import type { Dialect, Reader } from '../dialect.ts'
+import { nativeTools, planChannels } from '../plan-channels.ts'
+
+/** Checked request of an endpoint of the chat protocol. */
+type ChatRequest = Parameters<typeof gateChatRequest>[1] & {
+  readonly maxTokens: number | undefined
+  readonly includeUsage: boolean
+  readonly providerTools?: ProviderTools
+}
+
+/**
+ * Requests to channels from an endpoint of the chat protocol: unchanged for channels that speak it, converted
+ * for others. `choices`: the number of choices requested.
+ */
+export function chatRequests(
+  conversions: Conversions,
+  endpoint: ConversionDialect,
+  scan: ScannedObject,
+  request: ChatRequest,
+  choices: number,
+  reader: Reader,
+): ParsedRequest['forChannels'] {
+  return (channels: readonly Channel[], model: Model) =>
+    planChannels(
+      'chat',
+      request.model,
+      channels,
+      model,
+      (channel) => ({
+        channel,
+        outputMaximum: request.maxTokens,
+        choices,
+        ...nativeTools(channel, 'chat', request.model, request.providerTools),
+        prepare(passThrough) {
+          const gated = gateChatRequest(scan, request, channel, passThrough)
+          const { body, dropped, upstreamModel, askedForUsage } = gated
+          return {
+            protocol: 'chat',
+            path: endpoint.path(upstreamModel, request.stream),
+            headers: [],
+            body,
+            prompt: endpoint.prompt,
+            upstreamModel,
+            dropped,
+            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
+            reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
+          }
+        },
+      }),
+      (spoken) => {
+        const { maxTokens, model: name, stream } = request
+        return conversions.decode(endpoint, scan, {
+          maxTokens,
+          reader,
+          spoken,
+          target: { model: name, stream },
+        })
+      },
+    )
+}
 
 /** Dialect of chat completions: passed through to channels that speak it, converted for others. */
 export function chatDialect(conversions: Conversions): Dialect {
@@ -12,9 +75,9 @@ export function chatDialect(conversions: Conversions): Dialect {
     names: chatNames,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
-      const forModel = (model: string): RelayedRequest => {
+      const forModel = (model: string): ParsedRequest => {
         const request = { ...read, model }
-        const forChannels = chatRequests(conversions, convertedChat, scan, request, request.n, reader)
+        const forChannels = chatRequests(conversions, chatConversion, scan, request, request.n, reader)
         const measured = request.hasMedia && { measuredBounds: { hasMedia: true } }
         return { ...request, ...measured, forChannels, forModel }
       }

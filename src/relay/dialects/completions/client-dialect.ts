@@ -6,17 +6,17 @@ import {
   readCompletionRequest,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { chatRequests } from '../chat/chat-requests.ts'
-import { convertedChat } from '../chat/converted-chat.ts'
-import type { ConvertedDialect } from '../converted-dialect.ts'
+import { chatRequests } from '../chat/client-dialect.ts'
+import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
+import type { Dialect, Reader } from '../dialect.ts'
 import { spokenDialect } from '../choose-dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 const PATH = '/completions'
 
-const convertedCompletions: ConvertedDialect = {
-  ...convertedChat,
+const completionsConversion: ConversionDialect = {
+  ...chatConversion,
   codec: completionsCodec,
   prompt: COMPLETIONS_PROMPT,
   path: () => PATH,
@@ -40,11 +40,11 @@ function isChat(scan: ScannedObject): boolean {
   return !scan.has('prompt')
 }
 
-function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): RelayedRequest {
+function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): ParsedRequest {
   const read = readCompletionRequest(scan)
-  const forModel = (model: string): RelayedRequest => {
+  const forModel = (model: string): ParsedRequest => {
     const request = { ...read, model }
-    const forChannels = chatRequests(conversions, convertedCompletions, scan, request, read.choices, reader)
+    const forChannels = chatRequests(conversions, completionsConversion, scan, request, read.choices, reader)
     return {
       ...request,
       channelsFor(channels) {

@@ -1,23 +1,26 @@
-import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '@sluice/wire/codec'
 import {
   checkTexts,
-  EmbeddingsReply,
   decodeTexts,
   EMBEDDINGS_LIMITS,
   EMBEDDINGS_PROMPT,
   embeddingsNames,
+  EmbeddingsReply,
   readEmbeddingsRequest,
   VectorsWriter,
 } from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/edit-request'
-import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
-import { askedForVectors } from './vector-requests.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
-import { EmbeddingsPassthrough } from './embeddings-passthrough.ts'
-import { embeddingsResponses } from './responses.ts'
-import { SERVING } from './serving.ts'
+import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
+import { askedForVectors } from './vector-requests.ts'
+
+/** Protocols of the channels that serve embeddings. */
+export const SERVING = PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].serves.includes('embeddings'))
 
 /**
  * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted
@@ -32,8 +35,8 @@ export const embeddingsDialect: Dialect = {
   read(scan) {
     const read = readEmbeddingsRequest(scan)
     const { promptBound, form } = read
-    const forModel = (model: string): RelayedRequest => {
-      const native = (channel: Channel, passThrough: boolean): Prepared => ({
+    const forModel = (model: string): ParsedRequest => {
+      const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
         protocol: 'chat',
         path: '/embeddings',
         headers: [],
@@ -43,7 +46,7 @@ export const embeddingsDialect: Dialect = {
         tap: unstreamed,
         reply: unstreamed,
       })
-      const converted = (upstream: EmbedUpstream): Prepared => {
+      const converted = (upstream: EmbedUpstream): AttemptRequest => {
         const dropped: Dropped = new Set()
         const texts = decodeTexts(scan, dropped)
         return askedForVectors(upstream, texts, dropped, () => new VectorsWriter(form, model))

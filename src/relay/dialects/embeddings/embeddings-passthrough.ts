@@ -1,8 +1,10 @@
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
-import { HeldStart } from './hold-until-complete.ts'
-import { measureEmbeddings } from './responses.ts'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { Call } from '../../call.ts'
+import { HeldChunk } from '../media/withhold-end.ts'
+import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 
 /** A response with vectors, read while it streams. */
 interface VectorsReply {
@@ -58,7 +60,70 @@ export class EmbeddingsPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), ...(this.#last ? [this.#last] : [])])
   }
 
-  measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
+  measure(call: Call, isComplete: boolean): Promise<Measure> {
     return measureEmbeddings(call, isComplete ? this.#facts?.usage : undefined)
   }
+}
+
+/** A response up to this size is sent only when it is complete. */
+const MAX_HELD_BYTES = 1_048_576
+
+/**
+ * Holds a small response, so that another upstream can be tried if it is incomplete. Of a large response it
+ * holds the end, without which clients do not accept it as complete.
+ */
+export class HeldStart {
+  readonly #start = new ChunkList()
+  readonly #end = new HeldChunk()
+  #isLarge = false
+
+  /** Whether the response is too large to be held, so that its bytes are forwarded. */
+  get isLarge(): boolean {
+    return this.#isLarge
+  }
+
+  /** Adds bytes. Returns those that are forwarded now. */
+  push(bytes: Buffer): Buffer | undefined {
+    if (this.#isLarge) return this.#end.push(bytes)
+    this.#start.add(bytes)
+    if (this.#start.length <= MAX_HELD_BYTES) return undefined
+    this.#isLarge = true
+    return this.#end.push(this.#start.take())
+  }
+
+  /** Returns the bytes that are held. */
+  rest(): Buffer {
+    return this.#isLarge ? this.#end.rest() : this.#start.take()
+  }
+}
+
+/** Passes responses with vectors through; `begin` creates the reader of each. */
+export function embeddingsResponses(
+  begin: () => Passthrough,
+  measureUnanswered: PassedResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
+): PassedResponses {
+  return {
+    accept: 'application/json',
+    begin: (contentType) => (/^text\/(?:event-stream|html)\b/i.test(contentType) ? undefined : begin()),
+    measureUnanswered,
+  }
+}
+
+/**
+ * Measures by the reported tokens, otherwise by those of the prompt. If only calls have a price, neither is
+ * needed.
+ */
+export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<Measure> {
+  if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
+  return measureCounted(call, NO_USAGE, () => call.countChargedPrompt())
+}
+
+/** Measures by the tokens that `count` returns, in addition to those reported. */
+export async function measureCounted(
+  { plan: { rate } }: Call,
+  reported: Usage,
+  count: () => Promise<number>,
+): Promise<Measure> {
+  if (!rate.perToken && !rate.free) return { usage: reported, isEstimate: false }
+  return { usage: { ...reported, input: reported.input + (await count()) }, isEstimate: true }
 }

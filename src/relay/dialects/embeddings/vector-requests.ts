@@ -12,12 +12,17 @@ import type {
   VectorsWriting,
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
-import type { Ending } from '../../priced-usage.ts'
-import type { Prepared } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
-import { HeldStart } from './hold-until-complete.ts'
-import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
+import type { Ending } from '../../price-usage.ts'
+import { unstreamed } from '../dialect.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import {
+  embeddingsResponses,
+  HeldStart,
+  measureCounted,
+  measureEmbeddings,
+} from './embeddings-passthrough.ts'
+import type { AttemptRequest } from '../../request-stages.ts'
 
 /** A request for vectors, sent as one or more requests in succession, depending on the texts. */
 export function askedForVectors(
@@ -25,7 +30,7 @@ export function askedForVectors(
   texts: TextsToEmbed,
   dropped: Dropped,
   writer: () => VectorsWriting,
-): Prepared {
+): AttemptRequest {
   const requests = form.requests(texts, model, dropped)
   return {
     protocol,
@@ -52,7 +57,7 @@ function vectorsResponses(
 ): PassedResponses {
   return embeddingsResponses(
     () => new ConvertedPassthrough(form, requests, writer()),
-    (call) => measureCounted(call, NO_USAGE, () => call.count.count(requests[0].texts.join('\n'))),
+    (call) => measureCounted(call, NO_USAGE, () => call.services.count.count(requests[0].texts.join('\n'))),
   )
 }
 
@@ -124,7 +129,7 @@ class ConvertedPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
-  async measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Promise<Measure> {
+  async measure(call: Call, isComplete: boolean, ending: Ending): Promise<Measure> {
     const measure = await (isComplete
       ? measureEmbeddings(call, this.#usage)
       : this.#measureSent(call, ending === 'client_gone' || this.#reply.count > 0))
@@ -133,12 +138,12 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   /** Measures the answered requests, and the texts of the current one if it must be paid for too. */
-  #measureSent(call: MeasuredCall, isCurrentPaid: boolean): Promise<Measure> {
+  #measureSent(call: Call, isCurrentPaid: boolean): Promise<Measure> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
     const reported = this.#usage ?? NO_USAGE
     if (texts.length === 0) return Promise.resolve({ usage: reported, isEstimate: false })
-    return measureCounted(call, reported, () => call.count.count(texts.join('\n')))
+    return measureCounted(call, reported, () => call.services.count.count(texts.join('\n')))
   }
 
   #nextReply(): VectorsReading {

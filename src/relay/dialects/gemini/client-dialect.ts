@@ -25,20 +25,17 @@ import {
   usageOfAnswer,
 } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
-import { DelegatingTap } from '../../state/delegating-tap.ts'
-import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, Prepared, RelayedRequest, Tap } from '../dialect.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
-import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
-import { embeddingsResponses } from '../embeddings/responses.ts'
-import { SERVING } from '../embeddings/serving.ts'
-import { requestsFor } from '../requests-for.ts'
-import { unstreamed } from '../no-streams.ts'
-import { convertedGemini } from './converted-gemini.ts'
+import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
+import { SERVING } from '../embeddings/client-dialect.ts'
+import { nativeTools, planChannels } from '../plan-channels.ts'
+import { geminiConversion } from '../conversion-dialects.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Parts of a request that are in its path and not in its body. */
 export interface GeminiTarget {
@@ -57,10 +54,10 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     endpoint: 'gemini',
     names: geminiNames,
     read(scan, _headers, reader) {
-      const forModel = (name: string): RelayedRequest => {
+      const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
         const { maxTokens } = request
-        const native = (channel: Channel, stated: Model): ChannelRequest => ({
+        const native = (channel: Channel, stated: Model): ChannelPlan => ({
           channel,
           outputMaximum: maxTokens,
           choices: candidateCount,
@@ -78,9 +75,9 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               path: answerPath(upstreamModel, stream),
               headers: [],
               ...gateGeminiRequest(scan, model, channel, passThrough),
-              prompt: convertedGemini.prompt,
+              prompt: geminiConversion.prompt,
               upstreamModel,
-              tap: () => (jsonArray ? new ArrayTap(new GeminiTap()) : new GeminiTap()),
+              tap: () => (jsonArray ? new ArrayTap() : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
             }
           },
@@ -93,7 +90,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           ...(jsonArray && { streamType: 'application/json' }),
           forModel,
           forChannels: (channels, model) =>
-            requestsFor(
+            planChannels(
               'gemini',
               name,
               channels,
@@ -101,7 +98,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               (channel) => native(channel, model),
               (spoken) => {
                 const target = { model: name, stream }
-                return conversions.decode(convertedGemini, scan, {
+                return conversions.decode(geminiConversion, scan, {
                   maxTokens,
                   reader,
                   spoken,
@@ -123,30 +120,37 @@ function isGemini(...names: readonly string[]): boolean {
 }
 
 /** Converts a native stream of events for a client that reads one JSON array. */
-class ArrayTap extends DelegatingTap<Tap> {
+class ArrayTap extends GeminiTap {
   readonly #array = new JsonArray()
-
-  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
-  override get errorFrame(): undefined {
-    return undefined
-  }
 
   override keepAliveFrame(): undefined {
     return undefined
   }
 
   override push(chunk: Buffer): TapStep {
-    const { forward, terminal } = this.inner.push(chunk)
+    const { forward, terminal } = super.push(chunk)
+    this.#dropErrorFrame()
     const elements = forward && this.#array.push(forward)
     return { forward: elements && elements.length > 0 ? elements : undefined, terminal }
   }
 
+  override end(): TapEnd {
+    const end = super.end()
+    this.#dropErrorFrame()
+    return end
+  }
+
   override finalBytes(charged: Usage): Buffer {
-    return this.#last(this.inner.finalBytes(charged))
+    return this.#last(super.finalBytes(charged))
   }
 
   override failureFrame(error: ErrorParts): Buffer {
-    return this.#last(this.inner.failureFrame(error))
+    return this.#last(super.failureFrame(error))
+  }
+
+  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
+  #dropErrorFrame(): void {
+    this.errorFrame = undefined
   }
 
   #last(frames: Buffer): Buffer {
@@ -163,14 +167,14 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
     servedBy: SERVING,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
-      const forModel = (model: string): RelayedRequest => {
+      const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
-        const askedInForm = (upstream: EmbedUpstream): Prepared => {
+        const askedInForm = (upstream: EmbedUpstream): AttemptRequest => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
-        const native = (channel: Channel, passThrough: boolean): Prepared => ({
+        const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
           protocol: 'gemini',
           path: methodPath(upstreamModel(channel), method),
           headers: [],

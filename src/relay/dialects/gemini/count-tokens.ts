@@ -1,5 +1,5 @@
 import { checkCounted, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
-import type { Counting } from '../counting.ts'
+import type { Counting } from '../count-tokens.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export function geminiCounting(model: string): Counting {

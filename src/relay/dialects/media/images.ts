@@ -12,12 +12,14 @@ import {
   textIn,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
-import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-request.ts'
-import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
+import { type EditableBody, formBody, formMedia, jsonBody, jsonMedia, relayedMedia } from './media-request.ts'
+import type { FormDialect } from '../dialect.ts'
+import type { Dialect } from '../dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128
@@ -53,7 +55,7 @@ interface ImageRequest {
   readonly quality: string | undefined
 }
 
-function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): RelayedRequest {
+function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): ParsedRequest {
   const model = modelIn(fields)
   const n = integerIn(fields, 'n', 1, MAX_IMAGES) ?? 1
   const partials = integerIn(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0
@@ -126,7 +128,7 @@ class ImagePassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: MeasuredCall, isComplete: boolean): Promise<Measure> {
+  measure(call: Call, isComplete: boolean): Promise<Measure> {
     const { usage, images, size = this.#request.size, quality = this.#request.quality } = this.#reply.facts
     const count = isComplete ? images : this.#reply.begun
     return measureImages(call, { ...this.#request, size, quality }, count, usage)
@@ -137,13 +139,13 @@ class ImagePassthrough implements Passthrough {
  * Measures by the reported tokens, otherwise by the images, or by estimated tokens if images have no price.
  */
 async function measureImages(
-  call: MeasuredCall,
+  call: Call,
   form: ImageRequest,
   images: number,
   reported: Usage | undefined,
 ): Promise<Measure> {
   if (reported) return { usage: { ...reported, images }, form, isEstimate: false }
-  const { rate } = call
+  const { rate } = call.plan
   if (!rate.perToken || (images > 0 && dearestImage(rate.price.image).digits > 0n))
     return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
   const output = images * IMAGE_TOKENS

@@ -1,12 +1,14 @@
 import { reroutingField, reroutingName } from '@sluice/wire/upstream-settings'
+import type { Endpoint } from '../../../domain/endpoints.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
 import { editRequest } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { mediaNames } from '@sluice/wire/media'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
+import { type Dialect, type FormDialect, unstreamed } from '../dialect.ts'
 import type { PassedResponses } from '../passthrough.ts'
-import { unstreamed } from '../no-streams.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
@@ -16,7 +18,7 @@ export interface EditableBody {
    * Returns the body with this model name, and without what may lead to another model or price unless
    * `isOpen`.
    */
-  forChannel(name: string, channel: Channel, isOpen: boolean): Pick<Prepared, 'body' | 'dropped'>
+  forChannel(name: string, channel: Channel, isOpen: boolean): Pick<AttemptRequest, 'body' | 'dropped'>
 }
 
 /** A JSON body. */
@@ -62,13 +64,13 @@ interface MediaRequest {
   readonly fileTokens: number
   /** Maximum output tokens that the hold covers. */
   readonly outputTokens: number
-  readonly measuredBounds: NonNullable<RelayedRequest['measuredBounds']>
-  readonly measuredPrompt?: NonNullable<RelayedRequest['measuredPrompt']>
+  readonly measuredBounds: NonNullable<ParsedRequest['measuredBounds']>
+  readonly measuredPrompt?: NonNullable<ParsedRequest['measuredPrompt']>
   readonly passed: PassedResponses
 }
 
 /** The request as the relay needs it. */
-export function relayedMedia(request: MediaRequest): RelayedRequest {
+export function relayedMedia(request: MediaRequest): ParsedRequest {
   const { model, stream, prompt, measuredBounds } = request
   return {
     model,
@@ -82,7 +84,7 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
   }
 }
 
-function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
+function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   const { contentType } = request.body
   return {
@@ -102,4 +104,21 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
       reply: unstreamed,
     }),
   }
+}
+
+const SERVED = {
+  name: 'chat',
+  names: mediaNames,
+  // These endpoints exist only on servers of this protocol, so nothing is converted.
+  servedBy: ['chat'],
+} as const
+
+/** Creates an image or audio endpoint with JSON requests. */
+export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => ParsedRequest): Dialect {
+  return { ...SERVED, endpoint, read: (scan) => read(scan) }
+}
+
+/** Creates an image or audio endpoint with forms. */
+export function formMedia(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
+  return { ...SERVED, endpoint, read }
 }

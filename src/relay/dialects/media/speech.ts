@@ -3,11 +3,12 @@ import { GatewayError } from '../../../errors.ts'
 import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '@sluice/wire/media'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from '../../recording-length.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
-import { jsonMedia } from './media-dialect.ts'
+import { jsonMedia } from './media-request.ts'
 import { jsonBody, relayedMedia } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */
@@ -118,7 +119,7 @@ class SpeechPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: MeasuredCall): Measure | Promise<Measure> {
+  measure(call: Call): Measure | Promise<Measure> {
     return measureSpeech(call, this.#characters, () => this.#seconds(call.client))
   }
 
@@ -132,11 +133,11 @@ class SpeechPassthrough implements Passthrough {
 
 /** Measures by characters, otherwise by seconds of audio, otherwise by tokens estimated from the seconds. */
 async function measureSpeech(
-  call: MeasuredCall,
+  call: Call,
   characters: number,
   secondsHeard: () => number | Promise<number>,
 ): Promise<Measure> {
-  const { rate } = call
+  const { rate } = call.plan
   const { price } = rate
   const isByCharacter = price.characters.digits > 0n || (price.second.digits === 0n && !rate.perToken)
   if (isByCharacter) return { usage: { ...NO_USAGE, characters }, isEstimate: false }

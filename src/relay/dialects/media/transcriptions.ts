@@ -12,11 +12,12 @@ import {
   type TranscriptFacts,
 } from '@sluice/wire/media'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { Call } from '../../call.ts'
+import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
-import { type FormDialect, formMedia } from './media-dialect.ts'
-import { formBody, relayedMedia } from './media-request.ts'
+import type { FormDialect } from '../dialect.ts'
+import { formBody, formMedia, relayedMedia } from './media-request.ts'
 
 /** Tokens per second of audio, and the maximum that a hold assumes, for the audio and for its transcript. */
 const TOKENS_PER_SECOND = 10
@@ -120,7 +121,7 @@ class JsonPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: MeasuredCall): Promise<Measure> {
+  measure(call: Call): Promise<Measure> {
     return measureTranscript(call, this.#length, jsonTranscript(this.#outline.text ?? ''))
   }
 }
@@ -160,7 +161,7 @@ class TextPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: MeasuredCall): Promise<Measure> {
+  measure(call: Call): Promise<Measure> {
     return measureTranscript(call, this.#length, plainTranscript(this.#kept), this.#bytes)
   }
 }
@@ -171,7 +172,7 @@ class TextPassthrough implements Passthrough {
  * no price.
  */
 async function measureTranscript(
-  { rate, count }: MeasuredCall,
+  { plan: { rate }, services: { count } }: Call,
   length: RecordingLength,
   { usage: reported, seconds: stated, lastCue, text }: TranscriptFacts,
   textBytes = 0,

@@ -6,12 +6,12 @@ import {
   readMessagesRequest,
   usageOfMessage,
 } from '@sluice/wire/messages'
-import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
-import { convertedMessages } from './converted-messages.ts'
+import type { Dialect } from '../dialect.ts'
+import { nativeTools, planChannels } from '../plan-channels.ts'
+import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of messages: passed through to channels that speak it, converted for others. */
 export function messagesDialect(conversions: Conversions): Dialect {
@@ -22,10 +22,10 @@ export function messagesDialect(conversions: Conversions): Dialect {
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)
-      const forModel = (name: string): RelayedRequest => {
+      const forModel = (name: string): ParsedRequest => {
         const request = { ...read, model: name }
         const { maxTokens, stream } = request
-        const native = (channel: Channel): ChannelRequest => ({
+        const native = (channel: Channel): ChannelPlan => ({
           channel,
           outputMaximum: maxTokens,
           choices: 1,
@@ -34,10 +34,10 @@ export function messagesDialect(conversions: Conversions): Dialect {
             const gated = gateMessagesRequest(scan, request, channel, passThrough)
             return {
               protocol: 'messages',
-              path: convertedMessages.path(gated.upstreamModel, stream),
+              path: messagesConversion.path(gated.upstreamModel, stream),
               headers: upstreamHeaders,
               ...gated,
-              prompt: convertedMessages.prompt,
+              prompt: messagesConversion.prompt,
               tap: () => new MessagesTap(),
               reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
             }
@@ -48,9 +48,9 @@ export function messagesDialect(conversions: Conversions): Dialect {
           ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
           forModel,
           forChannels: (channels, model) =>
-            requestsFor('messages', name, channels, model, native, (spoken) => {
+            planChannels('messages', name, channels, model, native, (spoken) => {
               const target = { model: name, stream }
-              return conversions.decode(convertedMessages, scan, { maxTokens, reader, spoken, target })
+              return conversions.decode(messagesConversion, scan, { maxTokens, reader, spoken, target })
             }),
         }
       }

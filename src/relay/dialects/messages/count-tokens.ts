@@ -1,6 +1,6 @@
 import { countedModel, MESSAGES_PROMPT, messagesNames } from '@sluice/wire/messages'
 import { promptText } from '@sluice/wire/prompt-text'
-import type { Counting } from '../counting.ts'
+import type { Counting } from '../count-tokens.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** `POST /v1/messages/count_tokens`. */

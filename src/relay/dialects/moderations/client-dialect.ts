@@ -5,8 +5,8 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
 export const moderationsDialect: Dialect = {
@@ -18,7 +18,7 @@ export const moderationsDialect: Dialect = {
   read(scan) {
     const read = readModerationsRequest(scan)
     const { promptBound } = read
-    const forModel = (model: string): RelayedRequest => {
+    const forModel = (model: string): ParsedRequest => {
       return {
         model,
         stream: false,

@@ -2,15 +2,15 @@ import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import {
   type DocumentForm,
   gateRerankRequest,
-  RERANK_PROMPT,
   readRerankReply,
   readRerankRequest,
+  RERANK_PROMPT,
+  rerankNames,
   searchUnitBound,
   searchUnits,
-  rerankNames,
 } from '@sluice/wire/rerank'
-import type { Dialect, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { type Dialect, unstreamed } from '../dialect.ts'
+import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
@@ -25,7 +25,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
       measuredPrompt: { searchUnits: searchUnits(scan, expectedTokens) },
       searchUnits: (tokens: number) => searchUnits(scan, tokens),
     }
-    const forModel = (model: string): RelayedRequest => {
+    const forModel = (model: string): ParsedRequest => {
       const request = { ...read, model }
       return {
         model,

@@ -6,21 +6,18 @@ import {
   readResponsesRequest,
   responsesNames,
   type ResponsesRequest,
-  ResponsesTap,
   usageOfResponse,
 } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { type Keeping, keptRequest } from '../../state/store-response.ts'
-import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
-import { NativeTap } from '../../state/native-tap.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/referenced-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
-import { nativeTools } from '../channel-tools.ts'
-import type { Conversions, RequestFor } from '../conversions.ts'
-import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
-import { requestsFor } from '../requests-for.ts'
-import { convertedResponses } from './converted-responses.ts'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { type NativeParts, NativeResponse, NativeTap } from '../../responses/native-response.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { namedPrompt } from '../../responses/item-references.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import type { Conversions } from '../conversions.ts'
+import type { Dialect, Reader } from '../dialect.ts'
+import { nativeTools, planChannels } from '../plan-channels.ts'
+import { responsesConversion } from '../conversion-dialects.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
 const KEPT = new Map([['store', 'true']])
@@ -46,7 +43,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     ownScan: ScannedObject,
     referred: Referred,
     reader: Reader,
-  ): RelayedRequest {
+  ): ParsedRequest {
     const { options } = reader.settings
     const { continued, account, composed } = referred
     const kept = continued?.kind === 'kept' ? continued : undefined
@@ -56,7 +53,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     const { model: name, stream, maxTokens } = request
     const origin = continued?.response ?? account
     const isKept = options.keep_responses > 0 && request.store !== false
-    const native = (channel: Channel): ChannelRequest => ({
+    const native = (channel: Channel): ChannelPlan => ({
       channel,
       outputMaximum: request.maxTokens,
       choices: 1,
@@ -71,13 +68,13 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',
-          path: convertedResponses.path(gated.upstreamModel, own.stream),
+          path: responsesConversion.path(gated.upstreamModel, own.stream),
           headers: [],
           ...gated,
-          prompt: convertedResponses.prompt,
+          prompt: responsesConversion.prompt,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: (_, memory) => new NativeTap(new ResponsesTap(memory), response),
+          tap: (_, memory) => new NativeTap(memory, response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },
@@ -95,30 +92,26 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         return account ? channelsOfOrigin(ready, account) : ready
       },
       forChannels: (channels, model) =>
-        requestsFor('responses', name, channels, model, native, (spoken) => {
-          const repeats = isKept ? KEPT : undefined
-          const given = { maxTokens, reader, spoken, repeats, target: { model: name, stream } }
-          const convert = conversions.decode(convertedResponses, scan, given)
-          if (!isKept) return convert
-          const keeping = {
-            responses,
-            scan: ownScan,
-            previousId: kept?.response.id ?? null,
-            retentionMs: options.keep_responses,
-          }
-          return convert instanceof Promise
-            ? convert.then((later) => keptRequests(later, keeping))
-            : keptRequests(convert, keeping)
+        planChannels('responses', name, channels, model, native, (spoken) => {
+          const keeping = isKept
+            ? {
+                responses,
+                scan: ownScan,
+                previousId: kept?.response.id ?? null,
+                retentionMs: options.keep_responses,
+              }
+            : undefined
+          return conversions.decode(responsesConversion, scan, {
+            maxTokens,
+            reader,
+            spoken,
+            repeats: isKept ? KEPT : undefined,
+            target: { model: name, stream },
+            keeping,
+          })
         }),
     }
   }
-}
-
-function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
-  return Object.assign(
-    (...to: Parameters<RequestFor>) => convert(...to).map((request) => keptRequest(request, keeping)),
-    { origin: convert.origin },
-  )
 }
 
 // A response that continues without its client must be stored by its upstream.

@@ -10,13 +10,14 @@ import {
   type ResponsesRequest,
   usageOfCompaction,
 } from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/referenced-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
-import { ResponseStore } from '../../state/response-store.ts'
-import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../no-streams.ts'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { namedPrompt } from '../../responses/item-references.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import { newResponseId } from '../../responses/response-id.ts'
+import type { ResponseStore } from '../../responses/response-store.ts'
+import { type Dialect, type Reader, unstreamed } from '../dialect.ts'
+import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
  * `POST /v1/responses/compact`: passed through to channels that speak responses. A compaction has the form of
@@ -27,12 +28,10 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
-    read(scan, _headers, reader) {
+    async read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
-      const found = findReferred(scan, request.previousResponseId, reader, responses)
-      return found instanceof Promise
-        ? found.then((referred) => compacted(request, scan, referred, reader))
-        : compacted(request, scan, found, reader)
+      const referred = await findReferred(scan, request.previousResponseId, reader, responses)
+      return compacted(request, scan, referred, reader)
     },
   }
 
@@ -41,12 +40,12 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     scan: ScannedObject,
     referred: Referred,
     { settings }: Reader,
-  ): RelayedRequest {
+  ): ParsedRequest {
     const { continued, account, composed } = referred
     const request = composed ? readCompactionRequest(composed) : own
     const previous = continued?.response
     const origin = previous ?? account
-    const native = (channel: Channel): ChannelRequest => ({
+    const native = (channel: Channel): ChannelPlan => ({
       channel,
       outputMaximum: undefined,
       choices: 1,
@@ -69,7 +68,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           tap: unstreamed,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
-            ids.add(facts.id, ResponseStore.newId(facts.id.length))
+            ids.add(facts.id, newResponseId(facts.id.length))
             return {
               facts,
               body: () => ids.whole(bytes),

@@ -1,16 +1,10 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import {
-  countableText,
-  countedModel,
-  hasForeignThoughts,
-  RenamedIds,
-  responsesNames,
-} from '@sluice/wire/responses'
-import { channelsToContinue } from '../../state/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
-import type { ResponseStore } from '../../state/response-store.ts'
-import type { CountedContext, Counting } from '../counting.ts'
+import { countableText, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
+import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
+import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import type { ResponseStore } from '../../responses/response-store.ts'
+import type { CountedContext, Counting } from '../count-tokens.ts'
 
 /** `POST /v1/responses/input_tokens`. */
 export function responsesCounting(responses: ResponseStore): Counting {
@@ -20,11 +14,10 @@ export function responsesCounting(responses: ResponseStore): Counting {
     path: () => '/responses/input_tokens',
     model: countedModel,
     upstreamHeaders: () => [],
-    contextOf(scan, reader) {
+    async contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
-      const found = findReferred(scan, typeof id === 'string' ? id : undefined, reader, responses)
-      if (found instanceof Promise) return found.then((known) => countedIn(scan, known))
-      return hasForeignThoughts(scan) ? Promise.resolve(countedIn(scan, found)) : undefined
+      const previousId = typeof id === 'string' ? id : undefined
+      return countedIn(scan, await findReferred(scan, previousId, reader, responses))
     },
     countable: countableText,
     countedIn: 'input_tokens',

@@ -1,0 +1,165 @@
+import { canSearch, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
+import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
+import type { Conversation, SharedField } from '@sluice/wire/conversation'
+import { CONVERSE_PROMPT, converseCodec, maxTokensOf as converseMaxTokens } from '@sluice/wire/converse'
+import { answerPath, GEMINI_PROMPT, geminiCodec, maxTokensOf as geminiMaxTokens } from '@sluice/wire/gemini'
+import { maxTokensOf as messagesMaxTokens, MESSAGES_PROMPT, messagesCodec } from '@sluice/wire/messages'
+import type { Capabilities } from '@sluice/wire/model-capabilities'
+import type { PromptLevels } from '@sluice/wire/prompt-text'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { maxTokensOf as responsesMaxTokens, RESPONSES_PROMPT, responsesCodec } from '@sluice/wire/responses'
+import type { OfferedTool } from '@sluice/wire/tool-use'
+import { isRouter } from '@sluice/wire/upstream-settings'
+import type { Channel } from '../../domain/records/channel.ts'
+import { versionHeaders } from './messages/version-headers.ts'
+
+/** A dialect to which calls of other dialects are converted. */
+export interface UpstreamDialect {
+  readonly codec: UpstreamCodec
+  /** Describes which members of its requests are part of the prompt. */
+  readonly prompt: PromptLevels
+  /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for it. */
+  readonly path: (model: string, stream: boolean) => string
+  /** Headers of a converted request in addition to those of the channel: names and values in turn. */
+  readonly headers: readonly string[]
+  /**
+   * Whether a thinking suffix of the model's name becomes a field of the request, so that upstreams get the
+   * plain name.
+   */
+  readonly hasThinkingField: boolean
+  /** Reports whether a channel's upstream accepts `cache_control`. */
+  takesCacheMarks(channel: Channel): boolean
+  /**
+   * Reports whether a channel's upstream accepts a field that chat and responses share; absent if the codec
+   * decides.
+   */
+  readonly takesSharedField?: (field: SharedField, channel: Channel, capabilities: Capabilities) => boolean
+  /** The web search tool offered to an upstream for a conversation; undefined if it is left out. */
+  search(conversation: Conversation, model: string): OfferedTool | undefined
+  /** The maximum of output tokens that will be sent to an upstream; undefined if none is sent. */
+  outputMaximum(conversation: Conversation, capabilities: Capabilities): number | undefined
+}
+
+/** A dialect in calls whose client and channel speak different ones. */
+export interface ConversionDialect extends UpstreamDialect {
+  readonly codec: Codec
+  /** Whether the first event of a stream contains the tokens of the prompt. */
+  readonly beginsWithPrompt: boolean
+  /**
+   * Whether clients treat the last part as the answer, so that it must not be followed by a thought that only
+   * signs a text.
+   */
+  readonly endsWithAnswer: boolean
+}
+
+/** Chat completions, for conversion to and from other dialects. */
+export const chatConversion: ConversionDialect = {
+  codec: chatCodec,
+  prompt: CHAT_PROMPT,
+  path: () => '/chat/completions',
+  headers: [],
+  beginsWithPrompt: false,
+  endsWithAnswer: false,
+  hasThinkingField: false,
+  takesCacheMarks,
+  takesSharedField,
+  search: ({ webSearch }, model) =>
+    webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
+  outputMaximum: ({ maxTokens }) => maxTokens,
+}
+
+/**
+ * Reports whether a channel's upstream accepts `cache_control` in chat requests. Strict providers refuse it,
+ * especially its `ttl`. `docs/configuration.md: Channels`, `allow`.
+ */
+function takesCacheMarks({ allow, base_url }: Channel): boolean {
+  return allow.has('cache_control') || isRouter(base_url)
+}
+
+/**
+ * Reports whether a channel's upstream accepts a shared field in chat requests. Servers of models other than
+ * OpenAI's refuse unknown fields.
+ */
+export function takesSharedField(
+  field: SharedField,
+  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
+): boolean {
+  return allow.has(field) || isOpenAi || isRouter(base_url)
+}
+
+/** Messages, for conversion to and from other dialects. */
+export const messagesConversion: ConversionDialect = {
+  codec: messagesCodec,
+  prompt: MESSAGES_PROMPT,
+  path: () => '/messages',
+  headers: versionHeaders({}),
+  beginsWithPrompt: true,
+  endsWithAnswer: true,
+  hasThinkingField: true,
+  takesCacheMarks: () => true,
+  search: ({ webSearch }) => webSearch && { type: 'web_search_20250305', maxUses: webSearch.maxUses },
+  outputMaximum: messagesMaxTokens,
+}
+
+/** Responses, for conversion to and from other dialects. */
+export const responsesConversion: ConversionDialect = {
+  codec: responsesCodec,
+  prompt: RESPONSES_PROMPT,
+  path: () => '/responses',
+  headers: [],
+  beginsWithPrompt: false,
+  endsWithAnswer: false,
+  hasThinkingField: false,
+  takesCacheMarks: () => false,
+  search: ({ webSearch }) => webSearch && { type: 'web_search' },
+  outputMaximum: responsesMaxTokens,
+}
+
+/** The Gemini API, for conversion to and from other dialects. */
+export const geminiConversion: ConversionDialect = {
+  codec: geminiCodec,
+  prompt: GEMINI_PROMPT,
+  path: answerPath,
+  headers: [],
+  beginsWithPrompt: false,
+  endsWithAnswer: false,
+  hasThinkingField: false,
+  takesCacheMarks: () => false,
+  // Most models refuse functions together with web search; the functions are kept.
+  search: ({ webSearch, tools }) => (webSearch && tools.length === 0 ? { type: 'googleSearch' } : undefined),
+  outputMaximum: geminiMaxTokens,
+}
+
+/** Bedrock's Converse API, to which other dialects are converted. */
+export const converseConversion: UpstreamDialect = {
+  codec: converseCodec,
+  prompt: CONVERSE_PROMPT,
+  path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
+  headers: [],
+  // Model names of some vendors end like this suffix.
+  hasThinkingField: false,
+  // Depends on the model; the codec leaves the marks out if the model does not accept them.
+  takesCacheMarks: () => true,
+  search: () => undefined,
+  outputMaximum: converseMaxTokens,
+}
+
+/**
+ * Dialects of converted calls. Rerank is not among them, because a list of documents is not a conversation.
+ */
+const UPSTREAM_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
+  chat: chatConversion,
+  messages: messagesConversion,
+  responses: responsesConversion,
+  gemini: geminiConversion,
+  converse: converseConversion,
+  rerank: undefined,
+}
+
+/** The dialect of this name for conversions. Routing ensures that it exists. */
+export function upstreamDialect(name: ProtocolName): UpstreamDialect {
+  const dialect = UPSTREAM_DIALECTS[name]
+  if (!dialect) throw new Error(`no call is converted to or from ${name}`)
+  return dialect
+}

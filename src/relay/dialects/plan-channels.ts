@@ -1,0 +1,59 @@
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Model } from '../../domain/records/model.ts'
+import type { ChannelPlan } from '../request-stages.ts'
+import { spokenDialect } from './choose-dialect.ts'
+import type { ConversionPlanner } from './conversions.ts'
+
+/**
+ * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,
+ * converted ones for the others. `decode` is called once, and only if there are others, with their dialects.
+ * The channel that signed the latest turn comes first among those of its priority.
+ */
+export function planChannels(
+  dialect: ProtocolName,
+  name: string,
+  channels: readonly Channel[],
+  model: Model,
+  native: (channel: Channel) => ChannelPlan,
+  decode: (spoken: ReadonlySet<ProtocolName>) => Promise<ConversionPlanner>,
+): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
+  const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
+  const others = new Set([...spoken.values()].filter((one) => one !== dialect))
+  if (others.size === 0) return channels.map(native)
+  return decode(others).then((converted) =>
+    withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
+      const one = spoken.get(channel) ?? dialect
+      return one === dialect ? [native(channel)] : converted(channel, one, model)
+    }),
+  )
+}
+
+/**
+ * Moves the origin before the converted channels of its priority, because others cannot read its signatures.
+ */
+function withOriginFirst(
+  channels: readonly Channel[],
+  spoken: ReadonlyMap<Channel, ProtocolName>,
+  dialect: ProtocolName,
+  origin: string | undefined,
+): readonly Channel[] {
+  const from = channels.findIndex(({ name }) => name === origin)
+  const own = channels[from]
+  if (!own) return channels
+  const to = channels.findIndex(
+    (channel) => channel.priority === own.priority && spoken.get(channel) !== dialect,
+  )
+  return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
+}
+
+/** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */
+export function nativeTools(
+  { model_mapping }: Channel,
+  dialect: ProtocolName,
+  name: string,
+  offered: ProviderTools | undefined,
+): Pick<ChannelPlan, 'tools'> {
+  return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
+}

@@ -1,0 +1,91 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Headers } from '../http/request.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { isForm } from '@sluice/wire/multipart'
+import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
+import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
+import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+
+/** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
+export type EndpointDialects =
+  | { readonly json: Dialect; readonly form?: FormDialect }
+  | { readonly json?: undefined; readonly form: FormDialect }
+
+/** Options for reading the body of a caller's request. */
+export function bodyOptions({ token, user }: Caller, { options }: Settings): BodyOptions {
+  return { owner: { client: user.id, key: token.id }, limit: options.body_limit }
+}
+
+/** Reads a request's body, JSON or a form. Rejects with the error for the client. */
+export function readBody(
+  bodies: BodyReader,
+  { json, form }: EndpointDialects,
+  incoming: IncomingCall,
+  options: BodyOptions,
+): Promise<Body | FormBody> {
+  const readsForm = form && (!json || isForm(incoming.request.headers['content-type']))
+  return readsForm ? bodies.readForm(incoming, options) : bodies.read(incoming, options)
+}
+
+/** The dialect of a body. */
+export function dialectOf({ json, form }: EndpointDialects, body: Body | FormBody): DialectFacts {
+  return ('parts' in body ? form : json) as DialectFacts
+}
+
+/** Checks a request. Throws `invalid_request` that names the field. */
+export function parseRequest(
+  { json, form }: EndpointDialects,
+  body: Body | FormBody,
+  headers: Headers,
+  reader: Reader,
+): ParsedRequest | Promise<ParsedRequest> {
+  if ('parts' in body) {
+    const dialect = form as FormDialect
+    for (const { name } of body.parts) dialect.names.checkName(name)
+    return served(dialect.read(body, reader), reader)
+  }
+  const dialect = json as Dialect
+  const scan = scanObject(body.bytes, dialect.scanLimits)
+  dialect.names.check(scan)
+  return served(dialect.read(scan, headers, reader), reader)
+}
+
+/** The request for a model that is actually served. */
+function served(
+  read: ParsedRequest | Promise<ParsedRequest>,
+  { settings }: Reader,
+): ParsedRequest | Promise<ParsedRequest> {
+  return read instanceof Promise
+    ? read.then((request) => withoutModelSuffix(request, settings))
+    : withoutModelSuffix(read, settings)
+}
+
+/** Suffixes by which routers choose other providers and prices, or search the web for an extra price. */
+const SUFFIXES = [':online', ':nitro', ':floor'] as const
+
+/**
+ * Removes router suffixes from the model's name and reports them as dropped. Returns the request itself if a
+ * channel serves the model under the name with the suffix, or if only that model can serve it. `docs/api.md:
+ * Other models and prices`.
+ */
+function withoutModelSuffix(request: ParsedRequest, { channels }: Settings): ParsedRequest {
+  const dropped: string[] = []
+  let name = request.model
+  for (;;) {
+    const suffix = SUFFIXES.find((one) => name.endsWith(one))
+    if (suffix === undefined || channels.some(({ models }) => models.includes(name))) break
+    name = name.slice(0, -suffix.length)
+    dropped.unshift(suffix)
+  }
+  const plain = dropped.length > 0 ? request.forModel?.(name) : undefined
+  return plain ? withDropped(plain, dropped) : request
+}
+
+function withDropped(request: ParsedRequest, dropped: readonly string[]): ParsedRequest {
+  return {
+    ...request,
+    dropped,
+    forModel: (name) => withDropped(request.forModel?.(name) ?? request, dropped),
+  }
+}

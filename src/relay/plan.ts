@@ -1,0 +1,124 @@
+import type { PriceSets } from '../accounts/ledger/price-sets.ts'
+import { ZERO } from '../domain/decimal.ts'
+import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
+import { asGatewayError, GatewayError } from '../errors.ts'
+import { estimate } from './estimate.ts'
+import type { ParsedRequest, Plan } from './request-stages.ts'
+import type { Resolution } from './routing.ts'
+import { refuseUnlisted } from './tool-terms.ts'
+
+/** What the plans of one call have in common. */
+type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'takeMemory' | 'settings' | 'asked'>
+
+/** At least one plan, in the order in which they are tried. */
+export type Plans = readonly [Plan, ...Plan[]]
+
+/** The groups that may serve the call, without duplicates. */
+export function groupsOf(plans: Plans): readonly Plan['group'][] {
+  const [first, ...others] = plans
+  if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
+  return [...new Map(plans.map(({ group }) => [group.name, group])).values()]
+}
+
+/**
+ * Plans the request for each model that may serve it, with prices and limits. Throws or rejects if the first
+ * model cannot be used; other models that cannot be used are left out. Returns a promise only if there are
+ * other models, or if something must be looked up.
+ */
+export function planCall(
+  common: CommonFacts,
+  request: ParsedRequest,
+  [first, ...others]: readonly Resolution[],
+  rates: Rates,
+): Plans | Promise<Plans> {
+  const plan = planFor(first as Resolution, common, request, rates)
+  if (others.length === 0) return plan instanceof Promise ? plan.then((one): Plans => [one]) : [plan]
+  return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
+}
+
+async function withFallbacks(
+  first: Plan | Promise<Plan>,
+  others: readonly Resolution[],
+  planned: (resolution: Resolution) => Plan | Promise<Plan>,
+): Promise<Plans> {
+  const plans: [Plan, ...Plan[]] = [await first]
+  for (const resolution of others) {
+    try {
+      plans.push(await planned(resolution))
+    } catch (error) {
+      // A fallback is skipped if it has no price or cannot serve this request.
+      if (!asGatewayError(error)) throw error
+    }
+  }
+  return plans
+}
+
+function planFor(
+  { name, model, group, channels: all }: Resolution,
+  common: CommonFacts,
+  called: ParsedRequest,
+  rates: Rates,
+): Plan | Promise<Plan> {
+  const { dialect, body, takeMemory, settings, asked } = common
+  const request = name === called.model ? called : (called.forModel?.(name) ?? called)
+  const serving = request.channelsFor?.(all) ?? all
+  const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
+  const rate = isFree ? rates.free : rates.of(settings, model, group)
+  const planned = request.forChannels(serving, model)
+  const withChannels = (channels: Plan['channels']): Plan => {
+    refuseUnlisted(settings, rate, channels)
+    return {
+      dialect,
+      request,
+      body: request.body ?? body,
+      takeMemory,
+      settings,
+      asked,
+      model,
+      group,
+      rate,
+      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
+      channels,
+    }
+  }
+  return planned instanceof Promise ? planned.then(withChannels) : withChannels(planned)
+}
+
+/** Rates of calls. Each is computed when it is first needed. */
+export class Rates {
+  readonly #priceSets: Pick<PriceSets, 'note'>
+  #free: Rate | undefined
+  // Groups and prices belong to one version of the configuration, so the cache ends with it.
+  readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
+
+  constructor(priceSets: Pick<PriceSets, 'note'>) {
+    this.#priceSets = priceSets
+  }
+
+  /** The rate of calls that are always free. */
+  get free(): Rate {
+    return (this.#free ??= rateOf(FREE_PRICE, ZERO, 1))
+  }
+
+  /**
+   * The rate of `model` in `group`. A model without a price is refused, unless the operator has made such
+   * models free.
+   */
+  of(settings: Settings, model: Model, group: Group): Rate {
+    const { options } = settings
+    const price = model.price ?? (options.unpriced_models === 'free' ? FREE_PRICE : refuse(model))
+    let byPrice = this.#byGroup.get(group)
+    if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
+    let rate = byPrice.get(price)
+    if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quota_per_unit)))
+    this.#priceSets.note({ settings, model, group, rate })
+    return rate
+  }
+}
+
+function refuse(model: Model): never {
+  throw new GatewayError('model_price_error', `the model ${model.name.slice(0, 200)} has no price`)
+}

@@ -1,0 +1,243 @@
+import { charge } from '../domain/charge.ts'
+import { isMore, ZERO } from '../domain/decimal.ts'
+import { imagePrice } from '../domain/image-price.ts'
+import type { Price, Rate } from '../domain/price.ts'
+import type { SettlementReason } from '../domain/settlement-reason.ts'
+import { mergedUses, usesBeside, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import type { PricedTool } from '../domain/tool-use.ts'
+import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
+import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
+import type { Tap } from './dialects/dialect.ts'
+import type { TokenCounter } from './token-counter.ts'
+import type { ParsedRequest } from './request-stages.ts'
+
+/** Counts the tokens of the prompt. */
+type CountPrompt = () => Promise<number>
+
+/** How a response with content ended. */
+export type Ending = 'complete' | 'cut' | 'client_gone'
+
+/** Prices a usage together with media that have a price of their own. */
+type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
+
+/** Terms of a charge. */
+export interface Terms {
+  readonly rate: Rate
+  readonly media: () => MediaPrices
+  readonly countPrompt: CountPrompt
+  readonly count: TokenCounter
+  readonly unitsOf: ParsedRequest['searchUnits']
+  /** Filters the uses that a response shows to those that are charged. */
+  readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
+  readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
+}
+
+/** Facts of a response on which its charge depends. */
+export interface ChargeBasis {
+  readonly ending: Ending
+  /** Whether the upstream ended the response as its protocol demands, even if the client had left. */
+  readonly isComplete: boolean
+  /** Usage reported by the upstream, if any. */
+  readonly reported: ReportedUsage | undefined
+  /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
+  arrived(): ArrivedMedia | undefined
+  /** Uses of the provider's tools that the response showed. */
+  readonly tools: readonly ToolUse[]
+  /**
+   * Reports whether any text was generated. Called only if the reported output is zero, or if only calls have
+   * a price.
+   */
+  hasText(): boolean
+  /** Returns the generated text. Called only if its tokens must be counted. */
+  text(): string
+}
+
+/** Facts of a stream, at its end or as far as it came. */
+export function streamBasis(
+  tap: Pick<Tap, 'isReplay' | 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
+  ending: Ending,
+  isComplete: boolean,
+): ChargeBasis {
+  const { isReplay, usage, emittedBytes } = tap
+  const { uses: tools } = tap.tools
+  return {
+    ending,
+    isComplete,
+    reported: isReplay ? NO_USAGE : usage,
+    tools,
+    arrived: () => tap.arrived,
+    hasText: () => !isReplay && emittedBytes > 0,
+    text: () => (isReplay ? '' : tap.text),
+  }
+}
+
+/** A charge and the reason for it. */
+export interface PricedUsage {
+  readonly usage: Usage
+  /** Uses of the provider's tools that are charged. */
+  readonly tools: readonly PricedTool[]
+  /** The charge in quota units. */
+  readonly quota: number
+  readonly reason: SettlementReason
+}
+
+const NO_TOOLS: readonly PricedTool[] = []
+
+/** The charge of a call that delivered nothing. */
+export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
+
+/**
+ * Computes the charge by the table in `docs/ledger.md: Outcomes`. A complete response is charged by its
+ * reported usage. If that is missing or implausible, prompt and output are counted; if only the output is
+ * missing, only the output. For any other ending, the reported or else the counted prompt is charged, and the
+ * larger of the reported and the counted output. If only calls have a price and nothing was generated,
+ * nothing is counted. Search units, which `unitsOf` derives from the tokens of the prompt, are charged if no
+ * priced tokens were reported. Tools are charged as reported, or else as shown. Returns a promise only if
+ * something must be counted.
+ */
+export function priceUsage(
+  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: Terms,
+  basis: ChargeBasis,
+): PricedUsage | Promise<PricedUsage> {
+  const { ending, isComplete, reported } = basis
+  const hasPricedTokens = rate.perToken && reported !== undefined && !reported.promptIsUnknown
+  if (unitsOf && rate.price.search_unit.digits > 0n && !hasPricedTokens)
+    return priceByUnits(rate, countPrompt, basis, unitsOf)
+  const isUsable = isComplete && reported && isCredible(reported, basis)
+  const usage = isUsable ? reported : usageWithoutCount(rate, basis)
+  const priced: PriceCounted = (counted, reason, media) => {
+    const { searches, uses } = usedTools(basis, shown(basis.tools))
+    const used = searches === 0 && uses.length === 0 ? NO_TOOLS : priceTools(searches, uses)
+    const tools = media && media.length > 0 ? [...used, ...media] : used
+    const usage = counted.webSearches === searches ? counted : { ...counted, webSearches: searches }
+    return { usage, tools, quota: charge(rate, usage, {}, tools), reason }
+  }
+  if (usage) return priced(usage, ending === 'cut' ? 'complete' : ending)
+  return priceByCount(media(), priced, countPrompt, basis, count)
+}
+
+/** The usage if only calls have a price and nothing was generated, so that a count would change nothing. */
+function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
+  if (rate.perToken || rate.free || basis.hasText() || basis.arrived()?.isEmpty === false) return undefined
+  return basis.reported ? countsOf(basis.reported) : NO_USAGE
+}
+
+function priceByUnits(
+  rate: Rate,
+  countPrompt: CountPrompt,
+  { ending, reported }: ChargeBasis,
+  unitsOf: (tokens: number) => number,
+): PricedUsage | Promise<PricedUsage> {
+  const told = reported ? countsOf(reported) : NO_USAGE
+  const priced = (searchUnits: number, reason: SettlementReason): PricedUsage => {
+    const usage = { ...told, searchUnits }
+    return { usage, tools: [], quota: charge(rate, usage), reason }
+  }
+  if (told.searchUnits > 0) return priced(told.searchUnits, ending === 'cut' ? 'complete' : ending)
+  return countPrompt().then((tokens) => priced(unitsOf(tokens), ending === 'complete' ? 'estimated' : ending))
+}
+
+async function priceByCount(
+  prices: MediaPrices,
+  priced: PriceCounted,
+  countPrompt: CountPrompt,
+  basis: ChargeBasis,
+  count: TokenCounter,
+): Promise<PricedUsage> {
+  const { ending, isComplete, reported } = basis
+  const arrived = basis.arrived()
+  const text = await count.count(basis.text())
+  const isPromptReported = reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
+  const prompt = isPromptReported ? countsOf(reported) : { ...NO_USAGE, input: await countPrompt() }
+  const reportedOutput = isPromptReported || !isComplete ? (reported?.output ?? 0) : 0
+  const output = text + (arrived?.hiddenTokens ?? 0)
+  const counted = withMedia(prices, { ...prompt, output }, arrived)
+  const isReportedMore = reportedOutput >= counted.allTokens
+  const { usage, media } = isReportedMore
+    ? { usage: { ...prompt, output: reportedOutput }, media: NO_TOOLS }
+    : counted
+  return priced(usage, ending === 'complete' ? 'estimated' : ending, media)
+}
+
+/**
+ * Tools that a complete response reported; otherwise the larger number of the reported and the shown ones.
+ */
+function usedTools(
+  { isComplete, reported }: ChargeBasis,
+  seen: readonly ToolUse[],
+): { readonly searches: number; readonly uses: readonly ToolUse[] } {
+  const searches = reported?.webSearches ?? 0
+  if (isComplete && reported?.tools) return { searches, uses: reported.tools }
+  return {
+    searches: Math.max(searches, usesOf(seen, 'web_search')),
+    uses: mergedUses(reported?.tools ?? [], usesBeside(seen, 'web_search')),
+  }
+}
+
+// Generated text cannot have zero tokens. A prompt may be reported as 0: some upstreams do so if all of it
+// was cached.
+function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
+  return !usage.outputIsUnknown && !usage.promptIsUnknown && (usage.output > 0 || !basis.hasText())
+}
+
+/** Tokens per second of audio if seconds have no price. */
+const TOKENS_PER_SECOND = 20
+
+/** Prices of media. */
+type MediaPrices = Pick<Price, 'second' | 'image'>
+
+/** Usage of a response and its media. */
+interface UsageWithMedia {
+  readonly usage: Usage
+  /** Media that have a price of their own; the usage contains no tokens for them. */
+  readonly media: readonly PricedTool[]
+  /** Output tokens if all media were charged as tokens. */
+  readonly allTokens: number
+}
+
+/**
+ * Adds the media that arrived to a counted usage: audio by duration and images by size if they have a price,
+ * otherwise as tokens.
+ */
+function withMedia(
+  { second, image }: MediaPrices,
+  usage: Usage,
+  arrived: ArrivedMedia | undefined,
+): UsageWithMedia {
+  if (!arrived || (arrived.seconds === 0 && arrived.pictures.length === 0))
+    return { usage, media: NO_TOOLS, allTokens: usage.output }
+  const { pictures } = arrived
+  const seconds = Math.ceil(arrived.seconds)
+  const soundTokens = Math.ceil(arrived.seconds * TOKENS_PER_SECOND)
+  const pictureTokens = pictures.reduce((sum, { tokens }) => sum + tokens, 0)
+  const hasSecondPrice = isMore(second, ZERO)
+  const hasImagePrice = Object.values(image).some((price) => isMore(price, ZERO))
+  const audioOutput = hasSecondPrice ? 0 : soundTokens
+  const imageOutput = hasImagePrice ? 0 : pictureTokens
+  return {
+    usage: {
+      ...usage,
+      output: usage.output + audioOutput + imageOutput,
+      audioOutput,
+      imageOutput,
+      seconds,
+      images: pictures.length,
+    },
+    media: [
+      ...(hasSecondPrice && seconds > 0 ? [{ kind: 'second', count: seconds, price: second } as const] : []),
+      ...(hasImagePrice ? pricedPictures(pictures, image) : []),
+    ],
+    allTokens: usage.output + soundTokens + pictureTokens,
+  }
+}
+
+/** Prices images by their sizes. */
+function pricedPictures(pictures: readonly ArrivedPicture[], prices: Price['image']): PricedTool[] {
+  const bySize = Map.groupBy(pictures, ({ size }) => size)
+  return [...bySize].map(([size, { length: count }]) => ({
+    kind: 'image',
+    count,
+    price: imagePrice(prices, { size }),
+  }))
+}

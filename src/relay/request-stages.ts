@@ -1,0 +1,208 @@
+import type { Response } from '@sluice/http1'
+import type { UsageBounds } from '../domain/charge.ts'
+import type { Rate } from '../domain/price.ts'
+import type { MeasuredUnit } from '../domain/price-units.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { Usage } from '@sluice/wire/usage'
+import type { Request } from '../http/request.ts'
+import type { PromptLevels } from '@sluice/wire/prompt-text'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import type { UpstreamKey } from '../upstreams/key-ring.ts'
+import type { WireRequest } from '../upstreams/provider.ts'
+import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
+import type { PassedResponses } from './dialects/passthrough.ts'
+import type { Estimate } from './estimate.ts'
+import type { MediaRequester } from './media.ts'
+
+// The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how it
+// may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
+// (`WireRequest` in `upstreams/provider.ts`).
+
+/** A client's request as it arrives, and the response to it. */
+export interface IncomingCall {
+  readonly id: string
+  readonly request: Request
+  readonly response: Response
+  readonly record: CallRecord
+  /** Unix milliseconds. */
+  readonly startedMs: number
+  /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
+  readonly startedAt: number
+}
+
+/**
+ * Fields of a call in the log, in addition to its route and status. Only scalars, never a part of a prompt or
+ * a key.
+ */
+export interface CallRecord {
+  userId?: number
+  tokenId?: number
+  model?: string
+  channel?: string
+  upstreamModel?: string
+  /** The fallback model that served the call. */
+  fallback?: string
+  stream?: boolean
+  attempts?: number
+  firstByteMs?: number
+  /** All tokens of the prompt, whether cached or not. */
+  inputTokens?: number
+  outputTokens?: number
+  /** The token total that the provider reported, if it is implausible and was not charged. */
+  ignoredTotal?: number
+  quota?: number
+  reason?: string
+  /** Cause of the last failed attempt. */
+  failure?: string
+}
+
+/** A checked request in any dialect, as the relay needs it. */
+export interface ParsedRequest {
+  readonly model: string
+  readonly stream: boolean
+  /** Content type of the client's stream, if it does not consist of events. */
+  readonly streamType?: string
+  /** The client's maximum of output tokens; undefined if the request has none. */
+  readonly maxTokens: number | undefined
+  /** Upper bound on the tokens of the prompt. */
+  readonly promptBound: number
+  /** Upper bounds of what is charged in addition to text tokens; absent if there is nothing. */
+  readonly measuredBounds?: MeasuredBounds
+  /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
+  readonly isFree?: boolean
+  /**
+   * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
+   * charged if the gateway crashes during the call.
+   */
+  readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
+  /** Search units of the request if its texts have this many tokens; absent if none are charged. */
+  readonly searchUnits?: (tokens: number) => number
+  /** Tokens of the stored context that the request continues. */
+  readonly contextTokens?: number
+  /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
+  readonly namesPrompt?: boolean
+  /** The request's body with the stored context included, if the gateway keeps that context. */
+  readonly body?: Buffer
+  /** Filters the channels that can serve the request. Throws if there are none. If absent, all can. */
+  channelsFor?(channels: readonly Channel[]): readonly Channel[]
+  /**
+   * Returns the same request for another model, given by its public name. Absent if only the requested model
+   * can serve it.
+   */
+  forModel?(name: string): ParsedRequest
+  /** Names of what was left out before a channel was chosen. */
+  readonly dropped?: readonly string[]
+  /**
+   * Whether the endpoint is optional for upstreams, so that a 404 does not mean that the model is missing.
+   */
+  readonly mayBeUnserved?: boolean
+  /**
+   * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
+   * get different requests. If any of the channels speaks another dialect, the conversation is decoded here,
+   * once.
+   */
+  forChannels(
+    channels: readonly Channel[],
+    model: Model,
+  ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]>
+}
+
+/** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
+export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
+
+/** How one model may serve a request: its channels in order, the prices, and what the hold covers. */
+export interface Plan {
+  /** The client's protocol. */
+  readonly dialect: DialectFacts
+  readonly request: ParsedRequest
+  /** The client's body. */
+  readonly body: Buffer
+  /**
+   * Allocates memory for more bytes until the call ends. Throws `overloaded` if none is left for the client.
+   */
+  readonly takeMemory: (bytes: number) => void
+  readonly settings: Settings
+  /** The model that the client requested. */
+  readonly asked: Model
+  /** The requested model or a fallback of it. */
+  readonly model: Model
+  readonly group: Pick<Group, 'name' | 'budget'>
+  readonly rate: Rate
+  readonly estimate: Estimate
+  /** In the order in which they are tried; never empty. */
+  readonly channels: readonly ChannelPlan[]
+}
+
+/** A channel of a plan, and what it would be sent. */
+export interface ChannelPlan {
+  readonly channel: Channel
+  /** The maximum of output tokens that will be sent to the channel; undefined if none is sent. */
+  readonly outputMaximum: number | undefined
+  /** Number of choices requested from the channel, each up to that maximum. */
+  readonly choices: number
+  /** Tools that the channel's provider may run for it; absent if there are none. */
+  readonly tools?: ChannelTools
+  /**
+   * Reports whether the request belongs to the account of this key. Other keys are tried only if that key no
+   * longer exists.
+   */
+  isOfKey?(key: UpstreamKey): boolean
+  /**
+   * Creates the request for the channel. Throws the error for the client if that is impossible. `requester`:
+   * the client on whose behalf files are fetched.
+   */
+  prepare(passThrough: boolean, requester: MediaRequester): AttemptRequest | Promise<AttemptRequest>
+}
+
+/** The provider's own tools in a request for one channel. */
+export interface ChannelTools extends ProviderTools {
+  /** The dialect of the channel's request. */
+  readonly dialect: ProtocolName
+  /** The upstream's name for the model. */
+  readonly model: string
+}
+
+/** What a channel is sent, whichever of its keys is used, and how its response is read. */
+export interface AttemptRequest extends WireRequest {
+  readonly method?: 'GET'
+  readonly upstreamModel: string
+  /**
+   * Describes which members of the body are part of the prompt, or returns the prompt's text; absent if no
+   * prompt is charged.
+   */
+  readonly prompt?: PromptLevels | (() => string)
+  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
+  readonly passed?: PassedResponses
+  /** Fields that a conversion left out. */
+  readonly dropped: readonly string[]
+  /**
+   * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report
+   * only later.
+   */
+  readonly beginsWithPrompt?: boolean
+  /** Returns the body of an upstream's error with the ids that the client knows. */
+  errorBody?(body: Buffer): Buffer
+  /**
+   * Creates the tap of the response's stream. `promptTokens` is called if the first event needs them;
+   * `memory` accounts for events that must be complete.
+   */
+  tap(promptTokens: () => number, memory: EventMemory): Tap
+  /** Reads a response that is not a stream. */
+  reply(bytes: Buffer): WholeReply
+}
+
+/** Destination of one attempt: a channel with one of its keys, and what it is sent. */
+export interface Target {
+  readonly channel: Channel
+  readonly key: UpstreamKey
+  /** Dialect of the client. */
+  readonly client: ProtocolName
+  readonly request: AttemptRequest
+  /** The part of the plan from which the request was made. */
+  readonly plan: ChannelPlan
+}

@@ -1,0 +1,379 @@
+import { particularsText } from '../../domain/call-detail.ts'
+import { charge } from '../../domain/charge.ts'
+import type { Hold } from '../../domain/hold.ts'
+import { priceSetFrom } from '../../domain/price-set.ts'
+import { type Rate, rateOf } from '../../domain/price.ts'
+import type { Settlement } from '../../domain/records/usage.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { SettlementReason } from '../../domain/settlement-reason.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { streamedTokens } from '../../domain/streamed-part.ts'
+import { pricedTools } from '../../domain/tool-price.ts'
+import { usesBeside, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { Ledger } from '../../accounts/ledger/ledger.ts'
+import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
+import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { parseRecord } from '@sluice/wire/json/record'
+import { countsOf, toCount, withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
+import { usageOfResponse } from '@sluice/wire/responses'
+import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange.ts'
+import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
+import type { CallLimits } from '../call-limits.ts'
+import type { Call } from '../call.ts'
+import type { TokenCounter } from '../token-counter.ts'
+import { toolTerms } from '../tool-terms.ts'
+import { accountOf } from './response-account.ts'
+import type { ResponseStore } from './response-store.ts'
+import { NOTE_MS, StreamProgress } from './stream-progress.ts'
+
+/** Interval at which the upstreams of open calls are polled. */
+const POLL_MS = 60_000
+/** Interval at which this node looks up ends that other nodes have recorded. */
+const LOOK_UP_MS = 5_000
+/** Age at which a call is settled at the held amount, even if its end is unknown. */
+const MAX_AGE_MS = 24 * 3_600_000
+/** Maximum bytes of a response that is polled. */
+const MAX_BYTES = 64 * 1024 * 1024
+/** Timeout for polling a response; other polls wait meanwhile. */
+const ASK_MS = 30_000
+/** Number of calls that are polled at a time. */
+const POLLED_AT_A_TIME = 8
+
+/** Services that background calls need. */
+export interface BackgroundParts {
+  readonly ledger: Ledger
+  readonly responses: ResponseStore
+  readonly upstreams: UpstreamClient
+  readonly metrics: Metrics
+  readonly count: TokenCounter
+  readonly limits: CallLimits
+  readonly settings: () => Settings
+  /** Whether other nodes may see the end of a call of this node. */
+  readonly isShared: boolean
+  readonly log: { warn(fields: object, sentence: string): void }
+}
+
+/** Call whose response is generated without its client. */
+interface OpenCall {
+  /** When an end without usage was first seen, by `performance.now()`. */
+  endSeenAt?: number
+  readonly hold: OpenHold
+  readonly response: StoredResponse
+  readonly rate: Rate
+  /** Whether this node still reads its stream. */
+  isStreamed: boolean
+}
+
+/**
+ * Calls that continue at their upstreams after their clients have received the first response. Each is
+ * settled once, by the node that admitted it: when a GET, a cancel or a poll shows the end of its response,
+ * or after a day at the held amount. `docs/ledger.md: Background responses`.
+ */
+export class BackgroundCalls {
+  /** Records of what was streamed of their responses. */
+  readonly streamed: StreamProgress
+  readonly #parts: BackgroundParts
+  readonly #open = new Map<string, OpenCall>()
+  readonly #timers: readonly NodeJS.Timeout[]
+  #isPolling = false
+
+  constructor(parts: BackgroundParts) {
+    this.#parts = parts
+    this.streamed = new StreamProgress(parts.responses, parts.count)
+    const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
+    const poll = setInterval(() => void this.#guarded(() => this.#poll()), POLL_MS).unref()
+    this.#timers = [lookUp, poll]
+  }
+
+  close(): void {
+    this.streamed.close()
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  /** Resumes the calls that an earlier run left open. Must be called once, before any call. */
+  async takeUp(): Promise<void> {
+    const { ledger, log } = this.#parts
+    const holds = await ledger.takeUpParked((call) =>
+      log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
+    )
+    if (holds.length === 0) return
+    const stored = await this.#parts.responses.outcomes(holds.map(({ id }) => id))
+    const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
+    for (const hold of holds) {
+      const response = byCall.get(hold.id)
+      if (response?.rate) {
+        const { price, ratio, quotaPerUnit } = priceSetFrom(response.rate)
+        const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
+        this.#open.set(hold.id, call)
+      } else {
+        const charged = { quota: hold.expectedCost, reason: 'crash', usage: NO_USAGE } as const
+        await this.#settle({ hold }, charged)
+      }
+    }
+  }
+
+  /**
+   * Stores the response of a call that continues, then parks its hold. Returns false if either is not
+   * durable.
+   */
+  async begin(call: Call, response: StoredResponse): Promise<boolean> {
+    const { hold } = call
+    // A stream may end before its first bytes are sent; its call is then charged like any other.
+    if (hold.isSettled) return true
+    const isKept = (await this.#isStored(response)) && (await hold.park())
+    if (hold.isSettled) return true
+    if (!isKept) {
+      void this.#guarded(() => this.#cancel(hold, response))
+      return false
+    }
+    const { rate, request } = call.plan
+    const open = { hold, response, rate, isStreamed: request.stream }
+    this.#open.set(call.incoming.id, open)
+    call.response.onClosed(() => (open.isStreamed = false))
+    if (call.response.isAborted) open.isStreamed = false
+    return true
+  }
+
+  async #isStored(response: StoredResponse): Promise<boolean> {
+    try {
+      await this.#parts.responses.store(response)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  // The response is cancelled because it is not stored: nobody could retrieve it or be charged for it.
+  async #cancel({ id }: OpenHold, response: StoredResponse): Promise<void> {
+    const hold = new OperatorHold(id)
+    await this.#exchange(hold, response, 'POST', '/cancel')
+    hold.settle()
+  }
+
+  /**
+   * Examines a response as its upstream has just returned it, and settles its call if it has ended. Resolves
+   * to whether it has.
+   */
+  async see(response: StoredResponse, body: Buffer): Promise<boolean> {
+    if (response.callId === null) return true
+    const outcome = await outcomeOf(body, this.#parts.count)
+    if (outcome) await this.#note(response, outcome)
+    return outcome !== undefined
+  }
+
+  /** Records how a stream of the response ended. */
+  async note(response: StoredResponse, status: string, reported: ReportedUsage | undefined): Promise<void> {
+    const usage = reported && withCredibleTotal(reported)
+    // Without usage, the response itself shows what was generated.
+    if (usage)
+      await this.#note(response, { status, usage: countsOf(usage), counted: 0, tools: usage.tools ?? [] })
+  }
+
+  async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
+    if (response.callId === null) return
+    // A response without usage is charged only after all records of streams were written.
+    if (!outcome.usage) await this.streamed.noted(response.id)
+    const open = this.#open.get(response.callId)
+    if (this.#parts.isShared && (!open || !outcome.usage))
+      await this.#parts.responses.noteOutcome(response.id, JSON.stringify(outcome))
+    if (open) await this.#end(open, outcome)
+  }
+
+  async #end(open: OpenCall, outcome: Outcome): Promise<void> {
+    const { hold, response } = open
+    if (open.isStreamed || hold.isSettled) return
+    const isByParts = outcome.usage === null && !isFinished(outcome)
+    if (isByParts && this.#mayBeStreamedElsewhere(open)) return
+    const streamed = isByParts ? await this.#streamedOf(open) : 0
+    const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
+    const uses = reason === 'failed' ? [] : outcome.tools
+    const priced = priceOutcome(this.#parts.settings(), open, usage, uses)
+    return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
+  }
+
+  // Other nodes record what they stream every few seconds, so this call is examined again at the next
+  // look-up.
+  #mayBeStreamedElsewhere(open: OpenCall): boolean {
+    if (!this.#parts.isShared) return false
+    const nowMs = performance.now()
+    open.endSeenAt ??= nowMs
+    return nowMs - open.endSeenAt < 2 * NOTE_MS
+  }
+
+  /** Tokens that were streamed to any client, on any node. */
+  async #streamedOf({ hold, response }: OpenCall): Promise<number> {
+    await this.streamed.noted(response.id)
+    const [known] = await this.#parts.responses.outcomes([hold.id])
+    return streamedTokens(known?.streamed ?? [])
+  }
+
+  async #settle(
+    { hold, response }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    charged: OutcomeCharge & Pick<Settlement, 'reason'>,
+  ): Promise<void> {
+    if (hold.isSettled) return
+    const { facts } = hold
+    const endedMs = Math.max(Date.now(), facts.started_ms)
+    const settlement = {
+      ...charged,
+      price_incomplete: response?.priceIncomplete ?? false,
+      delivered: charged.reason !== 'failed',
+      model: response?.model ?? facts.model,
+      group: response?.group ?? facts.group,
+      ended_ms: endedMs,
+      channel: response?.channel ?? facts.channel,
+      upstream_model: facts.model,
+    }
+    const settling = hold.settle(settlement)
+    this.#open.delete(facts.id)
+    this.#countOnLimits(hold, settlement)
+    this.#parts.metrics.settled(settlement, facts.stream, endedMs - facts.started_ms, hold.amount)
+    await settling
+  }
+
+  // The current limits apply; they may have changed since the call began.
+  #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
+    const settings = this.#parts.settings()
+    const model = settings.models.get(facts.model)
+    const channel = settings.channels.find((one) => one.name === name)
+    this.#parts.limits.spend(settings, account.token.id, model, channel, promptTokens(usage) + usage.output)
+  }
+
+  /** Settles calls whose end another node has seen. */
+  async #lookUp(): Promise<void> {
+    for (const [id, { hold }] of this.#open) if (hold.isSettled) this.#open.delete(id)
+    if (!this.#parts.isShared || this.#open.size === 0) return
+    for (const { response, outcome } of await this.#parts.responses.outcomes([...this.#open.keys()])) {
+      const open = this.#open.get(response.callId ?? '')
+      if (open && outcome !== null) await this.#end(open, JSON.parse(outcome) as Outcome)
+    }
+  }
+
+  // Ages are checked first, so that an upstream that does not respond delays no settlement.
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
+    const calls = [...this.#open.values()].filter(({ isStreamed }) => !isStreamed)
+    try {
+      await Promise.all(calls.map((call) => this.#guarded(() => this.#expire(call))))
+      for (let at = 0; at < calls.length; at += POLLED_AT_A_TIME) {
+        const some = calls.slice(at, at + POLLED_AT_A_TIME)
+        await Promise.all(some.map((call) => this.#guarded(() => this.#ask(call))))
+      }
+    } finally {
+      this.#isPolling = false
+    }
+  }
+
+  async #expire(open: OpenCall): Promise<void> {
+    const { hold } = open
+    if (Date.now() - hold.facts.started_ms > MAX_AGE_MS)
+      await this.#settle(open, { quota: hold.amount, reason: 'estimated', usage: NO_USAGE })
+  }
+
+  async #ask({ hold, response }: OpenCall): Promise<void> {
+    if (hold.isSettled) return
+    const came = await this.#exchange(hold, response, 'GET', '')
+    if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)
+  }
+
+  // Returns undefined if the response's channel no longer exists.
+  async #exchange(
+    hold: Hold,
+    response: StoredResponse,
+    method: 'GET' | 'POST',
+    below: '' | '/cancel',
+  ): Promise<WholeExchange | undefined> {
+    const { responses, settings, upstreams } = this.#parts
+    const account = accountOf(response, settings(), responses)
+    if (!account) return undefined
+    const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}`
+    const sent = { method, protocol: 'responses', path, headers: [], body: Buffer.alloc(0) } as const
+    return exchangeWhole(upstreams, { hold, ...account }, sent, { maxBytes: MAX_BYTES, timeoutMs: ASK_MS })
+  }
+
+  // Errors are ignored, because the next round repeats the work.
+  async #guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'calls in the background could not be looked after; tried again')
+    }
+  }
+}
+
+/** Charge of a response that was generated without its client. */
+type OutcomeCharge = Pick<Settlement, 'quota' | 'usage' | 'particulars'>
+
+const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
+
+/** Prices what a response reported, including uses of the provider's tools. */
+function priceOutcome(
+  settings: Settings,
+  { rate, response }: { readonly rate: Rate; readonly response: StoredResponse },
+  reported: Usage,
+  uses: readonly ToolUse[],
+): OutcomeCharge {
+  const channel = settings.channels.find(({ name }) => name === response.channel)
+  const model = channel?.model_mapping.get(response.model) ?? response.model
+  const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
+  // The response repeats the configuration of the tools that it used, so the request's is not needed.
+  const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })
+  const tools = pricedTools(searches, usesBeside(uses, 'web_search'), terms)
+  const usage = { ...reported, webSearches: searches }
+  return {
+    quota: charge(rate, usage, {}, tools),
+    usage,
+    particulars: particularsText(usage, { form: undefined, tools }, NO_DELAYS, []),
+  }
+}
+
+/** Statuses of a finished response. */
+const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
+
+/** End of a response, as far as its charge depends on it. */
+interface Outcome {
+  readonly status: string
+  /** Null if the upstream reported none. */
+  readonly usage: Usage | null
+  /** Tokens of the output counted by the gateway; 0 if usage was reported. */
+  readonly counted: number
+  /** Uses of the provider's tools. */
+  readonly tools: readonly ToolUse[]
+}
+
+/** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */
+async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | undefined> {
+  const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
+  if (!FINAL.has(status)) return undefined
+  const facts = usageOfResponse(body)
+  const usage = facts.usage && withCredibleTotal(facts.usage, toCount(maximum))
+  const counted = usage ? 0 : await count.count(facts.text())
+  const tools = (usage ? usage.tools : facts.tools) ?? []
+  return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }
+}
+
+/** Reports whether a response was generated completely or up to a limit. */
+function isFinished({ status }: Outcome): boolean {
+  return status === 'completed' || status === 'incomplete'
+}
+
+/**
+ * Usage by which a response is charged: as reported; otherwise its counted prompt, and the larger of the
+ * output that it shows and of what was streamed. A failed response of which nothing was streamed is free.
+ */
+function chargedUsage(
+  outcome: Outcome,
+  promptTokens: number,
+  streamedTokens: number,
+): { readonly usage: Usage; readonly reason: SettlementReason } {
+  const { status, usage, counted } = outcome
+  const unfinished = status === 'cancelled' ? 'client_gone' : 'cut'
+  if (usage) return { usage, reason: isFinished(outcome) ? 'complete' : unfinished }
+  if (status === 'failed' && streamedTokens === 0) return { usage: NO_USAGE, reason: 'failed' }
+  const output = Math.max(counted, streamedTokens)
+  const estimated = { ...NO_USAGE, input: promptTokens, output }
+  return { usage: estimated, reason: isFinished(outcome) ? 'estimated' : unfinished }
+}

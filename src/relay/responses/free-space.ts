@@ -1,0 +1,109 @@
+import { statfs } from 'node:fs/promises'
+
+/**
+ * Nothing is stored if less space is free than the smaller of these bytes and this share of the file system.
+ */
+const LEAST_FREE_BYTES = 2 * 2 ** 30
+const LEAST_FREE_SHARE = 0.1
+/** Signatures are stored until the free space is half of that. */
+const SIGNATURES_FACTOR = 0.5
+/**
+ * Maximum age of a measurement before it is repeated when something is to be stored, and the regular interval
+ * of measurements.
+ */
+const FRESH_MS = 1_000
+const INTERVAL_MS = 10_000
+
+/** Kinds of data that are kept for users. */
+export type KeptKind = 'responses' | 'signatures'
+
+/** Size of a file system in bytes. */
+export interface Space {
+  readonly free: number
+  readonly total: number
+}
+
+/** Log of changes. */
+export interface SpaceLog {
+  warn(fields: object, sentence: string): void
+  info(fields: object, sentence: string): void
+}
+
+interface FreeSpaceParts {
+  /** Measures the file system. */
+  readonly measure: () => Promise<Space>
+  readonly log: SpaceLog
+  readonly nowMs: () => number
+}
+
+/** Monitors whether the file system has room for what is kept for users. */
+export class FreeSpace {
+  readonly #parts: FreeSpaceParts
+  readonly #timer: NodeJS.Timeout
+  #measuredMs = Number.NEGATIVE_INFINITY
+  #isMeasuring = false
+  #room: Readonly<Record<KeptKind, boolean>> = { responses: true, signatures: true }
+
+  private constructor(parts: FreeSpaceParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => void this.#measure(), INTERVAL_MS).unref()
+  }
+
+  /** Starts monitoring; resolves after the first measurement. */
+  static async open(parts: FreeSpaceParts): Promise<FreeSpace> {
+    const room = new FreeSpace(parts)
+    await room.#measure()
+    return room
+  }
+
+  /**
+   * Whether there was room for this kind at the last measurement. Starts a new measurement if that one is
+   * old.
+   */
+  hasRoomFor(kind: KeptKind): boolean {
+    if (this.#parts.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
+    return this.#room[kind]
+  }
+
+  /** Whether there is room for all kinds. */
+  get isOk(): boolean {
+    return this.#room.responses
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  // If the file system cannot be measured, the last result remains.
+  async #measure(): Promise<void> {
+    if (this.#isMeasuring) return
+    this.#isMeasuring = true
+    try {
+      this.#note(await this.#parts.measure())
+    } catch (error) {
+      this.#parts.log.warn({ err: error }, 'the free space of DATA_DIR cannot be measured')
+    } finally {
+      this.#isMeasuring = false
+      this.#measuredMs = this.#parts.nowMs()
+    }
+  }
+
+  #note({ free, total }: Space): void {
+    const least = Math.min(LEAST_FREE_BYTES, total * LEAST_FREE_SHARE)
+    const before = this.#room
+    this.#room = { responses: free >= least, signatures: free >= least * SIGNATURES_FACTOR }
+    for (const kind of ['responses', 'signatures'] as const) {
+      if (this.#room[kind] === before[kind]) continue
+      const fields = { free_bytes: free }
+      if (before[kind])
+        this.#parts.log.warn(fields, `no more ${kind} are kept: the file system of DATA_DIR has little room`)
+      else this.#parts.log.info(fields, `${kind} are kept again`)
+    }
+  }
+}
+
+/** Measures the file system of a folder. */
+export async function spaceOf(folder: string): Promise<Space> {
+  const { bavail, blocks, bsize } = await statfs(folder)
+  return { free: bavail * bsize, total: blocks * bsize }
+}

@@ -1,0 +1,204 @@
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import {
+  hasForeignThoughts,
+  hasOnlyMessages,
+  inputForProvider,
+  itemReferences,
+  referredIds,
+  type ResponsesRequest,
+  withItems,
+} from '@sluice/wire/responses'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import type { ParsedRequest } from '../request-stages.ts'
+import { findOrigin, type Origin } from './reasoning-origin.ts'
+import { type Continued, findContinued } from './resolve-previous-response.ts'
+import { itemSource, type Place, placesIn, textAt } from './response-items.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Earlier responses to which a request refers. */
+export interface Referred {
+  /** Whether the request refers to nothing and its input contains only messages. */
+  readonly isPlain?: true
+  readonly continued?: Continued | undefined
+  /** Items of responses that their provider keeps. */
+  readonly items?: ReferredItems | undefined
+  /** The account that created the encrypted reasoning in its input, or an item to which it refers. */
+  readonly account?: Origin | undefined
+  /** The request with everything that the gateway keeps of what it refers to. */
+  readonly composed?: ScannedObject | undefined
+}
+
+const PLAIN: Referred = { isPlain: true }
+const NOTHING: Referred = {}
+
+/**
+ * Finds what a request refers to; without a promise if there is nothing to look up. `previousId` is the
+ * response that it continues. Throws like `findContinued` and `withKeptItems`.
+ */
+export function findReferred(
+  scan: ScannedObject,
+  previousId: string | undefined,
+  reader: Reader,
+  responses: ResponseStore,
+): Promise<Referred> | Referred {
+  if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
+  // A continued response already determines the account.
+  const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
+  if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
+  return find()
+
+  async function find(): Promise<Referred> {
+    const continued =
+      previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
+    // A provider that stores the continued response looks up its items too.
+    const whole =
+      continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
+    const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
+    const account = (await origin) ?? items?.responses[0]
+    return { continued, account, items, composed: whole === scan ? undefined : whole }
+  }
+}
+
+/** A request as a provider of the responses dialect understands it. */
+export interface ForProvider {
+  /** Members that differ from the client's, as JSON texts. */
+  readonly replace: ReadonlyMap<string, string>
+  /** Names of what is left out. */
+  readonly dropped: readonly string[]
+}
+
+const UNCHANGED: ForProvider = { replace: new Map(), dropped: [] }
+
+/**
+ * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
+ * other providers.
+ */
+export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: Referred): ForProvider {
+  if (isPlain) return UNCHANGED
+  const replace = new Map<string, string>()
+  if (continued?.kind === 'native')
+    replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
+  const whole = composed ?? scan
+  const isForeign = hasForeignThoughts(whole)
+  if (composed || isForeign) replace.set('input', inputForProvider(whole))
+  return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
+}
+
+/**
+ * Maximum number of responses that are looked up for one request; items of further responses count as
+ * unknown.
+ */
+const MAX_RESPONSES = 100
+
+/** Items to which a request refers and which their provider keeps. */
+interface ReferredItems {
+  /** Responses that contain the items, as far as known. */
+  readonly responses: readonly StoredResponse[]
+  /** Whether there are items of unknown responses. */
+  readonly hasUnknown: boolean
+}
+
+/** Finds the responses of items by the items' ids. */
+async function findItems(
+  userId: number,
+  itemIds: readonly string[],
+  store: ResponseStore,
+): Promise<ReferredItems | undefined> {
+  if (itemIds.length === 0) return undefined
+  const ids = itemIds.map((itemId) => store.responseOfItem(userId, itemId))
+  const known = [...new Set(ids.filter((id) => id !== undefined))]
+  const read = known.slice(0, MAX_RESPONSES).map((id) => store.find(userId, id))
+  const found = (await Promise.all(read)).filter((response) => response !== undefined)
+  return { responses: found, hasUnknown: ids.includes(undefined) || found.length < known.length }
+}
+
+/**
+ * Maximum number of responses that are looked up for one request; references to further responses stay as
+ * they are.
+ */
+const MAX_REFERRED_RESPONSES = 1_000
+
+/**
+ * The request with references to the caller's kept items replaced by these items; the same request if there
+ * are none. Throws `request_too_large` if the result is larger than a body may be.
+ */
+export async function withKeptItems(
+  scan: ScannedObject,
+  { caller: { user }, settings: { options }, readStore }: Reader,
+  responses: ResponseStore,
+): Promise<ScannedObject> {
+  const references = itemReferences(scan)
+  const responseIds = [...new Set(references.map(({ responseId }) => responseId))].slice(
+    0,
+    MAX_REFERRED_RESPONSES,
+  )
+  /** Number of references to each item. */
+  const wanted = new Map<string, number>()
+  for (const { id } of references) wanted.set(id, (wanted.get(id) ?? 0) + 1)
+  const items = new Map<string, string>()
+  const reading = readStore()
+  try {
+    let bytes = scan.bytes.length
+    for (const id of responseIds) {
+      const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
+      if (contentBytes === 0) continue
+      await reading.begin()
+      for await (const place of placesIn(itemSource(responses, user.id, id, 'response'))) {
+        if (place.id === undefined || !wanted.has(place.id)) continue
+        await reading.hold(place.end - place.start)
+        const text = await textOf(place)
+        items.set(place.id, text)
+        bytes += Buffer.byteLength(text) * (wanted.get(place.id) ?? 0)
+        if (bytes > options.body_limit)
+          throw new GatewayError(
+            'request_too_large',
+            `the request with the items that it refers to is larger than ${options.body_limit} bytes`,
+          )
+      }
+    }
+    if (items.size === 0) return scan
+    await reading.hold(bytes)
+    return withItems(scan, items)
+  } finally {
+    reading.end()
+  }
+}
+
+async function textOf(place: Place): Promise<string> {
+  let text = ''
+  for await (const piece of textAt(place)) text += piece
+  return text
+}
+
+const NONE: readonly StoredResponse[] = []
+
+/**
+ * The part of a prompt that its request only refers to: the reported tokens of the responses that it
+ * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
+ * most as much as a prompt can have: the model's context, or the largest of these responses.
+ */
+export function namedPrompt(
+  { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
+  { continued, items }: Referred,
+  modelContext: number,
+): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
+  const previous = continued?.kind === 'native' ? continued.response : undefined
+  const others = items?.responses.filter(({ id }) => id !== previous?.id) ?? NONE
+  const tokens = others.map((response) => response.tokens)
+  const ofItems = Math.min(
+    tokens.reduce((sum, each) => sum + each, 0),
+    Math.max(modelContext, ...tokens),
+  )
+  const known = previous ? [previous, ...others] : others
+  return {
+    contextTokens: (previous?.tokens ?? 0) + ofItems,
+    namesPrompt: namesPrompt || items?.hasUnknown === true || known.some(isUnreported),
+  }
+}
+
+// A background response is stored before its tokens are known; other responses may report none.
+function isUnreported({ callId, tokens }: StoredResponse): boolean {
+  return callId !== null || tokens === 0
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { startOwnServer } from '../../../test/fixtures/own-server.ts'
+import { rawConnection } from '../../../test/fixtures/raw-socket.ts'
+import { openedStore } from '../../../test/store-rows.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { Rows } from '../../store/store.ts'
+import type { Reader } from '../dialects/dialect.ts'
+import { findContinued } from './resolve-previous-response.ts'
+import { withKeptItems } from './item-references.ts'
+import { StorageLimit } from './storage-limit.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './response-requests.ts'
+import { ResponseStore } from './response-store.ts'
+
+const FIRST = `resp_${'a'.repeat(32)}`
+const SECOND = `resp_${'b'.repeat(32)}`
+const THIRD = `resp_${'c'.repeat(32)}`
+const CONTENT_BYTES = 100_000
+/** Reads that load stored contents. */
+const LOADING = new Set(['keptText'])
+
+function kept(id: string, previousId: string | null): StoredResponse {
+  const output = [
+    { id: `msg_${id.slice('resp_'.length)}000`, type: 'message', content: 'x'.repeat(CONTENT_BYTES) },
+  ]
+  return {
+    id,
+    userId: 1,
+    model: 'm',
+    group: 'default',
+    channel: 'c',
+    keyTag: 'tag',
+    upstreamId: '',
+    tokens: 1,
+    previousId,
+    createdMs: 0,
+    expiresMs: Number.MAX_SAFE_INTEGER,
+    content: { input: '[]', response: JSON.stringify({ id, output }) },
+    callId: null,
+    rate: null,
+  }
+}
+
+/** Two kept responses, and a log of what is read of them and of the memory that is allocated. */
+async function stage({ bodyLimit = 10_000_000 } = {}) {
+  const store = await openedStore()
+  await store.write('storeResponse', kept(FIRST, null))
+  await store.write('storeResponse', kept(SECOND, FIRST))
+  const steps: (string | number)[] = []
+  const rows: Pick<Rows, 'read' | 'write'> = {
+    read(name, ...input) {
+      steps.push(name)
+      return store.read(name, ...input)
+    },
+    write: (name, ...input) => store.write(name, ...input),
+  }
+  const bound = new StorageLimit({ rows, mostBytes: () => Infinity, room: undefined })
+  const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
+  const reading = {
+    begin: () => Promise.resolve(),
+    hold: (bytes: number) => Promise.resolve(steps.push(bytes)),
+    end: () => steps.push('end'),
+  }
+  const reader = {
+    caller: { user: { id: 1 } },
+    settings: { options: { keep_responses: 1, body_limit: bodyLimit } },
+    readStore: () => reading,
+  } as unknown as Reader
+  return { responses, reader, reading, steps, rows }
+}
+
+test('a kept response is removed with the parts that its content is stored in', async () => {
+  const { responses, rows } = await stage()
+  const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
+  await responses.keep({ ...kept(THIRD, null), content })
+  expect((await responses.facts(1, THIRD))?.contentBytes).toBeGreaterThan(1_000_000)
+  await responses.remove(1, THIRD)
+  expect(await rows.read('orphanedContents', { createdBeforeMs: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual(
+    [],
+  )
+})
+
+/** Memory that was allocated before contents were loaded. */
+function heldBeforeLoading(steps: readonly (string | number)[]): number {
+  const loading = steps.findIndex((step) => LOADING.has(String(step)))
+  expect(loading).toBeGreaterThan(0)
+  return steps.slice(0, loading).reduce<number>((sum, step) => sum + (typeof step === 'number' ? step : 0), 0)
+}
+
+test('a conversation takes its memory before it is loaded', async () => {
+  const { responses, reader, steps } = await stage()
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  expect((await findContinued(scan, SECOND, reader, responses)).kind).toBe('kept')
+  expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
+  expect(steps.at(-1)).toBe('end')
+})
+
+test('a conversation that is too large is refused before it is loaded', async () => {
+  const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  await expect(findContinued(scan, SECOND, reader, responses)).rejects.toMatchObject({
+    code: 'previous_response_not_found',
+  })
+  expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
+})
+
+test.each(['retrieve', 'inputItems'] as const)(
+  'a kept response takes the memory of its parts before they are loaded: %s',
+  async (way) => {
+    const { responses, reading, steps } = await stage()
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestParts)
+    const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
+    using own = await startOwnServer((_, response) => {
+      void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as Asked)
+    })
+    const request = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
+    expect(await rawConnection(own.port, request).closed()).toMatch(/^HTTP\/1\.1 200 OK/)
+    expect(heldBeforeLoading(steps)).toBe(4 * 1024 * 1024)
+  },
+)
+
+test('items take their memory before they are loaded', async () => {
+  const { responses, reader, steps } = await stage()
+  const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
+  const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
+  await withKeptItems(scan, reader, responses)
+  // First each item, then the request with both.
+  expect(steps.filter((step) => typeof step === 'number' && step > CONTENT_BYTES)).toHaveLength(3)
+  expect(steps.at(-1)).toBe('end')
+})

@@ -1,0 +1,185 @@
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
+import { priceSetText } from '../../domain/price-set.ts'
+import type { Provenance } from '../../domain/provenance.ts'
+import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
+import type { Call } from '../call.ts'
+import type { WholeReply } from '../dialects/dialect.ts'
+import type { Target } from '../request-stages.ts'
+import type { BackgroundCalls } from './background-calls.ts'
+import { RenamingTap } from './renaming-tap.ts'
+import { newResponseId } from './response-id.ts'
+import type { ResponseStore } from './response-store.ts'
+import type { ReadStream } from './stream-progress.ts'
+
+/** Facts that a response reported about itself. */
+interface Told {
+  /** Id at the upstream. */
+  readonly id: string
+  readonly encrypted: readonly string[]
+  readonly itemIds: readonly string[]
+  readonly usage: ReportedUsage | undefined
+}
+
+/** Facts of the request to which a native response belongs. */
+export interface NativeRequest {
+  /** Whether the upstream stores the response. */
+  readonly isStored: boolean
+  readonly isBackground: boolean
+  /** Response that is continued. */
+  readonly previous: StoredResponse | undefined
+}
+
+/** Services for native responses. */
+export interface NativeParts {
+  readonly responses: ResponseStore
+  readonly background: BackgroundCalls
+}
+
+/** Maximum length of an upstream's id that is stored, in UTF-16 units. */
+const MAX_ID_LENGTH = 1_024
+
+/** Statuses of a response that is not finished. */
+const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progress'])
+
+/** One native response on its way to the client: its ids, and what is stored of it. */
+export class NativeResponse {
+  readonly ids = new RenamedIds()
+  /** Id that the client knows; '' until the upstream has sent its own. */
+  #id = ''
+  #upstreamId = ''
+  readonly #parts: NativeParts
+  readonly #request: NativeRequest
+
+  constructor(parts: NativeParts, request: NativeRequest) {
+    this.#parts = parts
+    this.#request = request
+    const { previous } = request
+    if (previous) this.ids.add(previous.upstreamId, previous.id)
+  }
+
+  get isBackground(): boolean {
+    return this.#request.isBackground
+  }
+
+  /** Takes the upstream's id; only the first one counts. Called for each chunk. */
+  learn(upstreamId: string): void {
+    if (upstreamId === this.#upstreamId) return
+    this.#upstreamId = upstreamId
+    this.#id ||= newResponseId(upstreamId.length)
+    this.ids.add(upstreamId, this.#id)
+  }
+
+  /** The reply of a response that is not a stream. */
+  reply(bytes: Buffer, facts: ResponseFacts): WholeReply {
+    this.learn(facts.id)
+    const goesOn = this.isBackground && facts.valid && facts.id !== '' && UNFINISHED.has(facts.status)
+    return {
+      facts,
+      body: () => this.ids.whole(bytes),
+      provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
+      goOn: goesOn ? (target, call) => this.goOn(target, call, facts.id) : undefined,
+    }
+  }
+
+  /**
+   * Records what is streamed of the response. The returned function must be called when the stream has ended.
+   */
+  note(stream: ReadStream): () => void {
+    return this.#parts.background.streamed.begin(this.#id, stream)
+  }
+
+  /** Stores the response that continues, with its counted prompt, and parks its hold. */
+  async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
+    const response = {
+      ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
+      callId: call.incoming.id,
+      rate: priceSetText(call.plan.rate),
+      priceIncomplete: call.noteUnlisted(target),
+    }
+    return this.#parts.background.begin(call, response)
+  }
+
+  /** Origin of everything to which a client may refer after the call. */
+  provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
+    const { id: upstreamId, encrypted, itemIds, usage } = told
+    const isReferable = this.#request.isStored && isStorable(upstreamId)
+    if (!isReferable && encrypted.length === 0) return undefined
+    // Tokens that the gateway counted are not exact enough to be an upper bound.
+    const isReported = usage !== undefined && !usage.promptIsUnknown && !usage.outputIsUnknown
+    const tokens = isReported ? promptTokens(charged) + charged.output : 0
+    const previousId = this.#request.previous?.id ?? null
+    const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
+    const { responses } = this.#parts
+    const userId = call.hold.account.user.id
+    if (response) responses.rememberItems(userId, itemIds, this.#id)
+    return responses.provenance(userId, key.value, response, encrypted)
+  }
+
+  #row({ channel, key }: Target, call: Call, upstreamId: string, tokens: number): StoredResponse {
+    const createdMs = Date.now()
+    return {
+      id: this.#id,
+      userId: call.hold.account.user.id,
+      model: call.plan.request.model,
+      group: call.plan.group.name,
+      channel: channel.name,
+      keyTag: this.#parts.responses.keyTag(key.value),
+      upstreamId,
+      tokens,
+      previousId: this.#request.previous?.id ?? null,
+      createdMs,
+      expiresMs: createdMs + NATIVE_RETENTION_MS,
+      content: null,
+      callId: null,
+      rate: null,
+    }
+  }
+}
+
+/** Reports whether an upstream's id can be stored: databases refuse NUL, and ids have a maximum length. */
+function isStorable(upstreamId: string): boolean {
+  return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
+}
+
+/** Tap of a native response while it is generated. */
+export class NativeTap extends RenamingTap {
+  readonly #response: NativeResponse
+  /** Ends the recording of what is streamed. */
+  #endNote: (() => void) | undefined
+  #isReleased = false
+
+  constructor(memory: EventMemory, response: NativeResponse) {
+    super(memory, response.ids)
+    this.#response = response
+  }
+
+  /** A background stream continues without its client once it has an id by which it can be retrieved. */
+  get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
+    const { responseId } = this
+    if (!this.#response.isBackground || responseId === '') return undefined
+    return async (target, call) => {
+      const goesOn = await this.#response.goOn(target, call, responseId)
+      if (goesOn) this.#endNote = this.#response.note(this)
+      if (this.#isReleased) this.#endNote?.()
+      return goesOn
+    }
+  }
+
+  override release(): void {
+    this.#isReleased = true
+    super.release()
+    this.#endNote?.()
+  }
+
+  provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
+    const { responseId: id, encrypted, itemIds, usage } = this
+    return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
+  }
+
+  protected learn(): void {
+    this.#response.learn(this.responseId)
+  }
+}

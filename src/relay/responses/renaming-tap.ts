@@ -1,0 +1,57 @@
+import type { Usage } from '@sluice/wire/usage'
+import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
+
+/** Tap of a native stream that replaces the upstream's ids with those that the gateway issued. */
+export abstract class RenamingTap extends ResponsesTap {
+  readonly #ids: RenamedIds
+  #isErrorRenamed = false
+
+  constructor(memory: EventMemory, ids: RenamedIds) {
+    super(memory)
+    this.#ids = ids
+  }
+
+  /** Takes the upstream's id; called before any bytes are forwarded. */
+  protected abstract learn(): void
+
+  override push(chunk: Buffer): TapStep {
+    const { forward, terminal } = super.push(chunk)
+    this.learn()
+    this.#renameError()
+    const renamed = forward && this.#ids.push(forward)
+    return { forward: renamed && renamed.length > 0 ? renamed : undefined, terminal }
+  }
+
+  override end(): TapEnd {
+    const end = super.end()
+    this.#renameError()
+    return end
+  }
+
+  override keepAliveFrame(): Buffer | undefined {
+    const frame = super.keepAliveFrame()
+    return frame && this.#ids.whole(frame)
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    this.learn()
+    const ending = this.#ids.push(super.finalBytes(charged))
+    return Buffer.concat([ending, this.#ids.rest()])
+  }
+
+  override failureFrame(error: ErrorParts): Buffer {
+    this.learn()
+    return this.#ids.whole(super.failureFrame(error))
+  }
+
+  #renameError(): void {
+    const { error, errorFrame } = this
+    if (!error || this.#isErrorRenamed) return
+    this.#isErrorRenamed = true
+    this.error = { ...error, data: this.#ids.inProse(Buffer.from(error.data)).toString() }
+    if (errorFrame) this.errorFrame = this.#ids.inProse(errorFrame)
+  }
+}

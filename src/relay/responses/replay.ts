@@ -1,0 +1,85 @@
+import type { RenamedIds } from '@sluice/wire/responses'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import { unstreamed } from '../dialects/dialect.ts'
+import type { ResponseAccount } from './response-account.ts'
+import type { ReadStream } from './stream-progress.ts'
+import { RenamingTap } from './renaming-tap.ts'
+import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
+
+/** A stream to be replayed: its source and its ids. */
+export interface Replay {
+  readonly account: ResponseAccount
+  /** Model name that the client requested. */
+  readonly model: string
+  /** Path and query, relative to the channel's base URL. */
+  readonly path: string
+  readonly ids: RenamedIds
+  /** Client's id of the response that it continues. */
+  readonly previousId: string | null
+  /** Records what is streamed. The returned function must be called when the stream has ended. */
+  note(stream: ReadStream): () => void
+  /** Called with the final status and usage of the stream. */
+  onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
+}
+
+/** The request for a replay, which only its channel can serve. */
+export function replayRequest(replay: Replay): ParsedRequest {
+  const { channel, key } = replay.account
+  const request: ChannelPlan = {
+    channel,
+    outputMaximum: 0,
+    choices: 1,
+    isOfKey: ({ value }) => value === key.value,
+    prepare: () => ({
+      method: 'GET',
+      protocol: 'responses',
+      path: replay.path,
+      headers: [],
+      body: Buffer.alloc(0),
+      upstreamModel: replay.model,
+      dropped: [],
+      errorBody: (bytes) => replay.ids.inProse(bytes),
+      tap: (_, memory) => new ReplayTap(memory, replay),
+      reply: unstreamed,
+    }),
+  }
+  return {
+    model: replay.model,
+    stream: true,
+    maxTokens: 0,
+    promptBound: 0,
+    isFree: true,
+    mayBeUnserved: true,
+    forChannels: () => [request],
+  }
+}
+
+/** Tap of a replay, whose tokens were already charged when the response was generated. */
+class ReplayTap extends RenamingTap {
+  readonly isReplay = true
+  readonly #replay: Replay
+  readonly #endNote: () => void
+
+  constructor(memory: EventMemory, replay: Replay) {
+    super(memory, replay.ids)
+    this.#replay = replay
+    this.#endNote = replay.note(this)
+  }
+
+  async keep(): Promise<void> {
+    const { status, usage } = this
+    if (status !== undefined) await this.#replay.onEnd(status, usage)
+  }
+
+  override release(): void {
+    super.release()
+    this.#endNote()
+  }
+
+  // The row of the previous response may have been deleted, and with it the upstream's id of that response.
+  protected learn(): void {
+    const { ids, previousId } = this.#replay
+    if (previousId !== null) ids.add(this.previousId, previousId)
+  }
+}

@@ -1,0 +1,161 @@
+import type { Channel } from '../../domain/records/channel.ts'
+import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
+import { GatewayError } from '../../errors.ts'
+import { edit } from '@sluice/wire/json/json-edit'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { inputItems } from '@sluice/wire/responses'
+import type { Reader } from '../dialects/dialect.ts'
+import { truncateName } from '../truncate-name.ts'
+import { type ItemSource, itemSource, textOfItems } from './response-items.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */
+const COPIES = 2
+/** Bytes of a conversation for whose copies no memory is allocated. */
+const SMALL_BYTES = 4 * 1024 * 1024
+
+/** The response that a request continues: stored at its upstream, or kept by the gateway. */
+export type Continued =
+  | { readonly kind: 'native'; readonly response: StoredResponse }
+  /** `scan` is the request with the items of the whole chain before its own. */
+  | { readonly kind: 'kept'; readonly response: StoredResponse; readonly scan: ScannedObject }
+
+/**
+ * Finds the response that a request continues. Throws `previous_response_not_found` for an id that is not one
+ * of the caller's, if a part of a kept chain no longer exists, or if the chain is too long to be rebuilt.
+ */
+export async function findContinued(
+  scan: ScannedObject,
+  id: string,
+  { caller: { user }, settings: { options }, readStore }: Reader,
+  responses: ResponseStore,
+): Promise<Continued> {
+  const known = await responses.facts(user.id, id)
+  if (!known) throw notFound(id, options.keep_responses)
+  const { response } = known
+  if (known.contentBytes === 0) return { kind: 'native', response }
+  const { body_limit: bodyLimit } = options
+  const reading = readStore()
+  try {
+    await reading.begin()
+    const links = await responses.chain(user.id, id, bodyLimit)
+    const bytes = links.reduce((sum, link) => sum + (link.bytes ?? 0), 0)
+    if (links.length > MAX_CHAIN || bytes > bodyLimit) throw tooLong(id, bodyLimit)
+    if (links.at(-1)?.previousId !== null || links.some((link) => link.bytes === null))
+      throw new GatewayError(
+        'previous_response_not_found',
+        `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
+      )
+    const composed = new ComposedInput(scan, bytes, 2 * links.length)
+    await reading.hold(composed.size + COPIES * Math.max(0, composed.size - SMALL_BYTES))
+    const sources = links
+      .toReversed()
+      .flatMap((link) => [
+        itemSource(responses, user.id, link.id, 'input'),
+        itemSource(responses, user.id, link.id, 'response'),
+      ])
+    const body = await composed.compose(sources)
+    if (body.length > bodyLimit) throw tooLong(id, bodyLimit)
+    return { kind: 'kept', response, scan: scanObject(body) }
+  } finally {
+    reading.end()
+  }
+}
+
+/**
+ * The channels that can continue a response. A native response needs the channel that created it; for a kept
+ * one that channel comes first.
+ */
+export function channelsToContinue(
+  { kind, response }: Continued,
+  channels: readonly Channel[],
+): readonly Channel[] {
+  const own = channels.filter(({ name }) => name === response.channel)
+  if (kind === 'native') {
+    const native = own.filter(({ protocol: protocols }) => protocols.includes('responses'))
+    if (native.length > 0) return native
+    throw new GatewayError(
+      'previous_response_not_found',
+      `Previous response with id '${response.id}' was created by a channel that does not serve this model any more; send the whole conversation instead.`,
+    )
+  }
+  const converted = (own.length > 0 ? own : channels).filter(
+    ({ protocol: protocols }) => !protocols.includes('responses'),
+  )
+  if (converted.length > 0) return converted
+  throw new GatewayError(
+    'previous_response_not_found',
+    `Previous response with id '${response.id}' is kept by the gateway, and this model's channels keep their own; send the whole conversation instead.`,
+  )
+}
+
+function tooLong(id: string, bodyLimit: number): GatewayError {
+  return new GatewayError(
+    'previous_response_not_found',
+    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_CHAIN} responses, or ${bodyLimit} bytes with this request; send the messages that matter instead.`,
+  )
+}
+
+function notFound(id: string, keepResponsesMs: number): GatewayError {
+  const hint =
+    keepResponsesMs === 0
+      ? ' Responses of converted models are not kept here (options.keep_responses is 0).'
+      : ' Responses are kept for options.keep_responses, unless they were made with store: false.'
+  return new GatewayError(
+    'previous_response_not_found',
+    `Previous response with id '${shown(id)}' not found.${hint}`,
+  )
+}
+
+// Shows the id in an error message. Any other text is shortened, because it may even be a key.
+function shown(id: string): string {
+  return /^resp_[\w-]{1,64}$/.test(id) ? id : truncateName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
+}
+
+/**
+ * Number of texts whose first parts are read together; reading a long chain one after another would be slow.
+ */
+const READ_AT_ONCE = 8
+const CLOSE_ARRAY = 0x5d
+
+/**
+ * A request with additional items before those of its own input, in one buffer that is filled part by part.
+ */
+class ComposedInput {
+  /** Maximum bytes of the result. */
+  readonly size: number
+  /** The request without the additional items, and the offset of its first item. */
+  readonly #own: Buffer
+  readonly #at: number
+
+  /** `bytes`: maximum bytes of the additional items' texts; `texts`: the number of these texts. */
+  constructor(scan: ScannedObject, bytes: number, texts: number) {
+    const input = inputItems(scan, (prefix) => `${prefix}_0`)
+    this.#own = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
+    this.#at = (scanObject(this.#own).span('input')?.start ?? 0) + 1
+    this.size = this.#own.length + bytes + texts
+  }
+
+  /** Inserts the items of these texts before the request's own. */
+  async compose(sources: readonly ItemSource[]): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafeSlow(this.size)
+    let length = this.#own.copy(bytes, 0, 0, this.#at)
+    let isFirst = true
+    for (let begin = 0; begin < sources.length; begin += READ_AT_ONCE) {
+      const next = sources.slice(begin, begin + READ_AT_ONCE)
+      await Promise.all(next.map((source) => source.part(0)))
+      for (const source of next) {
+        let separator = isFirst ? '' : ','
+        for await (const text of textOfItems(source)) {
+          length += bytes.write(separator + text, length)
+          separator = ''
+          isFirst = false
+        }
+      }
+    }
+    if (!isFirst && this.#own[this.#at] !== CLOSE_ARRAY) length += bytes.write(',', length)
+    length += this.#own.copy(bytes, length, this.#at)
+    return bytes.subarray(0, length)
+  }
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { idBeginning } from '../../domain/stored-response.ts'
+
+/**
+ * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
+ * few random bits.
+ */
+const MIN_LENGTH = 37
+const USUAL_LENGTH = 49
+const MAX_LENGTH = 65
+
+/** Beginning of the ids that are issued in the current millisecond; there can be many. */
+const newest = { ms: 0, beginning: idBeginning(0) }
+
+/**
+ * Creates an id that cannot be guessed (at least 120 random bits), with `length` characters if possible: an id
+ * of the same length as the one that it replaces is written over it without a copy. It begins with the time,
+ * so that new rows are adjacent and a commit of many writes few pages.
+ */
+export function newResponseId(length = USUAL_LENGTH): string {
+  const size = length >= MIN_LENGTH && length <= MAX_LENGTH ? length : USUAL_LENGTH
+  const nowMs = Date.now()
+  if (nowMs !== newest.ms) {
+    newest.ms = nowMs
+    newest.beginning = idBeginning(nowMs)
+  }
+  const random = size < USUAL_LENGTH ? CHARACTERS : DIGITS
+  return newest.beginning + random.next(size - newest.beginning.length)
+}
+
+/** Reports whether an id can be one of the gateway's; others need no look-up. */
+export function isIssued(id: string): boolean {
+  return /^resp_[\w-]{1,60}$/.test(id)
+}
+
+/**
+ * Number of texts generated in advance: requesting random bytes from the system costs more than encoding
+ * them.
+ */
+const TEXTS_AHEAD = 128
+
+/** Random bits per character of each alphabet. */
+const BITS = { hex: 4, base64url: 6 } as const
+
+/** Random texts that cannot be guessed. */
+export class RandomText {
+  readonly #alphabet: keyof typeof BITS
+  readonly #bytes: number
+  /** Characters generated in advance. */
+  #ahead = ''
+  #at = 0
+
+  /** `maxLength`: maximum length of a text in characters. */
+  constructor(alphabet: keyof typeof BITS, maxLength: number) {
+    this.#alphabet = alphabet
+    // In each alphabet, groups of three bytes make a whole number of characters.
+    this.#bytes = 3 * Math.ceil((maxLength * TEXTS_AHEAD * BITS[alphabet]) / 24)
+  }
+
+  /** Returns a text of `length` characters; no part of it is used again. */
+  next(length: number): string {
+    if (this.#at + length > this.#ahead.length) {
+      this.#ahead = randomBytes(this.#bytes).toString(this.#alphabet)
+      this.#at = 0
+    }
+    const text = this.#ahead.slice(this.#at, this.#at + length)
+    this.#at += length
+    return text
+  }
+}
+
+/** Random texts in ids, with at least 120 bits. */
+const DIGITS = new RandomText('hex', MAX_LENGTH)
+const CHARACTERS = new RandomText('base64url', USUAL_LENGTH)

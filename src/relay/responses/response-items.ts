@@ -1,0 +1,141 @@
+import { type ItemQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
+import { GatewayError } from '../../errors.ts'
+import type { KeptText } from '../../store/operations/stored-responses.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** A stored text with items, of one kept response. */
+export interface ItemSource {
+  /** Whether the text is a list of items, or a response with the items in `output`. */
+  readonly of: 'array' | 'output'
+  /** Reads one of its stored parts, numbered from 0; the last one read is cached. */
+  readonly part: (index: number) => Promise<KeptText>
+}
+
+/** The input or the output of a kept response. */
+export function itemSource(
+  responses: ResponseStore,
+  userId: number,
+  id: string,
+  of: 'input' | 'response',
+): ItemSource {
+  let latest = { index: -1, part: Promise.resolve<KeptText>({ text: '', isLast: true }) }
+  return {
+    of: of === 'input' ? 'array' : 'output',
+    part: (index) => {
+      if (index !== latest.index) latest = { index, part: responses.part(userId, id, of, index) }
+      return latest.part
+    },
+  }
+}
+
+/** Position of an item. */
+export interface Place extends ItemSpan {
+  readonly source: ItemSource
+  /** Offsets of the text's parts in UTF-16 units, as far as the text was read. */
+  readonly starts: readonly number[]
+}
+
+/**
+ * A page of a list of items as JSON, in pieces, so that only parts of the texts are in memory at a time.
+ * `sources` are in the order of the conversation. Rejects before the first piece if there is no item `after`.
+ */
+export async function* keptItemPage(
+  sources: readonly ItemSource[],
+  query: ItemQuery,
+): AsyncGenerator<string, void, undefined> {
+  const { limit, order } = query
+  const places = await (order === 'asc' ? firstPlaces(sources, query) : lastPlaces(sources, query))
+  if (!places) throw new GatewayError('invalid_request', `Invalid 'after': there is no such item.`)
+  const page = places.slice(0, limit)
+  const idOf = (place: Place | undefined): string => JSON.stringify(place?.id ?? null)
+  yield '{"object":"list","data":['
+  for (const [index, place] of page.entries()) {
+    if (index > 0) yield ','
+    yield* textAt(place)
+  }
+  yield `],"first_id":${idOf(page[0])},"last_id":${idOf(page.at(-1))},"has_more":${places.length > limit}}`
+}
+
+/**
+ * Positions of one item more than the page has, in the order of the conversation; undefined if `after` was
+ * not found.
+ */
+async function firstPlaces(
+  sources: readonly ItemSource[],
+  { limit, after }: ItemQuery,
+): Promise<readonly Place[] | undefined> {
+  let found: Place[] | undefined = after === undefined ? [] : undefined
+  for (const source of sources)
+    for await (const place of placesIn(source)) {
+      if (found) found.push(place)
+      else if (place.id === after) found = []
+      if (found && found.length > limit) return found
+    }
+  return found
+}
+
+/**
+ * Positions of one item more than the page has, the latest first. Of each text only the last positions are
+ * kept until it ends.
+ */
+async function lastPlaces(
+  sources: readonly ItemSource[],
+  { limit, after }: ItemQuery,
+): Promise<readonly Place[] | undefined> {
+  let found: Place[] | undefined = after === undefined ? [] : undefined
+  for (const source of sources.toReversed()) {
+    let latest: Place[] = []
+    let before: Place[] | undefined
+    for await (const place of placesIn(source)) {
+      if (!found && place.id === after) before = [...latest]
+      latest.push(place)
+      if (latest.length > limit + 1) latest.shift()
+    }
+    if (!found) {
+      if (!before) continue
+      latest = before
+      found = []
+    }
+    found.push(...latest.toReversed())
+    if (found.length > limit) return found
+  }
+  return found
+}
+
+/** Yields the items of a text as each of them ends. */
+export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void, undefined> {
+  const spans = new ItemSpans(source.of)
+  const starts = [0]
+  for (let index = 0; ; index += 1) {
+    const { text, isLast } = await source.part(index)
+    for (const span of spans.push(text)) yield { ...span, source, starts }
+    if (isLast) return
+    starts.push((starts.at(-1) ?? 0) + text.length)
+  }
+}
+
+/** Yields all items of a text, in pieces, without the brackets of their list. */
+export async function* textOfItems(source: ItemSource): AsyncGenerator<string, void, undefined> {
+  let first: Place | undefined
+  let end = 0
+  for await (const place of placesIn(source)) {
+    first ??= place
+    ;({ end } = place)
+  }
+  if (first) yield* textAt({ ...first, end })
+}
+
+/** Yields the text of an item in pieces. */
+export async function* textAt({
+  source,
+  starts,
+  start,
+  end,
+}: Place): AsyncGenerator<string, void, undefined> {
+  let index = starts.findLastIndex((begin) => begin <= start)
+  for (let at = starts[index] ?? 0; at < end; index += 1) {
+    const { text } = await source.part(index)
+    yield text.slice(Math.max(0, start - at), end - at)
+    at += text.length
+  }
+}

@@ -1,0 +1,377 @@
+import { sendPieces, TransportError } from '@sluice/http1'
+import { itemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/responses'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
+import { GatewayError } from '../../errors.ts'
+import { idHeaders } from '../../http/id-headers.ts'
+import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
+import { exchangePieces } from '../../upstreams/exchange.ts'
+import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
+import type { CallLimits } from '../call-limits.ts'
+import { failureOfStatus } from '../failure.ts'
+import type { IncomingCall } from '../request-stages.ts'
+import type { BackgroundCalls } from './background-calls.ts'
+import type { Replay } from './replay.ts'
+import { accountOf, type ResponseAccount } from './response-account.ts'
+import { itemSource, keptItemPage } from './response-items.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Memory for a response that is sent part by part. */
+const PARTS_BYTES = 4 * 1024 * 1024
+/** Query parameters that are forwarded for streams, in addition to the common ones. */
+const OF_STREAMS = ['stream', 'starting_after'] as const
+
+/** Services that requests for stored responses need. */
+export interface ResponseRequestParts {
+  readonly settings: () => Settings
+  readonly responses: ResponseStore
+  readonly background: BackgroundCalls
+  readonly upstreams: UpstreamClient
+  readonly limits: CallLimits
+  readonly reads: StoreReads
+}
+
+/** One request for a stored response. */
+export interface Asked {
+  readonly incoming: IncomingCall
+  readonly settings: Settings
+  /** The read of the store for this request, until the client has received its response. */
+  readonly reading: StoreRead
+  readonly response: StoredResponse
+  /** Whether the gateway keeps its content. */
+  readonly isKept: boolean
+  /** Replaces the ids in the response's bytes by those that the client knows. */
+  readonly ids: RenamedIds
+  /** Whether all ids are known: not if the response that it continues no longer exists. */
+  readonly hasAllIds: boolean
+  readonly query: URLSearchParams
+}
+
+/**
+ * Handles requests for responses by id. They are free, and are sent to the account that created the response.
+ */
+export class ResponseRequests {
+  readonly #parts: ResponseRequestParts
+
+  constructor(parts: ResponseRequestParts) {
+    this.#parts = parts
+  }
+
+  /** Finds a response of the caller, and counts the request against the caller's limits. */
+  async find(incoming: IncomingCall, caller: Caller, id: string): Promise<Asked> {
+    const settings = this.#parts.settings()
+    const reading = this.#parts.reads.of(caller.user.id)
+    incoming.response.onClosed(() => reading.end())
+    // The response may have been aborted before the listener was set.
+    if (incoming.response.isAborted) reading.end()
+    await reading.begin()
+    const known = await this.#parts.responses.facts(caller.user.id, id)
+    if (!known) throw new GatewayError('not_found', 'there is no response with this id')
+    const { response } = known
+    const { url } = incoming.request
+    const at = url.indexOf('?')
+    await this.#parts.limits.enter(settings, caller, settings.models.get(response.model))
+    incoming.record.model = response.model
+    return {
+      incoming,
+      settings,
+      reading,
+      response,
+      isKept: known.contentBytes > 0,
+      ...(await this.#idsOf(response)),
+      query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
+    }
+  }
+
+  /** Responds with the current state of the response. */
+  async retrieve(asked: Asked): Promise<void> {
+    const { incoming, reading, response, isKept, query } = asked
+    if (isKept) {
+      if (query.get('stream') === 'true') throw notStreamed()
+      await reading.hold(PARTS_BYTES)
+      return answerPieces(incoming, this.#parts.responses.parts(response.userId, response.id, 'response'))
+    }
+    return this.#passOn(asked, 'GET', '')
+  }
+
+  /** The stream that a client requests again; undefined if it requests the current state of the response. */
+  replayOf(asked: Asked): Replay | undefined {
+    const { reading, response, isKept, query, ids } = asked
+    if (isKept || query.get('stream') !== 'true') return undefined
+    // From here on its upstream is read, not the store.
+    reading.end()
+    return {
+      account: this.account(asked),
+      model: response.model,
+      path: `/responses/${encodeURIComponent(response.upstreamId)}${passedOn(query, OF_STREAMS)}`,
+      ids,
+      previousId: response.previousId,
+      note: (stream) => this.#parts.background.streamed.begin(response.id, stream),
+      onEnd: (status, usage) => this.#parts.background.note(response, status, usage),
+    }
+  }
+
+  /** Deletes the response, also at its upstream. */
+  async remove(asked: Asked): Promise<void> {
+    const { incoming, response, isKept } = asked
+    const { background, responses } = this.#parts
+    if (!isKept) {
+      // After the deletion it would be impossible to find out what the response cost.
+      const isOver =
+        response.callId === null ||
+        (await background.see(response, await readAtUpstream(this.#upstream(asked), asked, 'GET', '')))
+      if (!isOver)
+        throw new GatewayError('invalid_request', 'this response is still being made: cancel it first')
+      await readAtUpstream(this.#upstream(asked), asked, 'DELETE', '')
+    }
+    await responses.remove(response.userId, response.id)
+    answer(
+      incoming,
+      Buffer.from(JSON.stringify({ id: response.id, object: 'response.deleted', deleted: true })),
+    )
+  }
+
+  /** Cancels a response that is generated in the background. */
+  async cancel(asked: Asked): Promise<void> {
+    if (asked.isKept)
+      throw new GatewayError(
+        'invalid_request',
+        'only a response that is made in the background can be cancelled',
+      )
+    return this.#passOn(asked, 'POST', '/cancel')
+  }
+
+  /** Responds with a page of the input items of the response. */
+  async inputItems(asked: Asked): Promise<void> {
+    const { incoming, reading, response, isKept, ids, query } = asked
+    await reading.hold(PARTS_BYTES)
+    if (!isKept)
+      return answerPieces(
+        incoming,
+        renamedPieces(ids, await openAtUpstream(this.#upstream(asked), asked, 'GET', '/input_items')),
+      )
+    const wanted = itemQuery(query)
+    const links = await this.#parts.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
+    const kept = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
+    const { responses } = this.#parts
+    const sources = kept.toReversed().flatMap(({ id }) => {
+      const input = itemSource(responses, response.userId, id, 'input')
+      return id === response.id ? [input] : [input, itemSource(responses, response.userId, id, 'response')]
+    })
+    return answerPieces(incoming, keptItemPage(sources, wanted))
+  }
+
+  /** Responds with a native response; a large one is forwarded as it arrives. */
+  async #passOn(asked: Asked, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
+    const { incoming, response, ids, hasAllIds } = asked
+    const pieces = await openAtUpstream(this.#upstream(asked), asked, method, below)
+    const { bytes, rest } = await readBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
+    // The call of a large background response is settled by the next poll.
+    if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
+    await this.#parts.background.see(response, bytes)
+    return answer(incoming, renamed(asked, bytes))
+  }
+
+  async #idsOf({
+    id,
+    userId,
+    upstreamId,
+    previousId,
+  }: StoredResponse): Promise<Pick<Asked, 'ids' | 'hasAllIds'>> {
+    const ids = new RenamedIds()
+    ids.add(upstreamId, id)
+    const previous = previousId === null ? undefined : await this.#parts.responses.find(userId, previousId)
+    if (previous) ids.add(previous.upstreamId, previous.id)
+    return { ids, hasAllIds: previousId === null || previous !== undefined }
+  }
+
+  #upstream(asked: Asked): { readonly upstreams: UpstreamClient; readonly account: ResponseAccount } {
+    return { upstreams: this.#parts.upstreams, account: this.account(asked) }
+  }
+
+  /** The account of a native response. Throws if its channel no longer exists. */
+  account({ settings, response }: Asked): ResponseAccount {
+    const account = accountOf(response, settings, this.#parts.responses)
+    if (account) return account
+    throw new GatewayError('not_found', 'the channel that made this response is not configured any more')
+  }
+}
+
+// The row of the previous response may have been deleted, and with it the upstream's id of that response.
+function renamed({ ids, response: { previousId } }: Asked, body: Buffer): Buffer {
+  if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
+  return ids.whole(body)
+}
+
+function notStreamed(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `Invalid 'stream': this response was not made in the background.`,
+  )
+}
+
+function answer({ id, response }: IncomingCall, body: Buffer): void {
+  if (response.isAborted) return
+  response.writeHead(200, { ...headersOf(id), 'content-length': String(body.length) }).end(body)
+}
+
+function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<string | Buffer>): Promise<void> {
+  return sendPieces(response, headersOf(id), pieces)
+}
+
+function headersOf(id: string) {
+  return { ...idHeaders(id, false), 'content-type': 'application/json', 'cache-control': 'no-store' }
+}
+
+async function* renamedPieces(ids: RenamedIds, pieces: Pieces, before?: Buffer): Pieces {
+  if (before) yield ids.push(before)
+  for await (const piece of pieces) yield ids.push(piece)
+  yield ids.rest()
+}
+
+/** Maximum bytes of a response that is read as a whole, and of an error. */
+const MAX_BYTES = 64 * 1024 * 1024
+const MAX_ERROR_BYTES = 1024 * 1024
+/** Copies of a response that is read as a whole: its pieces, its text, and the parsed objects. */
+const COPIES = 3
+/** Query parameters that are forwarded; others might have a meaning only at an upstream. */
+const PASSED_ON = ['include', 'include[]', 'limit', 'order', 'after'] as const
+const NOTHING = Buffer.alloc(0)
+/** The dialect of all these requests. */
+const SPOKEN = { protocol: 'responses' } as const
+
+/** Body of a response as it arrives. */
+export type Pieces = AsyncGenerator<Buffer, void, undefined>
+
+/** A request for a response that an upstream stores. */
+interface AskedUpstream {
+  readonly incoming: IncomingCall
+  readonly reading: StoreRead
+  readonly response: StoredResponse
+  readonly ids: RenamedIds
+  readonly query: URLSearchParams
+}
+
+/** The upstream of a response. */
+interface Upstream {
+  readonly upstreams: UpstreamClient
+  readonly account: ResponseAccount
+}
+
+/** Resolves to the whole body of a response. Memory for it is allocated as it arrives. */
+export async function readAtUpstream(
+  upstream: Upstream,
+  asked: AskedUpstream,
+  method: 'GET' | 'DELETE' | 'POST',
+  below: string,
+): Promise<Buffer> {
+  const { bytes } = await readBeginning(asked, await openAtUpstream(upstream, asked, method, below))
+  return bytes
+}
+
+/** Beginning of a body, and the pieces after it; undefined if that was all. */
+export interface Begun {
+  readonly bytes: Buffer
+  readonly rest: Pieces | undefined
+}
+
+/**
+ * Reads a body up to the piece that exceeds `wholeBytes`; memory is allocated as it arrives. Without
+ * `wholeBytes` the whole body is read, and it is an error if it exceeds `MAX_BYTES`.
+ */
+export async function readBeginning(
+  { reading }: Pick<AskedUpstream, 'reading'>,
+  pieces: Pieces,
+  wholeBytes = Number.POSITIVE_INFINITY,
+): Promise<Begun> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    while (length <= wholeBytes) {
+      const { done, value } = await pieces.next()
+      if (done) return { bytes: Buffer.concat(chunks), rest: undefined }
+      await reading.hold(COPIES * value.length)
+      chunks.push(value)
+      length += value.length
+      if (length > MAX_BYTES) throw failed()
+    }
+  } catch (error) {
+    await pieces.return()
+    throw error
+  }
+  return { bytes: Buffer.concat(chunks), rest: pieces }
+}
+
+/** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */
+export async function openAtUpstream(
+  { upstreams, account }: Upstream,
+  asked: AskedUpstream,
+  method: 'GET' | 'DELETE' | 'POST',
+  below: string,
+): Promise<Pieces> {
+  const { incoming, response } = asked
+  const { channel } = account
+  incoming.record.channel = channel.name
+  incoming.response.needsUpstream()
+  const hold = new OperatorHold(incoming.id)
+  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${passedOn(asked.query)}`
+  const came = await exchangePieces(
+    upstreams,
+    { hold, ...account },
+    { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },
+    channel.timeouts.total,
+  ).catch(unanswered)
+  hold.settle()
+  const { status, pieces, retryAfter } = came
+  if (status >= 200 && status <= 299) return answered(pieces)
+  const failure = failureOfStatus(
+    { channel, client: 'responses', request: SPOKEN },
+    status,
+    asked.ids.inProse(await beginning(pieces)),
+    retryAfter,
+  )
+  throw failure.refusal ?? failed()
+}
+
+/** The query for an upstream: known parameters and those in `more`. */
+export function passedOn(query: URLSearchParams, more: readonly string[] = []): string {
+  const passed = new URLSearchParams()
+  for (const name of [...PASSED_ON, ...more])
+    for (const value of query.getAll(name)) passed.append(name, value)
+  return passed.size === 0 ? '' : `?${passed.toString()}`
+}
+
+/** The body of a response. If it breaks off, the error is converted to one for the client. */
+async function* answered(pieces: Pieces): Pieces {
+  try {
+    yield* pieces
+  } catch (error) {
+    unanswered(error)
+  }
+}
+
+async function beginning(pieces: Pieces): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const piece of pieces) {
+      chunks.push(piece)
+      length += piece.length
+      if (length > MAX_ERROR_BYTES) break
+    }
+  } catch (error) {
+    if (!(error instanceof TransportError)) throw error
+  }
+  return Buffer.concat(chunks)
+}
+
+function unanswered(error: unknown): never {
+  if (!(error instanceof TransportError)) throw error
+  throw new GatewayError('upstream_error', 'the channel that made this response did not answer')
+}
+
+function failed(): GatewayError {
+  return new GatewayError('upstream_error', 'the channel that made this response failed')
+}

@@ -1,0 +1,238 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { Provenance } from '../../domain/provenance.ts'
+import {
+  type BackgroundOutcome,
+  type ReasoningOrigin,
+  type StoredContent,
+  type StoredResponse,
+} from '../../domain/stored-response.ts'
+import type { StreamedPart } from '../../domain/streamed-part.ts'
+import { GatewayError } from '../../errors.ts'
+import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
+import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import type { Rows } from '../../store/store.ts'
+import { isIssued } from './response-id.ts'
+import type { StorageLimit } from './storage-limit.ts'
+
+/** Maximum number of keys whose tags are cached: creating a tag costs more than storing it. */
+const MAX_KEY_TAGS = 1_000
+/** Maximum number of response items whose ids are cached: about ten megabytes. */
+const MAX_ITEMS = 50_000
+/** Maximum number of items of one response whose ids are cached. */
+const MAX_ITEMS_OF_ONE = 100
+
+/** Services that the store of responses needs. */
+export interface ResponseStoreParts {
+  readonly rows: Pick<Rows, 'read' | 'write'>
+  /** Computes a keyed hash of a text, to compare the text without storing it. */
+  readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
+  readonly bound: StorageLimit
+  /** Called for each kept response that could not be stored and was discarded. */
+  readonly onLost: () => void
+}
+
+/** Responses to which clients may refer, and the accounts to which they belong. Every node sees the same. */
+export class ResponseStore {
+  readonly #rows: ResponseStoreParts['rows']
+  readonly #tag: ResponseStoreParts['tag']
+  readonly #bound: StorageLimit
+  readonly #retried: RetriedWrites
+  readonly #largeContents: LargeContents
+  /** Responses by user and item id; created with the first response. */
+  #byItem: LRUCache<string, string> | undefined
+  readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
+
+  constructor({ rows, tag, bound, onLost }: ResponseStoreParts) {
+    this.#rows = rows
+    this.#tag = tag
+    this.#bound = bound
+    this.#largeContents = new LargeContents(rows)
+    this.#retried = new RetriedWrites(onLost)
+  }
+
+  /** Keyed hash of a channel's API key. */
+  keyTag(key: string): string {
+    let tag = this.#keyTags.get(key)
+    if (tag === undefined) this.#keyTags.set(key, (tag = this.#tag('upstream key', key)))
+    return tag
+  }
+
+  /**
+   * Caches the items of a response until others replace them. Only this process knows them, because a row for
+   * each would cost more than everything else that a call writes.
+   */
+  rememberItems(userId: number, itemIds: readonly string[], responseId: string): void {
+    if (itemIds.length === 0) return
+    const byItem = (this.#byItem ??= new LRUCache({ max: MAX_ITEMS }))
+    for (const id of itemIds.slice(-MAX_ITEMS_OF_ONE)) byItem.set(`${userId} ${id}`, responseId)
+  }
+
+  /** Id of the response that contains an item of this user; undefined if it is not cached. */
+  responseOfItem(userId: number, itemId: string): string | undefined {
+    return this.#byItem?.get(`${userId} ${itemId}`)
+  }
+
+  /** A response of this user without its content; undefined for any other id. */
+  async find(userId: number, id: string): Promise<StoredResponse | undefined> {
+    return (await this.facts(userId, id))?.response
+  }
+
+  /** A response of this user, with the size of its content in bytes; 0 if it has none. */
+  async facts(
+    userId: number,
+    id: string,
+  ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | undefined> {
+    if (!isIssued(id)) return undefined
+    return (await this.#rows.read('responseFacts', { id, userId, nowMs: Date.now() })) ?? undefined
+  }
+
+  /**
+   * A response of this user and all responses that it continues, the latest first. If there are too many,
+   * `MAX_CHAIN` + 1 are returned; if together they are larger than `maxBytes`, only the first one.
+   */
+  chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
+    return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
+  }
+
+  /** Reads a part of a kept text. Rejects with `not_found` if it was deleted meanwhile. */
+  async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<KeptText> {
+    const found = await this.#rows.read('keptText', { id, userId, nowMs: Date.now(), of, part })
+    if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
+    return found
+  }
+
+  /** A kept text, part by part. */
+  async *parts(userId: number, id: string, of: keyof StoredContent): AsyncGenerator<string, void, undefined> {
+    for (let index = 0, isLast = false; !isLast; index += 1) {
+      const found = await this.part(userId, id, of, index)
+      isLast = found.isLast
+      yield found.text
+    }
+  }
+
+  /** Responses of background calls, with their ends and what was streamed, as recorded by all nodes. */
+  outcomes(callIds: readonly string[]): Promise<readonly BackgroundOutcome[]> {
+    return this.#rows.read('backgroundOutcomes', { callIds })
+  }
+
+  /** Stores a response; resolves once that is durable. */
+  async store(response: StoredResponse): Promise<void> {
+    const { content } = response
+    const sum =
+      content && isLarge(content)
+        ? await this.#largeContents.store({ ...response, content })
+        : await this.#rows.write('storeResponse', response)
+    if (sum) this.#bound.note([sum])
+  }
+
+  /**
+   * Stores a kept response whose call has ended. It is retried if the database is unavailable. If there is no
+   * room for the response, it is not stored.
+   */
+  async keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
+    const { input, response: output } = response.content
+    const size = input.length + output.length
+    if (this.#bound.admits('responses', size)) await this.#retried.run(() => this.store(response), size)
+  }
+
+  /** Origin of a response, if it is stored, and of its encrypted reasoning: this key. */
+  provenance(
+    userId: number,
+    key: string,
+    response: Provenance['response'],
+    encrypted: readonly string[],
+  ): Provenance {
+    const hashes = encrypted.map((content) => this.#hash(userId, content))
+    return {
+      keyTag: this.keyTag(key),
+      response,
+      reasoning: hashes.length > 1 ? [...new Set(hashes)] : hashes,
+    }
+  }
+
+  /** The account that created the first known of these encrypted contents. */
+  async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
+    const hashes = contents.map((content) => this.#hash(userId, content))
+    const known = await this.#rows.read('reasoningOrigins', { hashes, nowMs: Date.now() })
+    const byHash = new Map(known.map((origin) => [origin.hash, origin]))
+    return hashes.map((hash) => byHash.get(hash)).find((origin) => origin !== undefined)
+  }
+
+  /** Records how a background response ended, for the node that has its hold. */
+  async noteOutcome(id: string, outcome: string): Promise<void> {
+    await this.#rows.write('noteOutcome', { id, outcome })
+  }
+
+  /** Records that a part of a background response was streamed to a client. */
+  async noteStreamed(id: string, part: StreamedPart): Promise<void> {
+    await this.#rows.write('noteStreamed', { id, part })
+  }
+
+  /** Deletes a response of this user. */
+  async remove(userId: number, id: string): Promise<void> {
+    await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
+    await removeParts(this.#rows, id)
+  }
+
+  #hash(userId: number, content: string): string {
+    return this.#tag('reasoning', `${userId}\n${content}`)
+  }
+}
+
+/** Pauses before a write is retried; its client already has the id. */
+const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
+/** Maximum bytes of all writes that wait to be retried. */
+const MAX_BYTES = 67_108_864
+
+/**
+ * Writes whose failure does not fail their call. If the store is unavailable, they wait in bounded memory.
+ */
+export class RetriedWrites {
+  readonly #onLost: () => void
+  readonly #maxBytes: number
+  readonly #pausesMs: readonly number[]
+  #waitingBytes = 0
+
+  /**
+   * `onLost` is called for each write that is discarded because there is no memory or because all retries
+   * failed.
+   */
+  constructor(onLost: () => void, maxBytes = MAX_BYTES, pausesMs: readonly number[] = PAUSES_MS) {
+    this.#onLost = onLost
+    this.#maxBytes = maxBytes
+    this.#pausesMs = pausesMs
+  }
+
+  /** Resolves after the first attempt. `bytes`: memory that the write needs while it waits. */
+  async run(write: () => Promise<void>, bytes: number): Promise<void> {
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      if (this.#waitingBytes + bytes > this.#maxBytes) this.#onLost()
+      else void this.#retry(write, bytes)
+    }
+  }
+
+  async #retry(write: () => Promise<void>, bytes: number): Promise<void> {
+    this.#waitingBytes += bytes
+    const isWritten = await this.#isWrittenLater(write)
+    this.#waitingBytes -= bytes
+    if (!isWritten) this.#onLost()
+  }
+
+  async #isWrittenLater(write: () => Promise<void>): Promise<boolean> {
+    for (const pauseMs of this.#pausesMs) {
+      await delay(pauseMs, undefined, { ref: false })
+      try {
+        await write()
+        return true
+      } catch {
+        // The error is ignored, because the write is retried after a longer pause.
+      }
+    }
+    return false
+  }
+}

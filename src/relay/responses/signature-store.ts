@@ -1,0 +1,252 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseRecord } from '@sluice/wire/json/record'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
+import { LRUCache } from 'lru-cache'
+import type { KeptSignature } from '../../domain/kept-signature.ts'
+import type { UserSignatures } from '../../store/operations/kept-data.ts'
+import type { Rows } from '../../store/store.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { StorageLimit } from './storage-limit.ts'
+
+/** Maximum characters of all that one reply has signed; larger replies are not stored. */
+const MAX_REPLY = 2 * 1024 * 1024
+/** Maximum characters of cached signatures; the least recently used are removed. */
+const MAX_MEMORY = 16 * 1024 * 1024
+/** Maximum anchors of one request that are looked up, the latest first. */
+const MAX_ANCHORS = 1_000
+/** Maximum characters that are restored in one request, the latest turns first. */
+const MAX_RESTORED = 16 * 1024 * 1024
+/** How long an anchor without a row is not looked up again. */
+const MISSING_MS = 60_000
+/** Estimated size of a cache entry in addition to its content. */
+const ENTRY = 200
+
+/** Account that signed a reply; only this account accepts the signatures. */
+export interface SigningAccount {
+  readonly protocol: ProtocolName
+  readonly channel: string
+  /** Keyed hash of the API key that was used. */
+  readonly keyTag: string
+}
+
+/** Signed parts and the account that signed them. */
+export interface SignedEntry extends SigningAccount {
+  readonly run: SignedRun
+  /** Characters of its text. */
+  readonly size: number
+}
+
+/** Entries by their anchors. */
+export type FoundSignatures = ReadonlyMap<string, SignedEntry>
+
+/** Services that the store of signatures needs. */
+export interface SignatureStoreParts {
+  readonly rows: Pick<Rows, 'read' | 'write'>
+  /** Computes a keyed hash of a text, to compare the text without storing it. */
+  readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
+  /** Whether other nodes write to the same database. */
+  readonly isShared: boolean
+  readonly bound: StorageLimit
+  readonly metrics: Pick<Metrics, 'add'>
+}
+
+/** Cached result of a look-up; without an entry, the database has none either. */
+interface Remembered {
+  readonly entry: SignedEntry | undefined
+  readonly expiresMs: number
+}
+
+const NOTHING: FoundSignatures = new Map()
+
+/**
+ * Signatures of converted replies, for turns that clients send back without them. Every node sees the same; a
+ * missing entry is never an error. `docs/decisions/stored-responses.md`.
+ */
+export class SignatureStore {
+  readonly #parts: SignatureStoreParts
+  readonly #writes: SignatureWrites
+  readonly #memory = new LRUCache<string, Remembered>({
+    maxSize: MAX_MEMORY,
+    sizeCalculation: ({ entry }) => ENTRY + (entry?.size ?? 0),
+  })
+
+  constructor(parts: SignatureStoreParts) {
+    this.#parts = parts
+    this.#writes = new SignatureWrites(parts)
+  }
+
+  /** Keyed hash of a channel's API key. */
+  keyTag(key: string): string {
+    return this.#parts.tag('upstream key', key)
+  }
+
+  /**
+   * Stores what a reply has signed, by anchor. This node knows it immediately. Resolves when others know it
+   * too, or after a maximum time.
+   */
+  keep(
+    userId: number,
+    account: SigningAccount,
+    runs: ReadonlyMap<string, SignedRun>,
+    retentionMs: number,
+  ): Promise<void> {
+    const keptMs = Date.now()
+    const expiresMs = keptMs + retentionMs
+    const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
+    if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
+      return Promise.resolve()
+    const signatures = kept.map(({ anchor, run, text }): KeptSignature => {
+      const entry = { ...account, run, size: text.length }
+      this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
+      return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
+    })
+    if (!this.#parts.bound.admits('signatures', 0)) {
+      this.#parts.metrics.add('signatures', signatures.length, 'unwritten')
+      return Promise.resolve()
+    }
+    this.#parts.metrics.add('signatures', signatures.length, 'kept')
+    return this.#writes.write({ userId, signatures, keptMs, expiresMs })
+  }
+
+  /** Finds what was signed at these anchors of a user's turns. */
+  async find(userId: number, anchors: readonly string[]): Promise<FoundSignatures> {
+    const nowMs = Date.now()
+    const latest = anchors.slice(-MAX_ANCHORS)
+    const unknown = latest.filter((anchor) => !this.#isRemembered(userId, anchor, nowMs))
+    if (unknown.length > 0) await this.#load(userId, unknown, nowMs)
+    return this.#remembered(userId, latest)
+  }
+
+  #isRemembered(userId: number, anchor: string, nowMs: number): boolean {
+    const known = this.#memory.get(memoryKey(userId, anchor))
+    return known !== undefined && known.expiresMs > nowMs
+  }
+
+  #remembered(userId: number, anchors: readonly string[]): FoundSignatures {
+    const found = new Map<string, SignedEntry>()
+    let size = 0
+    for (const anchor of anchors.toReversed()) {
+      const entry = this.#memory.get(memoryKey(userId, anchor))?.entry
+      if (!entry) continue
+      size += entry.size
+      if (size > MAX_RESTORED) break
+      found.set(anchor, entry)
+    }
+    if (found.size === 0) return NOTHING
+    this.#parts.metrics.add('signatures', found.size, 'found')
+    return found
+  }
+
+  // If the database is unavailable, nothing is found for now.
+  async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
+    const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
+    const hashes = [...byHash.keys()]
+    const rows = await this.#parts.rows
+      .read('keptSignatures', { userId, hashes, nowMs })
+      .catch(() => undefined)
+    if (!rows) return
+    for (const { hash, content, expiresMs } of rows) {
+      const anchor = byHash.get(hash)
+      if (anchor === undefined) continue
+      byHash.delete(hash)
+      this.#memory.set(memoryKey(userId, anchor), { entry: entryOf(content), expiresMs })
+    }
+    const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
+    for (const anchor of byHash.values()) {
+      const key = memoryKey(userId, anchor)
+      // A call that ended meanwhile may have stored the reply.
+      if (!this.#isRemembered(userId, anchor, nowMs)) this.#memory.set(key, missing)
+    }
+  }
+
+  #hash(userId: number, anchor: string): string {
+    return this.#parts.tag('signature', `${userId}\n${anchor}`)
+  }
+}
+
+function memoryKey(userId: number, anchor: string): string {
+  return `${userId} ${anchor}`
+}
+
+function entryOf(content: string): SignedEntry | undefined {
+  const { protocol, channel, keyTag, run } = parseRecord(content) ?? {}
+  if (typeof protocol !== 'string' || typeof channel !== 'string') return undefined
+  if (typeof keyTag !== 'string' || typeof run !== 'string') return undefined
+  const read = readSignedRun(run)
+  return read && { protocol: protocol as ProtocolName, channel, keyTag, run: read, size: run.length }
+}
+
+/** Maximum time that the end of a reply waits until other nodes know its signatures. */
+const MAX_WAIT_MS = 500
+/** Maximum characters of signatures that wait to be written; further ones are discarded. */
+const MAX_WAITING = 32 * 1024 * 1024
+
+/** Replies that are written together. */
+interface Batch {
+  readonly replies: UserSignatures[]
+  readonly written: Promise<void>
+  readonly start: () => void
+}
+
+/**
+ * Writes of signatures. Without other nodes, each is part of the commit of its call's charge. On a shared
+ * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
+ */
+export class SignatureWrites {
+  readonly #parts: SignatureStoreParts
+  #next: Batch | undefined
+  #isWriting = false
+  #waiting = 0
+
+  constructor(parts: SignatureStoreParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the signatures are durable, could not be written, or take too long; never rejects. */
+  write(reply: UserSignatures): Promise<void> {
+    if (!this.#parts.isShared) return this.#write([reply])
+    const size = sizeOf(reply)
+    if (this.#waiting + size > MAX_WAITING) {
+      this.#parts.metrics.add('signatures', reply.signatures.length, 'unwritten')
+      return Promise.resolve()
+    }
+    this.#waiting += size
+    const batch = (this.#next ??= this.#newBatch())
+    batch.replies.push(reply)
+    this.#begin()
+    return Promise.race([batch.written, delay(MAX_WAIT_MS, undefined, { ref: false })])
+  }
+
+  #newBatch(): Batch {
+    const replies: UserSignatures[] = []
+    const { promise, resolve } = Promise.withResolvers<void>()
+    return { replies, written: promise.then(() => this.#write(replies)), start: resolve }
+  }
+
+  #begin(): void {
+    const batch = this.#next
+    if (this.#isWriting || !batch) return
+    this.#isWriting = true
+    this.#next = undefined
+    batch.start()
+    void batch.written.then(() => {
+      this.#waiting -= batch.replies.reduce((sum, reply) => sum + sizeOf(reply), 0)
+      this.#isWriting = false
+      this.#begin()
+    })
+  }
+
+  async #write(replies: readonly UserSignatures[]): Promise<void> {
+    try {
+      this.#parts.bound.note(await this.#parts.rows.write('keepSignatures', { replies }))
+    } catch {
+      const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
+      this.#parts.metrics.add('signatures', count, 'unwritten')
+    }
+  }
+}
+
+function sizeOf({ signatures }: UserSignatures): number {
+  return signatures.reduce((sum, { content }) => sum + content.length, 0)
+}

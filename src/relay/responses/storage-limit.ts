@@ -1,0 +1,59 @@
+import { removeParts } from '../../store/kept-contents.ts'
+import type { KeptSum } from '../../store/operations/kept-data.ts'
+import type { Rows } from '../../store/store.ts'
+import type { FreeSpace, KeptKind } from './free-space.ts'
+
+/** Rows deleted by one write, which shares its commit with charges. */
+const DROPPED_AT_A_TIME = 100
+
+/** Services that the limit needs. */
+interface StorageLimitParts {
+  readonly rows: Pick<Rows, 'write'>
+  /** Maximum bytes kept for one user: `options.keep_bytes`. */
+  readonly mostBytes: () => number
+  /** Undefined if the database is not on this file system. */
+  readonly room: Pick<FreeSpace, 'hasRoomFor'> | undefined
+}
+
+/** Limits what is kept for each user: the oldest entries are deleted for the newest. */
+export class StorageLimit {
+  readonly #parts: StorageLimitParts
+  /** Users whose oldest entries are being deleted. */
+  readonly #dropping = new Set<number>()
+
+  constructor(parts: StorageLimitParts) {
+    this.#parts = parts
+  }
+
+  /** Reports whether content of this size is kept at all. */
+  admits(kind: KeptKind, bytes: number): boolean {
+    const { room, mostBytes } = this.#parts
+    return bytes <= mostBytes() && (room?.hasRoomFor(kind) ?? true)
+  }
+
+  /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
+  note(sums: readonly KeptSum[]): void {
+    for (const { userId, bytes } of sums)
+      if (bytes > this.#parts.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
+  }
+
+  async #drop(userId: number): Promise<void> {
+    const { rows, mostBytes } = this.#parts
+    this.#dropping.add(userId)
+    try {
+      for (let more = true; more; ) {
+        const dropped = await rows.write('dropOldestKept', {
+          userId,
+          mostBytes: mostBytes(),
+          limit: DROPPED_AT_A_TIME,
+        })
+        for (const id of dropped.responseIds) await removeParts(rows, id)
+        more = dropped.more
+      }
+    } catch {
+      // The database is unavailable or closed.
+    } finally {
+      this.#dropping.delete(userId)
+    }
+  }
+}

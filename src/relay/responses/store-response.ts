@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { inputItems } from '@sluice/wire/responses'
+import { dataOf } from '@sluice/wire/sse/frame-splitter'
+import type { Call } from '../call.ts'
+import type { Target } from '../request-stages.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** How the responses to a converted request are kept. */
+export interface Keeping {
+  readonly responses: ResponseStore
+  /** The request without the items of the response that it continues. */
+  readonly scan: ScannedObject
+  readonly previousId: string | null
+  readonly retentionMs: number
+}
+
+/** A converted response that the gateway keeps, because no provider does. */
+export class KeptResponse {
+  readonly #keeping: Keeping
+  /** The items of the request, each with an id, as JSON. */
+  readonly #input: string
+
+  constructor(keeping: Keeping) {
+    this.#keeping = keeping
+    this.#input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
+  }
+
+  /** Stores the response of a stream, which its last frame contains. */
+  async keepStream(finalBytes: Buffer, charged: Usage, target: Target, call: Call): Promise<void> {
+    const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
+    const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))
+    const node = event.span('response')?.node
+    if (node !== undefined) await this.keep(event.textOf(node), charged, target, call)
+  }
+
+  /** Stores a response as the client receives it. */
+  async keep(response: string, charged: Usage, target: Target, call: Call): Promise<void> {
+    const { responses, previousId, retentionMs } = this.#keeping
+    const createdMs = Date.now()
+    await responses.keep({
+      id: String(scanObject(Buffer.from(response)).value('id')),
+      userId: call.hold.account.user.id,
+      model: call.plan.request.model,
+      group: call.plan.group.name,
+      channel: target.channel.name,
+      keyTag: responses.keyTag(target.key.value),
+      upstreamId: '',
+      tokens: promptTokens(charged) + charged.output,
+      previousId,
+      createdMs,
+      expiresMs: createdMs + retentionMs,
+      content: { input: this.#input, response },
+      callId: null,
+      rate: null,
+    })
+  }
+}

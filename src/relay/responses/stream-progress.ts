@@ -1,0 +1,85 @@
+import type { TokenCounter } from '../token-counter.ts'
+import type { ResponseStore } from './response-store.ts'
+
+/** Interval at which the streamed length is recorded. */
+export const NOTE_MS = 5_000
+
+/** A stream of a response, as far as it was read. */
+export interface ReadStream {
+  /** Numbers of the first and of the last event so far. */
+  readonly firstSequence: number
+  readonly lastSequence: number
+  readonly text: string
+  /** Usage reported at its end; the response is charged by it. */
+  readonly usage: unknown
+}
+
+/** A running stream, and the length of its text when it was last recorded. */
+interface RunningStream {
+  readonly responseId: string
+  readonly stream: ReadStream
+  noted: number
+}
+
+/**
+ * Records what any client streams of background responses, on any node. A response whose provider reports no
+ * usage is charged by these records.
+ */
+export class StreamProgress {
+  readonly #responses: ResponseStore
+  readonly #count: TokenCounter
+  readonly #running = new Set<RunningStream>()
+  /** Records that are being written, by response. */
+  readonly #pending = new Map<string, Set<Promise<void>>>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(responses: ResponseStore, count: TokenCounter) {
+    this.#responses = responses
+    this.#count = count
+    this.#timer = setInterval(() => this.#noteAll(), NOTE_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Begins to record a stream. The returned function must be called when the stream has ended. */
+  begin(responseId: string, stream: ReadStream): () => void {
+    const running: RunningStream = { responseId, stream, noted: 0 }
+    this.#running.add(running)
+    return () => {
+      if (this.#running.delete(running)) void this.#note(running)
+    }
+  }
+
+  /** Resolves once everything that this process has streamed of a response so far is recorded. */
+  async noted(responseId: string): Promise<void> {
+    for (const running of this.#running) if (running.responseId === responseId) void this.#note(running)
+    const pending = this.#pending.get(responseId)
+    if (pending) await Promise.all(pending)
+  }
+
+  #noteAll(): void {
+    for (const running of this.#running) void this.#note(running)
+  }
+
+  #note(running: RunningStream): Promise<void> {
+    const { responseId, stream } = running
+    const { firstSequence: first, lastSequence: last, text, usage } = stream
+    if (usage !== undefined || text.length <= running.noted) return Promise.resolve()
+    running.noted = text.length
+    const pending = this.#pending.get(responseId) ?? new Set()
+    this.#pending.set(responseId, pending)
+    const noting = this.#count
+      .count(text)
+      .then((tokens) => this.#responses.noteStreamed(responseId, { first, last, tokens }))
+      // Written again with the next record.
+      .catch(() => void (running.noted = 0))
+      .finally(() => {
+        pending.delete(noting)
+        if (pending.size === 0) this.#pending.delete(responseId)
+      })
+    pending.add(noting)
+    return noting
+  }
+}

@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { afterAll, expect, test, vi } from 'vitest'
+import { countedText, TokenCounter } from './token-counter.ts'
+
+const count = new TokenCounter(0, { start: (_, make) => make() })
+afterAll(() => count.close())
+
+test('texts for charges are counted before others, of which few are counted at a time', async () => {
+  const order: string[] = []
+  const noting = (name: string) => (): void => void order.push(name)
+  const long = 'apple '.repeat(2_000)
+  const told = ['told 1', 'told 2', 'told 3'].map((name) => count.countLowPriority(long).then(noting(name)))
+  await setImmediate()
+  const charged = ['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name)))
+  await Promise.all([...told, ...charged])
+  // The first count was already running.
+  expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
+})
+
+test('short texts of one turn are sent to the thread together', async () => {
+  await count.count('warm')
+  const posted = vi.spyOn(Worker.prototype, 'postMessage')
+  const texts = Array.from({ length: 20 }, (_, i) => 'apple '.repeat(i + 1).trimEnd())
+  const counts = await Promise.all(texts.map((text) => count.countLowPriority(text)))
+  expect(counts).toEqual(texts.map((_, i) => i + 1))
+  expect(posted).toHaveBeenCalledOnce()
+  posted.mockRestore()
+})
+
+test('the counter is busy while 32 texts of either kind are being counted or wait', async () => {
+  const counts = Array.from({ length: 31 }, (_, i) =>
+    i % 2 ? count.count('a') : count.countLowPriority('a'),
+  )
+  expect(count.isBusy).toBe(false)
+  counts.push(count.count('a'))
+  expect(count.isBusy).toBe(true)
+  expect(await Promise.all(counts)).toEqual(Array.from({ length: 32 }, () => 1))
+  expect(count.isBusy).toBe(false)
+})
+
+test('an empty text has no tokens, and texts being counted when the thread ends are estimated by their length', async () => {
+  expect(await count.count('')).toBe(0)
+  const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
+  await count.close()
+  expect(await Promise.all(counts)).toEqual([100_000, 5])
+  expect(await count.count('apple apple')).toBe(2)
+})
+
+/** Estimates the number of letters of a text from its pieces. */
+const lettersOf = (text: string, offset: number): number => {
+  const { pieces, factor } = countedText(text, offset)
+  return pieces.join('').replaceAll(' ', '').length * factor
+}
+
+test('a text of up to 256,000 characters is counted completely', () => {
+  const text = 'a'.repeat(256_000)
+  const { pieces, factor } = countedText(text, 0.3)
+  expect([pieces.join('') === text, factor]).toEqual([true, 1])
+  expect(countedText('', 0.3).pieces).toEqual([])
+})
+
+test.each([0, 0.25, 0.5, 0.99])('the words of a longer text count wherever they are: offset %d', (offset) => {
+  const [spaces, words] = [' '.repeat(256_000), 'a'.repeat(744_000)]
+  const middle = spaces.slice(0, 128_000) + words + spaces.slice(128_000)
+  for (const text of [spaces + words, words + spaces, middle]) {
+    const letters = lettersOf(text, offset)
+    expect(letters).toBeGreaterThan(744_000 * 0.95)
+    expect(letters).toBeLessThan(744_000 * 1.05)
+  }
+})
+
+test('the pieces of a text have a few more characters than 256,000 at most, for texts of any length', () => {
+  for (const length of [256_001, 1_000_000, 33_000_000]) {
+    const { pieces } = countedText('a'.repeat(length), 0.7)
+    expect(pieces.length).toBeGreaterThan(120)
+    expect(pieces.length).toBeLessThanOrEqual(132)
+  }
+})
+
+test('a piece is near every part of a text', () => {
+  const text = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(2_000)).join('')
+  const numbers = countedText(text, 0.7).pieces.map(Number)
+  const gaps = numbers.slice(1).map((number, n) => number - (numbers[n] as number))
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(20)
+})
+
+test('a text that grows keeps most of its pieces', () => {
+  const piece = (n: number): string => String(n).padStart(2_000)
+  const text = Array.from({ length: 200 }, (_, n) => piece(n)).join('')
+  const before = countedText(text, 0.4).pieces
+  const after = new Set(countedText(text + piece(200) + piece(201), 0.4).pieces)
+  expect(before.filter((one) => after.has(one)).length).toBeGreaterThan(before.length * 0.9)
+})

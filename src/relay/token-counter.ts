@@ -1,0 +1,187 @@
+import { Worker } from 'node:worker_threads'
+import type { HelperThreads } from './helper-threads.ts'
+
+/** Number of waiting and running texts from which on the counter is busy. */
+const BUSY_TEXTS = 32
+/** Maximum characters of short texts that are counted together. */
+const MAX_BATCH_LENGTH = 16_384
+/** Idle time, in milliseconds, after which the worker thread with its 36 MB is ended. */
+const IDLE_MS = 60_000
+
+interface Waiting {
+  readonly text: string
+  readonly resolve: (tokens: number) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Counts tokens for responses whose upstream does not report them. It uses a thread of its own, which is
+ * started when needed, because some texts take long. Batches are small, so that texts for charges need not
+ * wait for the others.
+ */
+export class TokenCounter {
+  readonly #offset: number
+  readonly #threads: Pick<HelperThreads, 'start'>
+  #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
+  /** Texts that the worker is counting now. */
+  #current: Waiting[] = []
+  #isIdle = true
+  #loading: Promise<void> = Promise.resolve()
+  /** Texts for charges and for checks of holds. While one of them waits, no other text is started. */
+  readonly #highPriority: Waiting[] = []
+  readonly #lowPriority: Waiting[] = []
+
+  /** `offset`, a random number from 0 to 1, decides which pieces of very long texts are counted. */
+  constructor(offset: number, threads: Pick<HelperThreads, 'start'>) {
+    this.#offset = offset
+    this.#threads = threads
+  }
+
+  /** Whether another text would have to wait long. */
+  get isBusy(): boolean {
+    return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
+  }
+
+  /** Resolves when the thread has loaded its vocabulary, or has ended. */
+  get loading(): Promise<void> {
+    return this.#loading
+  }
+
+  /** Starts the thread, so that the first texts need not wait for its vocabulary. */
+  async load(): Promise<void> {
+    await this.count(' ')
+  }
+
+  /** Counts the tokens in `text`, with a vocabulary that is close to those of most current models. */
+  count(text: string): Promise<number> {
+    return this.#enqueue(text, this.#highPriority)
+  }
+
+  /** Counts tokens for other purposes than a charge, and only while no text for a charge is waiting. */
+  countLowPriority(text: string): Promise<number> {
+    return this.#enqueue(text, this.#lowPriority)
+  }
+
+  /** Ends the thread. Texts that are being counted are estimated by their length. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle)
+    await this.#worker?.terminate()
+  }
+
+  #enqueue(text: string, queue: Waiting[]): Promise<number> {
+    if (text === '') return Promise.resolve(0)
+    clearTimeout(this.#idle)
+    return new Promise<number>((resolve, reject) => {
+      queue.push({ text, resolve, reject })
+      if (this.#isIdle) this.#sendLater()
+    }).catch(() => Math.ceil(Buffer.byteLength(text) / 4))
+  }
+
+  // A message to the thread costs more than counting a short text, so texts of one turn of the event loop are
+  // sent together.
+  #sendLater(): void {
+    this.#isIdle = false
+    setImmediate(() => this.#next())
+  }
+
+  #next(): void {
+    const batch = this.#nextBatch()
+    this.#current = batch
+    this.#isIdle = batch.length === 0
+    if (this.#isIdle) {
+      this.#idle = setTimeout(() => void this.#worker?.terminate(), IDLE_MS).unref()
+      return
+    }
+    this.#worker ??= this.#start()
+    if (!this.#worker) return this.#giveUp()
+    this.#worker.postMessage(batch.map(({ text }) => countedText(text, this.#offset)))
+  }
+
+  #nextBatch(): Waiting[] {
+    const batch: Waiting[] = []
+    let charactersLeft = MAX_BATCH_LENGTH
+    for (const queue of [this.#highPriority, this.#lowPriority]) {
+      for (
+        let next = queue[0];
+        next && (batch.length === 0 || next.text.length <= charactersLeft);
+        next = queue[0]
+      ) {
+        batch.push(next)
+        charactersLeft -= next.text.length
+        queue.shift()
+      }
+    }
+    return batch
+  }
+
+  #start(): Worker | undefined {
+    const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
+    const url = new URL(`./token-counter-worker${extension}`, import.meta.url)
+    const name = 'tokenizer'
+    const retry = (): void => void this.load()
+    const worker = this.#threads.start(name, () => new Worker(url, { name }), retry)
+    if (!worker) return undefined
+    worker.unref()
+    this.#loading = new Promise((resolve) => {
+      worker.once('message', () => resolve())
+      worker.once('exit', () => resolve())
+    })
+    worker.on('message', (tokens: readonly number[]) => {
+      for (const [i, waiting] of this.#current.entries()) waiting.resolve(tokens[i] ?? 0)
+      this.#next()
+    })
+    worker.on('error', () => {})
+    worker.on('exit', () => {
+      this.#worker = undefined
+      this.#giveUp()
+    })
+    return worker
+  }
+
+  // Estimates the waiting texts by their length, because there is no thread.
+  #giveUp(): void {
+    const waiting = [
+      ...this.#current.splice(0),
+      ...this.#highPriority.splice(0),
+      ...this.#lowPriority.splice(0),
+    ]
+    this.#isIdle = true
+    for (const each of waiting) each.reject(new Error('there is no counting thread'))
+  }
+}
+
+/**
+ * Length of a piece in characters. Pieces are short because the time to count a run of one letter grows with
+ * its square.
+ */
+export const PIECE_LENGTH = 2_000
+/** Maximum pieces that are counted of one text: 256,000 characters. */
+const MAX_PIECES = 128
+/** Fractional part of the golden ratio. Its multiples modulo 1 are spread evenly. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2
+
+/** A text to count: its pieces, and the ratio of the whole text to them. */
+export interface CountedText {
+  readonly pieces: readonly string[]
+  /** Characters of the whole text per character of the pieces; 1 if the pieces are the whole text. */
+  readonly factor: number
+}
+
+/**
+ * Cuts a text into pieces to count. Of a text above 256,000 characters, only pieces spread evenly over it are
+ * taken. `offset`, from 0 to 1, decides which; authors of texts must not be able to guess it. A text that
+ * grows keeps most of its pieces, whose counts are then already known.
+ */
+export function countedText(text: string, offset: number): CountedText {
+  const all = Math.ceil(text.length / PIECE_LENGTH)
+  const pieces: string[] = []
+  let length = 0
+  for (let index = 0; index < all; index++) {
+    if (all > MAX_PIECES && ((index + 1) * GOLDEN + offset) % 1 >= MAX_PIECES / all) continue
+    const piece = text.slice(index * PIECE_LENGTH, (index + 1) * PIECE_LENGTH)
+    pieces.push(piece)
+    length += piece.length
+  }
+  return { pieces, factor: length === 0 ? 0 : text.length / length }
+}

@@ -1,0 +1,124 @@
+import { TransportError, type UpstreamResponseHead } from '@sluice/http1'
+import type { Hold } from '../domain/hold.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { UpstreamKey } from './key-ring.ts'
+import type { WireRequest } from './provider.ts'
+import type { UpstreamClient } from './upstream-client.ts'
+
+/** Recipient of a request: a channel and one of its keys. */
+export interface Recipient {
+  readonly hold: Hold
+  readonly channel: Channel
+  readonly key: UpstreamKey
+}
+
+/** Response of an upstream, of any status, whose body streams while it is read. */
+export interface PiecewiseExchange extends UpstreamResponseHead {
+  /** The body. It throws `TransportError` if the connection breaks. Leaving the loop cancels the request. */
+  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+}
+
+/**
+ * Sends one request and resolves to the head of the response. The body is read no faster than it is consumed.
+ * Rejects with `TransportError` if there is no response within `timeoutMs`, which also limits the body.
+ */
+export function exchangePieces(
+  upstreams: UpstreamClient,
+  { hold, channel, key }: Recipient,
+  request: WireRequest,
+  timeoutMs: number,
+): Promise<PiecewiseExchange> {
+  const head = Promise.withResolvers<PiecewiseExchange>()
+  const arrived: Buffer[] = []
+  let end: 'open' | 'ended' | TransportError = 'open'
+  let wake = (): void => {}
+  const finish = (how: typeof end): void => {
+    clearTimeout(timer)
+    end = how
+    wake()
+    if (how instanceof TransportError) head.reject(how)
+  }
+  const { body } = upstreams.adapt(channel, request)
+  const exchange = upstreams.send(
+    hold,
+    channel,
+    key,
+    { ...request, body },
+    {
+      onHead: (came) => head.resolve({ ...came, pieces: pieces() }),
+      onData(chunk) {
+        arrived.push(chunk)
+        exchange.pause()
+        wake()
+      },
+      onEnd: () => finish('ended'),
+      onError: finish,
+    },
+  )
+  const timer = setTimeout(() => {
+    exchange.cancel()
+    finish(new TransportError(`no answer within ${timeoutMs / 1000} s`, false))
+  }, timeoutMs)
+  return head.promise
+
+  async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for (;;) {
+        const next = arrived.shift()
+        if (next) yield next
+        else if (end instanceof TransportError) throw end
+        else if (end === 'ended') return
+        else {
+          const woken = new Promise<void>((resolve) => (wake = resolve))
+          exchange.resume()
+          await woken
+        }
+      }
+    } finally {
+      clearTimeout(timer)
+      if (end === 'open') exchange.cancel()
+    }
+  }
+}
+
+/** Whole response of an upstream, of any status, or the reason why there is none. */
+export type WholeExchange =
+  | {
+      readonly status: number
+      readonly contentType: string
+      readonly retryAfter: string | undefined
+      readonly body: Buffer
+    }
+  /** The system's error code, or a fixed phrase. */
+  | { readonly failure: string }
+
+/**
+ * Sends one request and reads its whole response: at most `maxBytes` of it, within `timeoutMs`. Never rejects
+ * because of an upstream.
+ */
+export async function exchangeWhole(
+  upstreams: UpstreamClient,
+  to: Recipient,
+  request: WireRequest,
+  { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
+): Promise<WholeExchange> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    const { status, contentType, retryAfter, pieces } = await exchangePieces(
+      upstreams,
+      to,
+      request,
+      timeoutMs,
+    )
+    for await (const piece of pieces) {
+      chunks.push(piece)
+      length += piece.length
+      if (length > maxBytes) break
+    }
+    return { status, contentType, retryAfter, body: Buffer.concat(chunks) }
+  } catch (error) {
+    if (error instanceof TransportError) return { failure: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  TransportError,
+  type UpstreamRequest,
+  type UpstreamResponseHead,
+  type UpstreamResponseListener,
+} from '@sluice/http1'
+import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
+
+/** Sends a provider's request. */
+export type SendWire = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
+
+/**
+ * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
+ * token. After a 401 it is sent once more if the provider expects that to help.
+ */
+export class ProviderExchange implements UpstreamRequest, UpstreamResponseListener {
+  readonly #provider: Provider
+  readonly #request: WireRequest
+  readonly #target: Omit<ProviderTarget, 'now'>
+  readonly #send: SendWire
+  readonly #listener: UpstreamResponseListener
+  #made: WireRequest | undefined
+  #sent: UpstreamRequest | undefined
+  #isPaused = false
+  #isOver = false
+  #isRenewed = false
+
+  constructor(
+    provider: Provider,
+    request: WireRequest,
+    target: Omit<ProviderTarget, 'now'>,
+    listener: UpstreamResponseListener,
+    send: SendWire,
+  ) {
+    this.#provider = provider
+    this.#request = request
+    this.#target = target
+    this.#send = send
+    this.#listener = provider.responses?.(request, listener) ?? listener
+    this.#begin()
+  }
+
+  get isSent(): boolean {
+    return this.#sent?.isSent ?? false
+  }
+
+  get openedInMs(): number {
+    return this.#sent?.openedInMs ?? 0
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#sent?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#sent?.resume()
+  }
+
+  cancel(): void {
+    this.#isOver = true
+    this.#sent?.cancel()
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    if (head.status !== 401 || !this.#mayRenew()) return this.#listener.onHead(head)
+    this.#isRenewed = true
+    this.#sent?.cancel()
+    this.#begin()
+  }
+
+  onData(chunk: Buffer): void {
+    this.#listener.onData(chunk)
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    this.#listener.onError(error)
+  }
+
+  #mayRenew(): boolean {
+    if (this.#isRenewed || !this.#made) return false
+    return this.#provider.renew?.(this.#target, this.#made) ?? false
+  }
+
+  #begin(): void {
+    this.#sent = undefined
+    // Runs in a later turn of the event loop, because the caller needs this object before its listener may be
+    // called.
+    Promise.resolve()
+      .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
+      .then((made) => this.#onMade(made))
+      .catch((error: unknown) => this.#refuse(error))
+  }
+
+  #onMade(made: WireRequest): void {
+    if (this.#isOver) return
+    this.#made = made
+    this.#sent = this.#send(made, this)
+    if (this.#isPaused) this.#sent.pause()
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (error instanceof ProviderRefusal && error.isOfKey) return this.#refuseKey(error.message)
+    const detail = error instanceof ProviderRefusal ? error.message : undefined
+    this.#listener.onError(new TransportError('the request could not be made', false, detail))
+  }
+
+  // Reports a refused key, so that the next key is tried.
+  #refuseKey(message: string): void {
+    this.#listener.onHead({
+      status: 401,
+      contentType: 'application/json',
+      retryAfter: undefined,
+      headers: {},
+    })
+    this.#listener.onData(Buffer.from(JSON.stringify({ message })))
+    this.#listener.onEnd()
+  }
+}
