@@ -6,7 +6,7 @@ import type { DialectRequest } from '../../upstreams/provider.ts'
 export const MESSAGES_VERSION = '2023-06-01'
 
 /** Path and headers of the list of models, by dialect. One page holds more models than any vendor serves. */
-const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {
+const MODEL_LISTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {
   chat: { path: '/models' },
   messages: { path: '/models?limit=1000', headers: ['anthropic-version', MESSAGES_VERSION] },
   responses: { path: '/models' },
@@ -17,7 +17,7 @@ const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?:
 
 /** Builds the request for the list of models, in the channel's first dialect. */
 export function modelsRequest({ protocol: [protocol = 'chat'] }: Channel): DialectRequest {
-  const { path, headers = [] } = REQUESTS[protocol]
+  const { path, headers = [] } = MODEL_LISTS[protocol]
   return {
     method: 'GET',
     protocol,

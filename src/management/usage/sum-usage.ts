@@ -8,6 +8,7 @@ import { countsObject, type usageStatSchema } from './usage-object.ts'
 
 /** Number of rows scanned by one read of the store, so that other reads run in between. */
 const BATCH_ROWS = 20_000
+const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 /** Maximum number of newest rows scanned for the last minute. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
@@ -80,8 +81,6 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
     usage: addedUsage(one.usage, other.usage),
   }
 }
-
-const DAY_MS = 86_400_000
 
 /** A period split into the whole days (UTC) in it and the remaining parts. */
 interface WholeDays {

@@ -6,7 +6,6 @@ import type { ManagementParts } from '../parts.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 import { timesOf } from './usage-query.ts'
 
-const DAY_MS = 86_400_000
 /** The default number of days, and the maximum. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366

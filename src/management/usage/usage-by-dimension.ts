@@ -5,9 +5,6 @@ import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 
-const DAY_MS = 86_400_000
-/** Default number of days up to the last one. */
-const DEFAULT_DAYS = 30
 
 const EXPECTED_DAY = 'expected a day such as 2027-01-31'
 const day = z

@@ -34,7 +34,7 @@ export const changedUserInput = z.object(
   { error: 'expected an object with the id of a user and the fields to change' },
 )
 
-type Input = z.output<typeof changedUserInput>
+type UserChange = z.output<typeof changedUserInput>
 
 /** The fields that administrators may change about themselves; an equal value does not count as a change. */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
@@ -51,7 +51,7 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
  * token.
  */
-export async function changeUser(parts: ManagementParts, input: Input, by: Actor): Promise<ManagedUser> {
+export async function changeUser(parts: ManagementParts, input: UserChange, by: Actor): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
@@ -93,7 +93,7 @@ export async function changeUser(parts: ManagementParts, input: Input, by: Actor
 }
 
 /** The fields that need further checks, if they differ from the current values. */
-function changesOf(before: ManagedUser, { username, group, role, quota, password }: Input) {
+function changesOf(before: ManagedUser, { username, group, role, quota, password }: UserChange) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),
     group: group === before.group ? undefined : (group ?? undefined),
@@ -103,7 +103,7 @@ function changesOf(before: ManagedUser, { username, group, role, quota, password
   }
 }
 
-function refuseOwn(now: Readonly<Record<string, unknown>>, input: Input): void {
+function refuseOwn(now: Readonly<Record<string, unknown>>, input: UserChange): void {
   for (const [field, value] of Object.entries(input)) {
     if (CHANGED_BY_SELF.has(field) || value === null || value === undefined || value === now[field]) continue
     throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)

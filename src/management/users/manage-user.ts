@@ -32,12 +32,12 @@ export const managedInput = z
     error: 'id: expected the id of a user, or its username',
   })
 
-type Input = z.output<typeof managedInput>
+type UserAction = z.output<typeof managedInput>
 
 /** Performs an action; resolves to the changed user, or undefined after a deletion. */
 export async function manageUser(
   parts: ManagementParts,
-  input: Input,
+  input: UserAction,
   by: Actor,
 ): Promise<ManagedUser | undefined> {
   const found = await findUser(parts.store, input.id ?? input.username ?? '')
@@ -78,7 +78,7 @@ async function setRole(
 async function changeQuota(
   { ledger, settings }: ManagementParts,
   userId: number,
-  { value, mode }: Input,
+  { value, mode }: UserAction,
   by: Actor,
 ): Promise<ManagedUser> {
   if (value === null || value === undefined) {

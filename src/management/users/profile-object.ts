@@ -10,11 +10,11 @@ import { answersOf } from '../answers.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 
-const own = answersOf(USER.fields, 'holder')
+const asHolder = answersOf(USER.fields, 'holder')
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
-  ...own.schema.shape,
+  ...asHolder.schema.shape,
   ...termSchema,
   has_password: z.boolean(),
   permissions: z.object({
@@ -50,7 +50,7 @@ export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
 /** Converts a stored profile whose terms have been read. */
 export function profileWithTerms(profile: ManagedUser, terms: TermsObject): ProfileObject {
   return {
-    ...own.answer(profile),
+    ...asHolder.answer(profile),
     ...terms,
     has_password: profile.has_password,
     permissions: PERMISSIONS[profile.role],
@@ -75,7 +75,7 @@ export function usableGroupsObject(settings: Settings, user: User): z.output<typ
   )
 }
 
-const all = answersOf(USER.fields, 'admin')
+const asAdmin = answersOf(USER.fields, 'admin')
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
@@ -83,7 +83,7 @@ const all = answersOf(USER.fields, 'admin')
  */
 export const managedUserSchema = profileSchema
   .omit({ has_password: true })
-  .extend({ ...all.schema.shape, version: z.string() })
+  .extend({ ...asAdmin.schema.shape, version: z.string() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -105,6 +105,6 @@ export async function managedUserObjects(
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => {
     const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, ...all.answer(user), version: userVersion(user) }
+    return { ...profile, ...asAdmin.answer(user), version: userVersion(user) }
   })
 }

@@ -8,7 +8,7 @@ import type { ManagementParts } from '../parts.ts'
 import { changedRights, type DirectoryRights, directoryRights } from './directory-rights.ts'
 import { noteRefusal, type SignInPlace, startSession } from './log-in.ts'
 
-type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+type IdentityParts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
 /**
  * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
@@ -16,7 +16,7 @@ type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
  * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
  */
 export async function signInByIdentity(
-  parts: Parts,
+  parts: IdentityParts,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
@@ -30,7 +30,7 @@ export async function signInByIdentity(
 }
 
 async function sessionFor(
-  parts: Parts,
+  parts: IdentityParts,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
@@ -50,7 +50,7 @@ async function sessionFor(
 }
 
 async function withRights(
-  { ledger, apiKeys }: Parts,
+  { ledger, apiKeys }: IdentityParts,
   user: ManagedUser,
   rights: DirectoryRights,
 ): Promise<ManagedUser> {
@@ -62,7 +62,7 @@ async function withRights(
 }
 
 async function createdUser(
-  { store, nowMs }: Parts,
+  { store, nowMs }: IdentityParts,
   { name, create, usernameClaim }: OidcProvider,
   { issuer, subject, claims }: VerifiedIdentity,
   { group, role }: DirectoryRights,

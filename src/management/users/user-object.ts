@@ -5,7 +5,7 @@ import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { userTerms } from './profile-object.ts'
 
-const own = answersOf(CALLING_USER.fields, 'holder')
+const asCaller = answersOf(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & TermsObject
@@ -26,7 +26,7 @@ export async function userObjects(
 ): Promise<UserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => ({
-    ...own.answer(user),
+    ...asCaller.answer(user),
     ...(terms[index] as TermsObject),
   }))
 }
