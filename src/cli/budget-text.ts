@@ -1,5 +1,5 @@
 import type { TermsObject } from '../management/call-terms.ts'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
 import { quotaText } from './quota-text.ts'
 
 type ShownBudget = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used'>

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
 import { budgetText, isBudgetUsedUp } from './budget-text.ts'
 import {

@@ -1,8 +1,8 @@
-import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
-import { ALLOW_FLAGS, keysIn, keysOfType } from '../management/channels/channel-text.ts'
+import type { ChannelFields } from '../management/channels/channel-fields.ts'
+import { objectIn } from '../management/channels/channel-fields.ts'
+import { ALLOW_FLAGS, isMappedStatus, keysIn, keysOfType } from '../management/channels/channel-definition.ts'
 import { channelType } from '../management/channels/channel-types.ts'
 import { GatewayError } from '../errors.ts'
-import { isMappedStatus } from '../management/channels/status-text.ts'
 import type { Cells } from './cells.ts'
 import type { Family } from './family.ts'
 

@@ -5,7 +5,7 @@ import { TERMS } from '../domain/records/terms.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
-import { requireQuota } from './quota-bound.ts'
+import { requireQuota } from './input-fields.ts'
 import { bodyShape } from './record-schemas.ts'
 
 /**

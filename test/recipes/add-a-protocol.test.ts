@@ -23,7 +23,6 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',
     'src/domain/protocols.ts',
-    'src/management/channels/models-request.ts',
     'src/management/channels/test-request.ts',
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',

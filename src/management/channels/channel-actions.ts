@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { OPERATOR } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { readInput } from '../read-input.ts'
+import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
 import type { ChannelObject } from './channel-object.ts'
-import { listAllChannels } from './find-channel.ts'
+import { listAllChannels } from './list-channels.ts'
 
 /** Services that the operations on channels need. */
 type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
@@ -54,7 +54,7 @@ export function disableChannel(
 async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Promise<ChannelObject> {
   const { id } = await findByName(parts, readInput(namedChannel, given).channel)
   // Loaded on demand: most commands are about accounts.
-  const { updateChannel } = await import('./update-channel.ts')
+  const { updateChannel } = await import('./change-channels.ts')
   return updateChannel(parts, { id, status }, OPERATOR)
 }
 

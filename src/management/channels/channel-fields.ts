@@ -5,7 +5,7 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
 import { fieldsWith } from '../../domain/records/record.ts'
 import { bodyShape } from '../record-schemas.ts'
-import { anyField, orTooLong, textField, tooLong } from '../text-fields.ts'
+import { anyField, orTooLong, textField, tooLong } from '../input-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'

@@ -7,15 +7,11 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import type { JsonObject } from '../../domain/json.ts'
-import { answersOf } from '../answers.ts'
-import { storedFields } from '../record-schemas.ts'
+import { answersOf, storedFields } from '../record-schemas.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
-import { withoutVersion } from './channel-address.ts'
-import { ALLOW_FLAGS } from './channel-text.ts'
-import { channelType, typeAt } from './channel-types.ts'
-import { keyId } from './provider-text.ts'
-import { shownProxy } from './shown-proxy.ts'
-import type { DeclaredSettings } from '../settings/live-settings.ts'
+import { channelType, typeAt, withoutVersion } from './channel-types.ts'
+import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
+import type { DeclaredSettings } from '../parts.ts'
 
 /** The first id of declared channels; ids of stored channels are lower. */
 export const FIRST_DECLARED_ID = 1_000_000_000

@@ -1,9 +1,19 @@
 import { z } from 'zod'
-import type { ChannelObject } from './channel-object.ts'
-import { listAllChannels } from './find-channel.ts'
+import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Store } from '../../store/store.ts'
+import { idFields } from '../input-fields.ts'
 import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
-import type { AdministrationParts } from '../parts.ts'
-import { shownChannel, shownChannelSchema } from './shown-channel.ts'
+import type { AdministrationParts, LiveSettings } from '../parts.ts'
+import {
+  type ChannelObject,
+  channelSchema,
+  declaredId,
+  declaredObject,
+  FIRST_DECLARED_ID,
+  storedObject,
+} from './channel-object.ts'
+import { isCostly, testedModel } from './test-request.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -23,6 +33,9 @@ export const channelQuery = pageQuery.extend({
   keyword: text,
   model: text,
 })
+
+/** A channel in responses, with whether the provider charges its test as a picture or speech. */
+export const shownChannelSchema = channelSchema.extend({ test_costs: z.boolean() })
 
 /** A page of channels. */
 export const channelPage = pageSchema(shownChannelSchema)
@@ -69,4 +82,99 @@ function matching({
 
 function listed(text: string, name: string): boolean {
   return text.split(',').includes(name)
+}
+
+/** The id of a channel. */
+export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
+
+/** A channel: either stored (set over HTTP) or declared by the configuration. */
+export type FoundChannel = { readonly stored: StoredChannel } | { readonly declared: Channel }
+
+/** The channel with an id; throws `not_found`. */
+export async function findChannel(
+  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  id: number,
+): Promise<FoundChannel> {
+  const declared = declaredChannel(liveConfig, id)
+  return declared ? { declared } : { stored: await storedChannel(store, id) }
+}
+
+/** All channels in responses: stored ones, oldest first, followed by declared ones. */
+export async function listAllChannels({
+  store,
+  liveConfig: { declared },
+}: Pick<AdministrationParts, 'store' | 'liveConfig'>): Promise<ChannelObject[]> {
+  const { channels } = await store.read('storedConfiguration')
+  return [
+    ...channels.map(storedObject),
+    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
+  ]
+}
+
+/**
+ * The stored channel with an id; throws `managed_by_file` for a declared one, which is changed in the file.
+ */
+export function editableChannel(
+  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  id: number,
+): Promise<StoredChannel> {
+  refuseDeclared(liveConfig, id)
+  return storedChannel(store, id)
+}
+
+/** Throws `managed_by_file` if the configuration declares the channel. */
+export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
+  const declared = declaredChannel(liveConfig, id)
+  if (declared) throw declaredError(liveConfig, declared.name)
+}
+
+/** Throws `managed_by_file` if the configuration declares a channel with that name. */
+export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
+  if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
+}
+
+function declaredError({ declared }: LiveSettings, name: string): GatewayError {
+  const where =
+    declared.by === 'environment' ? 'comes from a key in the environment' : 'is declared in gateway.yaml'
+  return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and can be changed there alone`)
+}
+
+function declaredChannel({ declared }: LiveSettings, id: number): Channel | undefined {
+  return id < FIRST_DECLARED_ID ? undefined : declared.channels.find(({ name }) => declaredId(name) === id)
+}
+
+async function storedChannel(store: Pick<Store, 'read'>, id: number): Promise<StoredChannel> {
+  const { channels } = await store.read('storedConfiguration')
+  const found = channels.find((one) => one.id === id)
+  if (found) return found
+  throw new GatewayError('not_found', `there is no channel with the id ${id}`)
+}
+
+/** A channel in responses. */
+export type ShownChannel = z.output<typeof shownChannelSchema>
+
+/** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
+export function shownChannel(
+  { liveConfig, settings }: Pick<AdministrationParts, 'liveConfig' | 'settings'>,
+  object: ChannelObject,
+): ShownChannel {
+  const { name, test_model: preferred } = object
+  const channel =
+    liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
+  const wanted = typeof preferred === 'string' ? preferred : ''
+  const costs = channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
+  return { ...object, test_costs: costs }
+}
+
+/** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
+export async function revealChannelKeys(parts: AdministrationParts, id: number): Promise<{ key: string }> {
+  const found = await findChannel(parts, id)
+  if ('stored' in found) {
+    await parts.store.write('noteReveal', { kind: 'channel', ids: [id] })
+    return { key: found.stored.keys.join('\n') }
+  }
+  throw new GatewayError(
+    'managed_by_file',
+    `the keys of the channel "${found.declared.name}" are in the configuration, and are not shown`,
+  )
 }

@@ -10,7 +10,7 @@ import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
 import { LISTED_TOOLS } from '../../domain/tool-list.ts'
 import { kindsOf, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/records/user.ts'
-import { usableGroups } from '../users/profile-object.ts'
+import { usableGroups } from '../users/user-object.ts'
 
 const model = z.object({
   model_name: z.string(),

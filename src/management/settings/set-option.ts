@@ -5,13 +5,22 @@ import type { StoredConfiguration, StoredEntry } from '../../domain/stored-confi
 import { requireVersion } from '../../domain/object-version.ts'
 import { withPresent } from '../expected-version.ts'
 import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
-import { GROUP_OPTIONS } from './group-options.ts'
-import { listOptions } from './list-options.ts'
-import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
+import {
+  asObject,
+  type Change,
+  GROUP_OPTIONS,
+  isSameRatio,
+  isSameSetting,
+  managed,
+  MODEL_OPTIONS,
+  modelRatios,
+  type ModelSetting,
+  type OptionState,
+  RATIO_OPTIONS,
+  settingJson,
+} from './option-mappings.ts'
+import { listOptions, type optionBody, settingOf, settingText } from './list-options.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
-import { type Change, managed, type OptionState } from './option-change.ts'
-import { type optionBody, settingOf, settingText } from './option-body.ts'
 import type { Setting } from '../../domain/options.ts'
 
 /**

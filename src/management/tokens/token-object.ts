@@ -4,12 +4,22 @@ import { tokenVersion } from '../../domain/object-version.ts'
 import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
+import { GatewayError } from '../../errors.ts'
 import { LOOP_TURNS } from '../../limits/shared-turns.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
-import { answersOf } from '../answers.ts'
-import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
+import {
+  termFields,
+  termSchema,
+  type TermsObject,
+  termsObject,
+  termsObjects,
+  type TermsOwner,
+} from '../call-terms.ts'
+import { versionField } from '../expected-version.ts'
+import { idFields } from '../input-fields.ts'
 import { offsetOf, type Page, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
+import { answersOf, bodyShape } from '../record-schemas.ts'
 
 /** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
 const operatorLimits = z.object({
@@ -132,4 +142,30 @@ export async function tokenPageObject(
     total,
     items: await maskedTokens(parts, tokens),
   }
+}
+
+/** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
+export const newTokenFields = z.object(
+  { ...bodyShape(TOKEN.fields, 'new'), ...termFields },
+  { error: 'expected an object with the fields of a token' },
+)
+
+/** The fields of a new token as clients send them. */
+export type NewTokenFields = z.input<typeof newTokenFields>
+
+/** The id of a token. */
+export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
+
+/** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
+export const changedTokenFields = z.object(
+  { id: TOKEN_ID.id, ...bodyShape(TOKEN.fields, 'change'), ...termFields, version: versionField.nullish() },
+  { error: 'expected an object with the id of a token' },
+)
+
+/** The id of a key in the header `Gateway-Key`. */
+export const namedKey = z.object({ 'Gateway-Key': TOKEN_ID.written })
+
+/** Throws `not_found`, with the same message whether the token does not exist or belongs to another user. */
+export function noOwnToken(): never {
+  throw new GatewayError('not_found', 'you have no token with this id')
 }

@@ -1,26 +1,30 @@
 import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import type { ChannelDefinition } from '../../domain/records/channel.ts'
+import { parseRecord } from '@sluice/wire/json/record'
+import { parseBedrockKey } from '../../domain/bedrock-key.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
-import type { Field } from '../../domain/records/record.ts'
-import { storedFields } from '../record-schemas.ts'
-import { GatewayError } from '../../errors.ts'
-import { withVersion } from './channel-address.ts'
 import {
-  channelFields,
+  CHANNEL,
+  type Channel,
+  type ChannelDefinition,
+  type StoredChannel,
+} from '../../domain/records/channel.ts'
+import type { Field } from '../../domain/records/record.ts'
+import { parseServiceAccount } from '../../domain/service-account.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
+import { GatewayError } from '../../errors.ts'
+import { tooLong } from '../input-fields.ts'
+import { storedFields } from '../record-schemas.ts'
+import {
   type ChannelFields,
-  OWN_FIELDS,
+  channelFields,
+  type GivenFields,
   objectIn,
+  OWN_FIELDS,
   PLAIN_SETTINGS,
   textsIn,
 } from './channel-fields.ts'
-import { parseRecord } from '@sluice/wire/json/record'
-import { tooLong } from '../text-fields.ts'
-import { providerText, serviceAccountsIn } from './provider-text.ts'
-import { shownProxy } from './shown-proxy.ts'
-import { statusesIn } from './status-text.ts'
-import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
+import { type ChannelType, channelType, KNOWN_TYPES, withVersion } from './channel-types.ts'
 
 /** Flags in `settings`, and the request field that each of them allows. */
 export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
@@ -196,4 +200,160 @@ function flag(field: string, object: Record<string, unknown>, name: string): boo
   const value = object[name] ?? false
   if (typeof value === 'boolean') return value
   throw new GatewayError('invalid_request', `${field}: expected true or false for ${name}`)
+}
+
+/**
+ * A new channel with the given fields. Throws `invalid_request` if its type requires a key and it has none.
+ */
+export function newChannel(given: GivenFields): ChannelDefinition {
+  const fields = wholeChannel(given)
+  const type = requireType(fields.type)
+  const keys = keysOfType(type, fields.key)
+  if (keys.length === 0 && !type.keyless) {
+    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+  }
+  return channelText(fields, keys)
+}
+
+/** The fields of a channel; throws if its name or type is missing. */
+function wholeChannel(given: GivenFields): ChannelFields {
+  const { name, type } = given
+  if (name !== undefined && type !== undefined) return { ...given, name, type }
+  const missing = [
+    ...(name === undefined ? ['name: expected a text'] : []),
+    ...(type === undefined ? [`type: expected one of ${KNOWN_TYPES}`] : []),
+  ]
+  throw new GatewayError('invalid_request', missing.join('; '))
+}
+
+/** A channel as it would be stored, with placeholders for the columns that the store sets. */
+export function unstored(channel: ChannelDefinition): StoredChannel {
+  return { ...CHANNEL.defaults, ...channel, id: 0, version: '' }
+}
+
+/** Additional members with which a provider's channel is declared. */
+interface ProviderText {
+  readonly declared: Readonly<Record<string, Json>>
+  /** Keys in the form of gateway.yaml. */
+  readonly keys: readonly string[]
+  /** The field `other` of tools: a version, a region or a location. */
+  readonly other?: string
+}
+
+/**
+ * Reads the provider-specific part of a channel in the format of tools: `other` contains Azure's API version
+ * or Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
+ */
+function providerText(
+  { provider }: ChannelType,
+  given: { readonly keys: readonly string[]; readonly other: string },
+): ProviderText {
+  const { keys, other } = given
+  if (provider === undefined) return { declared: {}, keys }
+  switch (provider) {
+    case 'azure':
+      return { declared: { provider, ...(other !== '' && { api_version: other }) }, keys }
+    case 'bedrock':
+      return bedrockText(keys, other)
+    case 'vertex': {
+      const location = locationIn(other)
+      return { declared: { provider, ...(location !== '' && { location }) }, keys }
+    }
+  }
+}
+
+/** Splits the keys of a Vertex channel: one service account, or a JSON list of them. */
+function serviceAccountsIn(text: string): string[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new GatewayError(
+      'invalid_request',
+      "key: expected the JSON of a service account's key, or a list of them",
+    )
+  }
+  return [value].flat().map((account) => JSON.stringify(account))
+}
+
+/**
+ * The part of a key that may be shown: a service account's e-mail address, or the id of an AWS key; empty for
+ * others.
+ */
+export function keyId(provider: Channel['provider'] | undefined, key: string): string {
+  if (provider === 'vertex') {
+    const account = parseServiceAccount(key)
+    return 'email' in account ? account.email : ''
+  }
+  const parsed = provider === 'bedrock' ? parseBedrockKey(key) : undefined
+  return parsed && 'aws' in parsed ? parsed.aws.accessKeyId : ''
+}
+
+const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/
+const BEDROCK_LINES = 'key: expected ID|SECRET|REGION or API_KEY|REGION, with a region such as eu-central-1'
+
+// Reads `ID|SECRET|REGION` or `API_KEY|REGION`, or keys in the form of gateway.yaml without a region.
+function bedrockText(given: readonly string[], other: string): ProviderText {
+  const regions = new Set<string>()
+  const keys = given.map((line) => {
+    const parts = line.split('|')
+    if (parts.length === 1) return line
+    const region = (parts.pop() as string).trim()
+    // The message does not repeat the text, because it may be the secret.
+    if (!REGION.test(region)) throw new GatewayError('invalid_request', BEDROCK_LINES)
+    regions.add(region)
+    return parts.join(':')
+  })
+  if (regions.size > 1)
+    throw new GatewayError('invalid_request', 'key: expected the same region in every key')
+  const region = [...regions][0] ?? other
+  return {
+    declared: { provider: 'bedrock', ...(region !== '' && { region }) },
+    keys,
+    ...(region !== '' && { other: region }),
+  }
+}
+
+// A location, or a JSON object with one for each model and a default.
+function locationIn(other: string): string {
+  if (!other.startsWith('{')) return other
+  let value: unknown
+  try {
+    value = JSON.parse(other)
+  } catch {
+    value = undefined
+  }
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  const [first, ...more] = entries
+  if (first?.[0] === 'default' && typeof first[1] === 'string' && more.length === 0) return first[1]
+  throw new GatewayError('invalid_request', 'other: expected one location, such as europe-west4 or global')
+}
+
+/** Whether an entry of a tool's mapping maps one error status to another. */
+export function isMappedStatus(from: string, to: unknown): boolean {
+  return isErrorStatus(from) && isErrorStatus(String(to))
+}
+
+/** The statuses that a tool maps to others, in the format of gateway.yaml; other entries are omitted. */
+function statusesIn(mapping: string): Record<string, Json> {
+  const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
+    isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],
+  )
+  return entries.length > 0 ? { status_mapping: Object.fromEntries(entries) } : {}
+}
+
+function isErrorStatus(text: string): boolean {
+  return /^[45]\d\d$/.test(text)
+}
+
+/** A proxy's URL without its password, for responses. */
+export function shownProxy(proxy: string): string {
+  return proxy.replace(/^([^/@]*\/\/[^/@:]*):.*@/s, '$1:***@')
+}
+
+/**
+ * Returns the proxy that is meant: if the sent one equals the shown form of the stored one, the stored one.
+ */
+export function meantProxy(sent: unknown, stored: unknown): unknown {
+  return typeof stored === 'string' && sent === shownProxy(stored) ? stored : sent
 }

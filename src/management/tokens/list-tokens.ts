@@ -3,12 +3,18 @@ import type { Token } from '../../domain/records/token.ts'
 import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain/search-pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
+import { readInput, userInput } from '../input-fields.ts'
 import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
-import { readInput, userInput } from '../read-input.ts'
-import { findUser } from '../users/find-user.ts'
-import { noOwnToken, TOKEN_ID } from './token-id.ts'
-import { maskedTokens, type TokenObject, type TokenPage, tokenPageObject } from './token-object.ts'
+import { findUser } from '../users/list-users.ts'
+import {
+  maskedTokens,
+  noOwnToken,
+  TOKEN_ID,
+  type TokenObject,
+  type TokenPage,
+  tokenPageObject,
+} from './token-object.ts'
 
 /** The input of operations on one token of any user. */
 export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })

@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { withoutVersion, withVersion } from './channel-address.ts'
 import { OPERATOR } from '../authority.ts'
-import { changedChannel } from './changed-channel.ts'
+import { readInput } from '../input-fields.ts'
+import { changedChannel } from './change-channels.ts'
+import { channelText, keysIn } from './channel-definition.ts'
 import { channelFields, type GivenFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
-import { channelText, keysIn } from './channel-text.ts'
-import { CHANNEL_TYPES, channelType, typeAt } from './channel-types.ts'
-import { readInput } from '../read-input.ts'
+import { CHANNEL_TYPES, channelType, typeAt, withoutVersion, withVersion } from './channel-types.ts'
 
 const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,11}$/)
 const words = fc.uniqueArray(word, { minLength: 1, maxLength: 4 })

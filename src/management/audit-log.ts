@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../../domain/audit.ts'
-import type { Json } from '../../domain/json.ts'
-import { offsetOf, type Page, pageSchema } from '../page.ts'
-import type { ManagementParts } from '../parts.ts'
-import { wantedText, wholeNumber } from '../query-fields.ts'
-import { type Cell, csvLine } from '../usage/csv.ts'
+import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain/audit.ts'
+import type { Json } from '../domain/json.ts'
+import { wantedText, wholeNumber } from './input-fields.ts'
+import { offsetOf, type Page, pageSchema } from './page.ts'
+import type { ManagementParts } from './parts.ts'
+import { type Cell, csvLine } from './csv.ts'
 
 /** An entry of the audit log in responses; `docs/administration.md: Audit log`. */
 export const auditSchema = z.object({

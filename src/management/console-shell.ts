@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { hasResponse } from '../../domain/records/usage.ts'
-import type { User } from '../../domain/records/user.ts'
-import { Role } from '../../domain/role.ts'
-import { version } from '../../domain/version.ts'
-import { troubledChannels, troubledChannelSchema } from '../channels/channel-health.ts'
-import type { AdministrationParts } from '../parts.ts'
-import { quotaDisplay } from '../settings/quota-display.ts'
-import { noUser } from '../users/find-user.ts'
-import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from '../users/profile-object.ts'
+import { hasResponse } from '../domain/records/usage.ts'
+import type { User } from '../domain/records/user.ts'
+import { Role } from '../domain/role.ts'
+import { version } from '../domain/version.ts'
+import { troubledChannels, troubledChannelSchema } from './channels/channel-health.ts'
+import type { AdministrationParts } from './parts.ts'
+import { quotaDisplay } from './gateway-status.ts'
+import { noUser } from './users/list-users.ts'
+import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
 /** The data that every page of the console needs. `docs/api.md: Console`. */
 export const consoleShellSchema = z.object({

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import type { Settings } from '../../domain/settings.ts'
-import { version } from '../../domain/version.ts'
-import { quotaDisplay } from '../settings/quota-display.ts'
+import type { Settings } from '../domain/settings.ts'
+import { version } from '../domain/version.ts'
 
 /** `docs/administration.md: Status`: what clients of one-api and new-api read before they sign in. */
 export const statusSchema = z.object({
@@ -40,5 +39,24 @@ export function gatewayStatus(settings: Settings): z.infer<typeof statusSchema> 
     register_enabled: false,
     password_register_enabled: false,
     email_verification: false,
+  }
+}
+
+/** The conversion of quota units for display; `docs/configuration.md: Options`. */
+export interface QuotaDisplay {
+  /** Quota units in one US dollar. */
+  readonly quota_per_unit: number
+  readonly display: 'USD' | 'CNY' | 'TOKENS'
+  /** CNY per USD. */
+  readonly usd_exchange_rate: number
+}
+
+/** The quota display of these settings. */
+export function quotaDisplay({ options }: Settings): QuotaDisplay {
+  const { digits, scale } = options.usd_exchange_rate
+  return {
+    quota_per_unit: options.quota_per_unit,
+    display: options.display,
+    usd_exchange_rate: Number(digits) / 10 ** scale,
   }
 }

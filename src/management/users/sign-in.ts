@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-client.ts'
 import { SESSION_SECONDS } from '../../accounts/authentication/session-cookie.ts'
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
-import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
+import type { OidcProvider } from '../../domain/login-settings.ts'
+import { isOfType } from '../../domain/records/field-types.ts'
+import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { SignInProof } from '../../store/operations/sessions.ts'
+import { textField } from '../input-fields.ts'
 import type { AdministrationParts, ManagementParts } from '../parts.ts'
-import { textField } from '../text-fields.ts'
-import { claimedPasswordField } from './user-fields.ts'
+import { claimedPasswordField } from './user-object.ts'
 
 const USERNAME = 'expected the name of a user'
 const ACCESS_TOKEN = 'expected an access token'
@@ -36,7 +40,7 @@ export const loginInput = z
   })
 
 /** The credentials of a login. */
-export type Credentials = PasswordCredentials | { readonly accessToken: string }
+type Credentials = PasswordCredentials | { readonly accessToken: string }
 
 interface PasswordCredentials {
   readonly username: string
@@ -49,7 +53,7 @@ type Parts = Pick<
 >
 
 /** A user, and the value of the cookie of its new session. */
-export interface LoggedIn {
+interface LoggedIn {
   readonly user: ManagedUser
   readonly session: string
 }
@@ -136,7 +140,7 @@ function invalidToken(): GatewayError {
 const MAX_USER_AGENT = 256
 
 /** The origin of a sign-in, as the user sees it in the list of sessions. */
-export interface SignInPlace {
+interface SignInPlace {
   readonly address: string
   readonly userAgent: string | undefined
 }
@@ -145,7 +149,7 @@ export interface SignInPlace {
  * Starts a session of 30 days, and resolves to the value of its cookie; undefined if the proof is no longer
  * valid.
  */
-export async function startSession(
+async function startSession(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
   userId: number,
   proof: SignInProof,
@@ -169,11 +173,147 @@ export async function startSession(
  * Adds a refused sign-in to the audit log. Errors other than refusals are ignored. If the log cannot be
  * written, the response is not affected.
  */
-export async function noteRefusal(
+async function noteRefusal(
   { store }: Pick<ManagementParts, 'store'>,
   error: unknown,
   username: string | undefined,
 ): Promise<void> {
   if (!(error instanceof GatewayError) || error.kind.status >= 500) return
   await store.write('noteRefusedSignIn', { username }).catch(() => {})
+}
+
+type IdentityParts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+
+/**
+ * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
+ * only; a first sign-in creates one if the provider's settings allow that. Group and role follow the
+ * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
+ */
+export async function signInByIdentity(
+  parts: IdentityParts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  try {
+    return await sessionFor(parts, provider, identity, place)
+  } catch (error) {
+    await noteRefusal(parts, error, undefined)
+    throw error
+  }
+}
+
+async function sessionFor(
+  parts: IdentityParts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  const { issuer, subject, logoutUrl } = identity
+  const rights = directoryRights(provider, identity.claims)
+  const found =
+    (await parts.store.read('userByIdentity', { issuer, subject })) ??
+    (await createdUser(parts, provider, identity, rights))
+  if (found.status !== USER_STATUS.enabled)
+    throw new GatewayError('user_disabled', 'this user has been banned')
+  const user = await withRights(parts, found, rights)
+  const proof = { kind: 'identity', issuer, subject, logoutUrl } as const
+  const session = await startSession(parts, user.id, proof, place)
+  if (session === undefined) throw refusal('the user was changed meanwhile; start again')
+  return { user, session }
+}
+
+async function withRights(
+  { ledger, apiKeys }: IdentityParts,
+  user: ManagedUser,
+  rights: DirectoryRights,
+): Promise<ManagedUser> {
+  const fields = changedRights(user, rights)
+  if (Object.keys(fields).length === 0) return user
+  const changed = await ledger.changeUser({ userId: user.id, fields })
+  apiKeys.forgetUser(user.id)
+  return changed ?? user
+}
+
+async function createdUser(
+  { store, nowMs }: IdentityParts,
+  { name, create, usernameClaim }: OidcProvider,
+  { issuer, subject, claims }: VerifiedIdentity,
+  { group, role }: DirectoryRights,
+): Promise<ManagedUser> {
+  if (!create) throw refusal(`no user here belongs to your account at "${name}"; ask an administrator`)
+  const { [usernameClaim]: username, name: displayName } = claims
+  if (!isOfType(USER.fields.username.type, username))
+    throw refusal(`the claim "${usernameClaim}" that "${name}" sends is missing, or no username`)
+  try {
+    return await store.write('createUserOfIdentity', {
+      identity: { issuer, subject },
+      user: {
+        username,
+        display_name: isOfType(USER.fields.display_name.type, displayName) ? displayName : undefined,
+        role: role ?? Role.user,
+        status: USER_STATUS.enabled,
+        group: group ?? 'default',
+        quota: 0,
+        accessToken: null,
+        created_time: Math.floor(nowMs() / 1000),
+      },
+    })
+  } catch (error) {
+    // Another sign-in of the same person, possibly on another node, may have been first.
+    const present = await store.read('userByIdentity', { issuer, subject })
+    if (present) return present
+    // The name is taken or imitates another one: its holder at the provider may not be the user here.
+    if (error instanceof GatewayError && error.code === 'invalid_request')
+      throw refusal(`${error.message}; ${WAY_OUT}`)
+    throw error
+  }
+}
+
+const WAY_OUT =
+  'ask an administrator for a user with another name, sign in as that user, and link your account to it'
+
+function refusal(sentence: string): GatewayError {
+  return new GatewayError('sign_in_refused', sentence)
+}
+
+/** Group of users who have none of the mapped values. */
+const DEFAULT_GROUP = 'default'
+
+/** Rights of a user that a directory determines; undefined ones are managed in the gateway. */
+interface DirectoryRights {
+  readonly group: string | undefined
+  readonly role: Exclude<Role, typeof Role.root> | undefined
+}
+
+/**
+ * Rights that follow from the claims. A claim that is missing, or is neither a text nor a list of texts,
+ * names no groups.
+ */
+export function directoryRights(
+  { groupClaim, groups, admins }: OidcProvider,
+  claims: Readonly<Record<string, unknown>>,
+): DirectoryRights {
+  if (groupClaim === undefined) return { group: undefined, role: undefined }
+  const claimed = new Set([claims[groupClaim]].flat().filter((value) => typeof value === 'string'))
+  const mapped = [...groups].find(([value]) => claimed.has(value))
+  const isAdmin = admins.some((value) => claimed.has(value))
+  return {
+    group: groups.size === 0 ? undefined : (mapped?.[1] ?? DEFAULT_GROUP),
+    role: admins.length === 0 ? undefined : isAdmin ? Role.admin : Role.user,
+  }
+}
+
+/**
+ * The rights that differ from a user's current ones. Root stays root: no directory can take the operator's
+ * account.
+ */
+export function changedRights(
+  { group, role }: Pick<User, 'group' | 'role'>,
+  rights: DirectoryRights,
+): { readonly group?: string; readonly role?: Role } {
+  return {
+    ...(rights.group !== undefined && rights.group !== group && { group: rights.group }),
+    ...(rights.role !== undefined && role !== Role.root && rights.role !== role && { role: rights.role }),
+  }
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { OidcProvider } from '../../domain/login-settings.ts'
 import { Role } from '../../domain/role.ts'
-import { changedRights, directoryRights } from './directory-rights.ts'
+import { changedRights, directoryRights } from './sign-in.ts'
 
 const provider = (of: Partial<OidcProvider>): OidcProvider => ({
   name: 'corp',
