@@ -5,7 +5,7 @@ import {
   channelHealthQuery,
   channelHealthSchema,
 } from '../management/channels/channel-health.ts'
-import { declaredObject, storedObject } from '../management/channels/channel-object.ts'
+import { CHANNEL_ID, channelObject, findChannel } from '../management/channels/channel-object.ts'
 import {
   channelChange,
   createChannels,
@@ -14,10 +14,8 @@ import {
   updateChannel,
 } from '../management/channels/change-channels.ts'
 import {
-  CHANNEL_ID,
   channelPage,
   channelQuery,
-  findChannel,
   listChannels,
   revealChannelKeys,
   shownChannel,
@@ -64,12 +62,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     responseBody: shownChannelSchema,
     async handle({ params, parts }) {
-      const found = await findChannel(parts, params.id)
-      const object =
-        'stored' in found
-          ? storedObject(found.stored)
-          : declaredObject(found.declared, parts.liveConfig.declared.by)
-      return shownChannel(parts, object)
+      return shownChannel(parts, channelObject(await findChannel(parts, params.id), parts.liveConfig))
     },
   }),
   forAdmins('POST', '/api/channel/', {

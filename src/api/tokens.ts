@@ -2,15 +2,19 @@ import { z } from 'zod'
 import { pageOf, pageQuery } from '../management/page.ts'
 import { changeToken, deleteTokens, switchedToken, switchToken } from '../management/tokens/change-token.ts'
 import { makeToken } from '../management/tokens/create-token.ts'
-import { revealKey, revealKeys, searchTokens } from '../management/tokens/list-tokens.ts'
+import {
+  revealKey,
+  revealKeys,
+  searchTokens,
+  tokenPage,
+  tokenPageSchema,
+} from '../management/tokens/list-tokens.ts'
 import {
   changedTokenFields,
   maskedToken,
   newTokenFields,
   noOwnToken,
   TOKEN_ID,
-  tokenPage,
-  tokenPageSchema,
   tokenSchema,
 } from '../management/tokens/token-object.ts'
 import { manageableUser } from '../management/users/list-users.ts'

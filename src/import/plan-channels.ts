@@ -3,7 +3,7 @@ import type { ChannelDefinition } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
 import type { ChannelFields } from '../management/channels/channel-fields.ts'
-import { channelText, requireType } from '../management/channels/channel-definition.ts'
+import { channelDefinition, requireType } from '../management/channels/channel-definition.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { Family, FamilyDatabase } from './family.ts'
 import { carried, type ReportLine } from './report.ts'
@@ -127,7 +127,7 @@ function channelTextFor(
     header_override: JSON.stringify(Object.fromEntries(headers)),
     model_mapping: JSON.stringify(Object.fromEntries(mapping)),
   }
-  const channel = channelText(given, keys)
+  const channel = channelDefinition(given, keys)
   if (channel.declared['base_url'] === undefined) return channel
   return { ...channel, declared: { ...channel.declared, base_url: address } }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { wantedText, wholeNumber } from './input-fields.ts'
-import { offsetOf, type Page, pageSchema } from './page.ts'
+import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
 import type { ManagementParts } from './parts.ts'
 import { type Cell, csvLine } from './csv.ts'
 
@@ -51,11 +51,14 @@ export const auditPageSchema = pageSchema(auditSchema)
 export async function listAudit(
   { store }: Pick<ManagementParts, 'store'>,
   filter: AuditFilter,
-  requested: Page,
+  page: Page,
 ): Promise<z.output<typeof auditPageSchema>> {
-  const { page, pageSize } = requested
-  const found = await store.read('auditPage', { filter, offset: offsetOf(requested), limit: pageSize })
-  return { page, page_size: pageSize, total: found.total, items: found.entries.map(auditObject) }
+  const { entries, total } = await store.read('auditPage', {
+    filter,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  return pageObject(page, total, entries.map(auditObject))
 }
 
 const KIND = `expected one of ${OBJECT_KINDS.join(', ')}`

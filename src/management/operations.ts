@@ -1,5 +1,5 @@
 import { backup } from './backup.ts'
-import { listAllChannels } from './channels/list-channels.ts'
+import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
 import { budgetToken, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
 import {

@@ -5,7 +5,7 @@ import { type Actor, roleCeiling } from '../authority.ts'
 import { versionField, withPresent } from '../expected-version.ts'
 import type { AdministrationParts } from '../parts.ts'
 import {
-  channelText,
+  channelDefinition,
   keysOfType,
   meantProxy,
   newChannel,
@@ -13,15 +13,15 @@ import {
   unstored,
 } from './channel-definition.ts'
 import { type ChannelFields, type GivenFields, objectIn, someChannelFields } from './channel-fields.ts'
-import { fieldsOf, storedObject } from './channel-object.ts'
 import {
   CHANNEL_ID,
   editableChannel,
+  fieldsOf,
   refuseDeclared,
   refuseDeclaredName,
-  type ShownChannel,
-  shownChannel,
-} from './list-channels.ts'
+  storedObject,
+} from './channel-object.ts'
+import { type ShownChannel, shownChannel } from './list-channels.ts'
 
 /** Maximum number of channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
@@ -159,7 +159,7 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   const shown = fieldsOf(before)
   const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
   const keys = keysOfType(requireType(fields.type), given.key)
-  const read = channelText(fields, keys.length > 0 ? keys : before.keys)
+  const read = channelDefinition(fields, keys.length > 0 ? keys : before.keys)
   const { base_url } = before.declared
   // An imported address may lack the version that is added to others.
   const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined

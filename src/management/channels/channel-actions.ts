@@ -4,8 +4,7 @@ import { OPERATOR } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
-import type { ChannelObject } from './channel-object.ts'
-import { listAllChannels } from './list-channels.ts'
+import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
 type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
@@ -61,8 +60,8 @@ async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Pr
 async function findByName(
   parts: Pick<ChannelParts, 'store' | 'liveConfig'>,
   name: string,
-): Promise<ChannelObject> {
-  const found = (await listAllChannels(parts)).find((channel) => channel.name === name)
+): Promise<FoundChannel> {
+  const found = (await allChannels(parts)).find((channel) => channel.name === name)
   if (found) return found
   throw new GatewayError('not_found', `there is no channel "${name}": "sluice channel list" shows them`)
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { OPERATOR } from '../authority.ts'
 import { readInput } from '../input-fields.ts'
 import { changedChannel } from './change-channels.ts'
-import { channelText, keysIn } from './channel-definition.ts'
+import { channelDefinition, keysIn } from './channel-definition.ts'
 import { channelFields, type GivenFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
 import { CHANNEL_TYPES, channelType, typeAt, withoutVersion, withVersion } from './channel-types.ts'
@@ -80,7 +80,7 @@ const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
 test('every field that is sent is returned, whether it means something here or not', () => {
   fc.assert(
     fc.property(sent, others, (given, more) => {
-      const channel = channelText(readInput(channelFields, { ...more, ...given }), [])
+      const channel = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
       // The form in which the store returns it.
       const shown = fieldsOf(JSON.parse(JSON.stringify(channel)))
       expect(meant(shown)).toEqual(meant(JSON.parse(JSON.stringify({ ...more, ...given }))))
@@ -91,8 +91,8 @@ test('every field that is sent is returned, whether it means something here or n
 test('what is returned can be sent back, and means the same', () => {
   fc.assert(
     fc.property(some, others, (given, more) => {
-      const once = channelText(readInput(channelFields, { ...more, ...given }), [])
-      const again = channelText(readInput(channelFields, fieldsOf(once)), [])
+      const once = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
+      const again = channelDefinition(readInput(channelFields, fieldsOf(once)), [])
       expect(again).toEqual(once)
     }),
   )
@@ -100,7 +100,7 @@ test('what is returned can be sent back, and means the same', () => {
 
 test('a change that states no other address keeps the address of an imported channel', () => {
   const given = { name: 'a', type: 8, base_url: 'https://a.example/api', models: 'm' }
-  const added = channelText(readInput(channelFields, given), ['k'])
+  const added = channelDefinition(readInput(channelFields, given), ['k'])
   const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
   const addressAfter = (change: GivenFields) =>
     changedChannel(imported, change, OPERATOR).declared['base_url']
@@ -112,7 +112,7 @@ test('a change that states no other address keeps the address of an imported cha
 })
 
 test('a channel with the minimum of fields has the defaults of the file', () => {
-  const { declared, status } = channelText(
+  const { declared, status } = channelDefinition(
     readInput(channelFields, { name: 'a', type: 14, models: 'm', setting: null, model_mapping: '' }),
     [],
   )

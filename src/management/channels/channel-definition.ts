@@ -60,11 +60,11 @@ export function requireType(type: number): ChannelType {
  * Converts a channel from the format of tools to that of gateway.yaml: addresses get their version,
  * comma-separated texts become lists, JSON texts become mappings. The file's schema validates the result.
  */
-export function channelText(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
+export function channelDefinition(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
   const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
   const settings = objectIn('settings', fields.settings)
-  const provider = providerText(type, { keys: given, other: textOf(fields['other']) })
+  const provider = providerPart(type, { keys: given, other: textOf(fields['other']) })
   const { keys } = provider
   const address = withVersion(fields.base_url ?? '', type)
   const groups = listIn(fields.group)
@@ -212,7 +212,7 @@ export function newChannel(given: GivenFields): ChannelDefinition {
   if (keys.length === 0 && !type.keyless) {
     throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
   }
-  return channelText(fields, keys)
+  return channelDefinition(fields, keys)
 }
 
 /** The fields of a channel; throws if its name or type is missing. */
@@ -232,7 +232,7 @@ export function unstored(channel: ChannelDefinition): StoredChannel {
 }
 
 /** Additional members with which a provider's channel is declared. */
-interface ProviderText {
+interface ProviderPart {
   readonly declared: Readonly<Record<string, Json>>
   /** Keys in the form of gateway.yaml. */
   readonly keys: readonly string[]
@@ -244,10 +244,10 @@ interface ProviderText {
  * Reads the provider-specific part of a channel in the format of tools: `other` contains Azure's API version
  * or Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
  */
-function providerText(
+function providerPart(
   { provider }: ChannelType,
   given: { readonly keys: readonly string[]; readonly other: string },
-): ProviderText {
+): ProviderPart {
   const { keys, other } = given
   if (provider === undefined) return { declared: {}, keys }
   switch (provider) {
@@ -293,7 +293,7 @@ const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/
 const BEDROCK_LINES = 'key: expected ID|SECRET|REGION or API_KEY|REGION, with a region such as eu-central-1'
 
 // Reads `ID|SECRET|REGION` or `API_KEY|REGION`, or keys in the form of gateway.yaml without a region.
-function bedrockText(given: readonly string[], other: string): ProviderText {
+function bedrockText(given: readonly string[], other: string): ProviderPart {
   const regions = new Set<string>()
   const keys = given.map((line) => {
     const parts = line.split('|')

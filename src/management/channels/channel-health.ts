@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { declaredId } from './channel-object.ts'
+import { allChannels, type FoundChannel } from './channel-object.ts'
 
 /** The nodes that are included. */
 export const channelHealthQuery = z.object({
@@ -42,21 +42,8 @@ type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels'
  * `docs/administration.md: Channel health`.
  */
 export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
-  const { store, liveConfig, node, nowMs } = parts
-  const { channels } = await store.read('storedConfiguration')
-  const items = [
-    ...channels.map(({ id, name, status, keys }) =>
-      itemOf(
-        parts,
-        { id, name, keys: keys.length },
-        status === 1 ? liveConfig.storedChannel(name) : undefined,
-      ),
-    ),
-    ...liveConfig.declared.channels.map((channel) =>
-      itemOf(parts, { id: declaredId(channel.name), name: channel.name, keys: channel.keys.length }, channel),
-    ),
-  ]
-  return { node, at: seconds(nowMs()), items }
+  const items = (await allChannels(parts)).map((found) => itemOf(parts, found))
+  return { node: parts.node, at: seconds(parts.nowMs()), items }
 }
 
 /** The channels that are failing, in cooldown or being tried again, as this node sees them. */
@@ -98,12 +85,19 @@ function readReport(report: string): NodeHealth | undefined {
   }
 }
 
-/** One channel; it is disabled if `channel` is missing. */
 function itemOf(
-  { channels: { health, keyRings, minutes }, nowMs }: HealthParts,
-  { id, name, keys }: { readonly id: number; readonly name: string; readonly keys: number },
-  channel: Channel | undefined,
+  { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthParts,
+  found: FoundChannel,
 ): NodeHealth['items'][number] {
+  const { id, name } = found
+  const isStored = 'stored' in found
+  const { keys } = isStored ? found.stored : found.declared
+  // Undefined for a disabled channel.
+  const channel = isStored
+    ? found.stored.status === 1
+      ? liveConfig.storedChannel(name)
+      : undefined
+    : found.declared
   const readMs = performance.now()
   const { state, failures, restsForMs } = health.figures(name, readMs)
   const error = minutes.lastError(name)
@@ -114,7 +108,7 @@ function itemOf(
     failures,
     rests_until: restsForMs > 0 ? seconds(nowMs() + restsForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
-    keys: { total: keys, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
+    keys: { total: keys.length, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
     minutes: [...minutes.of(name)],
   }
 }

@@ -7,8 +7,7 @@ import { textField } from '../input-fields.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { askUpstream, isJson, type Question } from './ask-upstream.ts'
 import { draftChannel, draftField } from './change-channels.ts'
-import { declaredId } from './channel-object.ts'
-import { CHANNEL_ID, findChannel, type FoundChannel } from './list-channels.ts'
+import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
 import {
   cheapTest,
   isCostly,
@@ -61,21 +60,20 @@ export async function testChannel(
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<TestResult> {
-  return testFound(parts, { id, found: await findChannel(parts, id), model, choose: testedModel }, by)
+  return testFound(parts, { found: await findChannel(parts, id), model, choose: testedModel }, by)
 }
 
 /** A channel, and how its model is chosen; without `model`, the channel's own is used. */
 interface FoundTest {
-  readonly id: number
   readonly found: FoundChannel
   readonly model?: string | undefined
   readonly choose: Choose
 }
 
 /** Like `testChannel`, for a channel that was already found. */
-export async function testFound(
+async function testFound(
   parts: TestParts,
-  { id, found, model, choose }: FoundTest,
+  { found, model, choose }: FoundTest,
   by: Actor,
 ): Promise<TestResult> {
   const { store, liveConfig, nowMs } = parts
@@ -87,7 +85,8 @@ export async function testFound(
   const result = await askForLeast(parts, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
     const test_time = Math.floor(nowMs() / 1000)
-    await store.write('noteChannelTest', { id, test_time, response_ms: Math.round(result.time * 1000) })
+    const response_ms = Math.round(result.time * 1000)
+    await store.write('noteChannelTest', { id: found.id, test_time, response_ms })
   }
   return result
 }
@@ -156,15 +155,7 @@ export const testAllResult = z.array(
     .extend({ id: CHANNEL_ID.id, name: z.string(), success: z.boolean().nullable(), endpoint: z.string() }),
 )
 
-type Parts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
 type Outcome = Omit<z.output<typeof testAllResult>[number], 'id' | 'name'>
-
-/** A channel to test. */
-interface Listed {
-  readonly id: number
-  readonly name: string
-  readonly found: FoundChannel
-}
 
 const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', endpoint: '' }
 
@@ -173,7 +164,7 @@ const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', end
  * speech is tested by listing its upstream's models. Throws `not_found` for an unknown id.
  */
 export async function testAllChannels(
-  parts: Parts,
+  parts: TestParts,
   { ids }: z.output<typeof testAllBody>,
   by: Actor,
 ): Promise<z.output<typeof testAllResult>> {
@@ -193,28 +184,17 @@ export async function testAllChannels(
   return listed.map(({ id, name }, at) => ({ id, name, ...(outcomes[at] ?? UNREACHED) }))
 }
 
-async function channelsOf(
-  { store, liveConfig }: Parts,
-  ids: readonly number[] | undefined,
-): Promise<Listed[]> {
-  const { channels } = await store.read('storedConfiguration')
-  const all: Listed[] = [
-    ...channels.map((stored) => ({ id: stored.id, name: stored.name, found: { stored } })),
-    ...liveConfig.declared.channels.map((declared) => ({
-      id: declaredId(declared.name),
-      name: declared.name,
-      found: { declared },
-    })),
-  ]
+async function channelsOf(parts: TestParts, ids: readonly number[] | undefined): Promise<FoundChannel[]> {
+  const all = await allChannels(parts)
   const unknown = ids?.find((id) => !all.some((channel) => channel.id === id))
   if (unknown !== undefined) throw new GatewayError('not_found', `there is no channel with the id ${unknown}`)
   return ids ? all.filter(({ id }) => ids.includes(id)) : all
 }
 
 /** Tests one of them; a channel that cannot be tested counts as failed. */
-async function outcomeOf(parts: Parts, { id, found }: Listed, by: Actor): Promise<Outcome> {
+async function outcomeOf(parts: TestParts, found: FoundChannel, by: Actor): Promise<Outcome> {
   try {
-    const { costs: _, ...outcome } = await testFound(parts, { id, found, choose: cheapTest }, by)
+    const { costs: _, ...outcome } = await testFound(parts, { found, choose: cheapTest }, by)
     return outcome
   } catch (error) {
     const known = asGatewayError(error)

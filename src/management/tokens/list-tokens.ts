@@ -4,17 +4,10 @@ import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, userInput } from '../input-fields.ts'
-import { offsetOf, type Page } from '../page.ts'
+import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 import { findUser } from '../users/list-users.ts'
-import {
-  maskedTokens,
-  noOwnToken,
-  TOKEN_ID,
-  type TokenObject,
-  type TokenPage,
-  tokenPageObject,
-} from './token-object.ts'
+import { maskedTokens, noOwnToken, TOKEN_ID, type TokenObject, tokenSchema } from './token-object.ts'
 
 /** The input of operations on one token of any user. */
 export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
@@ -43,6 +36,25 @@ export async function listTokens(
   const { id: userId } = await findUser(parts.store, idOrName)
   const tokens = await parts.store.read('keyedTokens', { userId })
   return maskedTokens(parts, tokens.toReversed())
+}
+
+/** `docs/api.md: Token page`. */
+export const tokenPageSchema = pageSchema(tokenSchema)
+
+/** A page of tokens. */
+export type TokenPage = z.output<typeof tokenPageSchema>
+
+/** A page of a user's tokens, newest first. */
+export async function tokenPage(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { user: userId, ...page }: Page & { readonly user: number },
+): Promise<TokenPage> {
+  const { tokens, total } = await parts.store.read('keyedTokenPage', {
+    userId,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  return pageObject(page, total, await maskedTokens(parts, tokens))
 }
 
 /** A search for tokens; an empty or absent pattern matches everything. */
@@ -83,7 +95,7 @@ export async function searchTokens(
   const start = offsetOf(page)
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
   const tokens = tokenIds.length === 0 ? [] : await store.read('keyedTokensOf', { userId, tokenIds })
-  return tokenPageObject(parts, page, found.length, tokens)
+  return pageObject(page, found.length, await maskedTokens(parts, tokens))
 }
 
 function refuse(field: string, error: string | undefined): void {

@@ -4,24 +4,23 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { wantedText, wholeNumber } from '../input-fields.ts'
-import { offsetOf, type Page } from '../page.ts'
+import { offsetOf, type Page, pageObject } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(
   { store }: Pick<ManagementParts, 'store'>,
   filter: UsageFilter | null,
-  requested: Page,
+  page: Page,
   shown: (entry: UsageEntry) => Shown,
-): Promise<{ page: number; page_size: number; total: number; items: Shown[] }> {
-  const { page, pageSize } = requested
-  if (!filter) return { page, page_size: pageSize, total: 0, items: [] }
+) {
+  if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
     filter,
-    offset: offsetOf(requested),
-    limit: pageSize,
+    offset: offsetOf(page),
+    limit: page.pageSize,
   })
-  return { page, page_size: pageSize, total, items: entries.map(shown) }
+  return pageObject(page, total, entries.map(shown))
 }
 
 interface Batch {

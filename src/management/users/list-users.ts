@@ -3,7 +3,7 @@ import type { ManagedUser, User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { type Actor, requireManageable } from '../authority.ts'
-import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
@@ -31,7 +31,7 @@ export async function findUsers(
     limit: page.pageSize,
   })
   const items = await managedUserObjects(parts, users)
-  return { page: page.page, page_size: page.pageSize, total, items }
+  return pageObject(page, total, items)
 }
 
 /** All users, oldest first. */
