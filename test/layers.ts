@@ -25,5 +25,5 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
   accounts: ['ledger'],
   '@sluice/wire': ['json', 'sse', 'multipart'],
   upstreams: [],
-  api: ['routing', 'openapi'],
+  api: [],
 }

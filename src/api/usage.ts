@@ -37,7 +37,7 @@ import {
   usageStatSchema,
 } from '../management/usage/usage-object.ts'
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
-import { wholeText } from './send-text.ts'
+import { wholeText } from './send-response.ts'
 
 const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
 const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { JSON_ROUTES } from '../json-routes.ts'
+import { JSON_ROUTES } from './json-routes.ts'
 import { PathSuggestions } from './mistyped-path.ts'
-import { RAW_ROUTES } from '../raw-routes.ts'
+import { RAW_ROUTES } from './raw-routes.ts'
 
 const paths = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
 

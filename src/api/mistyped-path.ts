@@ -1,17 +1,21 @@
-import { nearest } from '../../domain/nearest.ts'
-import type { Endpoint } from '../endpoint.ts'
+import { nearest } from '../domain/nearest.ts'
+import type { Endpoint } from './endpoint.ts'
 
 /** Maximum lengths, in characters, of a path and of a misspelt part for which a path is suggested. */
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
+
 /** Maximum edit distance of a misspelt part; other APIs have similar paths. */
 const MAX_EDITS = 3
 const VERSION = /^v\d+(?:alpha|beta)?$/
+
 /** Prefixes before the version in base URLs, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
+
 /** Path of a method of models, in the version that has all of them. */
 const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
+
 /** The method at the end of a path. */
 const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 

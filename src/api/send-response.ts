@@ -1,8 +1,10 @@
+import { isJsonText } from '@sluice/wire/json/exact-json'
 import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
 import { LOOP_TURNS } from '../limits/shared-turns.ts'
-import { isJsonText } from '@sluice/wire/json/exact-json'
+import type { TextFormat } from './endpoint.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }
+
 /** Number of characters written at a time. */
 const BATCH = 64 * 1024
 
@@ -93,4 +95,21 @@ function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || 'toJSON' in value || isJsonText(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+/** Sends a text response piece by piece; see `sendPieces`. */
+export function sendText(
+  response: Response,
+  { type, filename, isEndless }: TextFormat,
+  headers: ResponseHeaders,
+  text: AsyncIterable<string>,
+): Promise<void> {
+  const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
+  const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
+  return sendPieces(response, { 'content-type': type, ...saved, ...unbuffered, ...headers }, text)
+}
+
+/** Yields a text as a single piece. */
+export async function* wholeText(text: string): AsyncGenerator<string, void, undefined> {
+  yield await Promise.resolve(text)
 }
