@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { USAGE_DIMENSIONS, type UsageDimension } from '../domain/usage-dimension.ts'
+import { USAGE_DIMENSIONS, type UsageDimension } from '../domain/usage-filter.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UsageLine } from '../management/usage/sum-usage.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'

@@ -1,8 +1,7 @@
-import type { Channel } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import type { Channel } from '../domain/records/channel.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
-import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
-import { parseServiceAccount } from '../domain/service-account.ts'
+import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
 import { locationError, regionError } from './regions.ts'
 
 /** The part of a channel that concerns its provider; the address may be missing. */

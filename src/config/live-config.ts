@@ -1,6 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
-import type { Settings } from '../domain/settings.ts'
-import type { StoredConfiguration } from '../domain/stored-configuration.ts'
+import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { DeclaredSettings, LiveSettings } from '../management/parts.ts'
 import type { Store } from '../store/store.ts'

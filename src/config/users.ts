@@ -1,6 +1,7 @@
 import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
 import { z } from 'zod'
-import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
+import type { TermChanges } from '../domain/call-terms.ts'
+import type { CallRateLimit } from '../domain/rate-limit.ts'
 import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
 import type { Group } from '../domain/records/group.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'

@@ -1,4 +1,4 @@
-import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoint-by-name.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { channelType, withVersion } from '../management/channels/channel-types.ts'

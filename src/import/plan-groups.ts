@@ -1,5 +1,5 @@
 import { type Decimal, decimalText } from '../domain/decimal.ts'
-import type { StoredEntry } from '../domain/stored-configuration.ts'
+import type { StoredEntry } from '../domain/settings.ts'
 import { Cells } from './cells.ts'
 import { splitList } from './source-channel.ts'
 import type { FamilyDatabase } from './family.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
-import type { CallRateLimit, CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { CallRateLimit } from '../domain/rate-limit.ts'
 import { TERMS } from '../domain/records/terms.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Settings } from '../domain/settings.ts'
-import { isWithin, TEXT_BYTES } from '../domain/text-bytes.ts'
+import { isWithin, TEXT_BYTES } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Validates input; throws `invalid_request` with a message that names every invalid field. */

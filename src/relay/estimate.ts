@@ -1,5 +1,4 @@
-import { maxCharge } from '../domain/charge.ts'
-import { sumOfLines } from '../domain/cost-lines.ts'
+import { maxCharge, sumOfLines } from '../domain/charge.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'

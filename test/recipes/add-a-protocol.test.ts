@@ -20,7 +20,6 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'packages/wire/src/chat/reasoning-details.ts',
     'packages/wire/src/crossed-error.ts',
     'src/config/warnings.ts',
-    'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',
     'src/domain/protocols.ts',
     'src/management/channels/test-request.ts',

@@ -7,9 +7,9 @@ import {
   type ModelPrice,
 } from '@pydantic/genai-prices'
 import { LRUCache } from 'lru-cache'
-import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoints.ts'
 import type { Price } from '../../domain/price.ts'
-import { TOOL_LIST_TEXT } from '../../domain/tool-list.ts'
+import { TOOL_LIST_TEXT } from '../../domain/tool-price.ts'
 import { isRetired } from '../vendors/retired-models.ts'
 import { type Vendor, VENDORS } from '../vendors/vendors.ts'
 import { MEDIA_PRICES_TEXT, mediaModels, mediaPrices } from './media-prices.ts'

@@ -1,5 +1,5 @@
 import type { Decimal } from '../../domain/decimal.ts'
-import type { ImagePrices } from '../../domain/image-price.ts'
+import type { ImagePrices } from '../../domain/price.ts'
 import type { FurtherPrices } from './price-data.ts'
 
 /** Prices of one vendor for images, speech and recordings, by names of models without dates. */

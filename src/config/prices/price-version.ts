@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Decimal } from '../../domain/decimal.ts'
-import type { Price } from '../../domain/price.ts'
-import { PLAIN_UNITS } from '../../domain/price-units.ts'
+import { PLAIN_UNITS, type Price } from '../../domain/price.ts'
 import type { Group } from '../../domain/records/group.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../../domain/token-kinds.ts'
 import type { ModelSettings } from '../../domain/records/model.ts'

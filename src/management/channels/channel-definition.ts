@@ -1,7 +1,7 @@
 import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
-import { parseBedrockKey } from '../../domain/bedrock-key.ts'
+import { parseBedrockKey, parseServiceAccount } from '../../domain/provider-keys.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import {
   CHANNEL,
@@ -10,8 +10,7 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import type { Field } from '../../domain/records/record.ts'
-import { parseServiceAccount } from '../../domain/service-account.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { tooLong } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'

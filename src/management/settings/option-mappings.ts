@@ -1,22 +1,15 @@
 import type { Budget } from '../../domain/budget.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import {
-  imagesJson,
-  type RatioName,
-  type Ratios,
-  ratiosJson,
-  ratiosOf,
-  readRatios,
-} from '../../domain/ratios.ts'
+import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
+import { decimalTexts } from '../../domain/price.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
-import type { Settings } from '../../domain/settings.ts'
-import type { StoredConfiguration, StoredSection } from '../../domain/stored-configuration.ts'
+import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LiveSettings } from '../parts.ts'
-import { decimalsIn, decimalsText, mappingIn, sameDecimal } from './decimal-map.ts'
+import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.ts'
 
 type Groups = Settings['groups']
 
@@ -36,7 +29,7 @@ export const GROUP_OPTIONS: ReadonlyMap<string, GroupOption> = new Map<string, G
 ])
 
 function ratiosText(groups: Groups): string {
-  return decimalsText(new Map([...groups.values()].map(({ name, ratio }) => [name, ratio])))
+  return decimalsJson(new Map([...groups.values()].map(({ name, ratio }) => [name, ratio])))
 }
 
 // Stored groups without a ratio are removed.
@@ -214,7 +207,7 @@ export function ratioText(all: ReadonlyMap<string, Ratios>, ratio: RatioName): s
 
 function valueText(ratios: Ratios, ratio: RatioName): string | undefined {
   if (ratio !== 'images') return ratios[ratio] && decimalText(ratios[ratio])
-  const forms = Object.entries(ratios.images ? imagesJson(ratios.images) : {})
+  const forms = Object.entries(ratios.images ? decimalTexts(ratios.images) : {})
   if (forms.length === 0) return undefined
   const [[form, price] = ['', '']] = forms
   if (forms.length === 1 && form === 'default') return price

@@ -1,7 +1,6 @@
 import { addedUsage, NO_USAGE, promptTokens } from '@sluice/wire/usage'
 import { z } from 'zod'
-import { USAGE_DIMENSIONS } from '../../domain/usage-dimension.ts'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import type { Store } from '../../store/store.ts'

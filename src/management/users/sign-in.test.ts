@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { OidcProvider } from '../../domain/login-settings.ts'
+import type { OidcProvider } from '../../domain/settings.ts'
 import { Role } from '../../domain/role.ts'
 import { changedRights, directoryRights } from './sign-in.ts'
 

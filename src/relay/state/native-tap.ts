@@ -1,6 +1,6 @@
-import type { Provenance } from '../../domain/provenance.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { ResponsesTap } from '@sluice/wire/responses'
+import type { Provenance } from '../../domain/stored-response.ts'
 import type { Call, Target } from '../call.ts'
 import type { NativeResponse } from './native-response.ts'
 import { RenamingTap } from './renaming-tap.ts'

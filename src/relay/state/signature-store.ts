@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import type { KeptSignature } from '../../domain/kept-signature.ts'
+import { LRUCache } from 'lru-cache'
+import type { KeptSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'

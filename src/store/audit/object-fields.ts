@@ -3,7 +3,7 @@ import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/c
 import { OPTIONS } from '../../domain/options.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
-import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
+import type { StoredEntry, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'

@@ -1,5 +1,5 @@
 import type { AuditedObject, Fields } from '../../domain/audit.ts'
-import type { StoredSection } from '../../domain/stored-configuration.ts'
+import type { StoredSection } from '../../domain/settings.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { liveTokens, liveUsers } from '../live-rows.ts'
 import type { Db } from '../operations/operation.ts'

@@ -1,7 +1,6 @@
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
-import { grantsAfter, loosenedGrant } from '../../domain/operator-grants.ts'
-import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
+import { afterOperatorChange, grantsAfter, loosened, loosenedGrant } from '../../domain/call-terms.ts'
 import {
   TOKEN,
   type Token,
@@ -9,7 +8,7 @@ import {
   type TokenChanges,
   type TokenStatus,
 } from '../../domain/records/token.ts'
-import { statusAt } from '../../domain/token-status.ts'
+import { statusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import { columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'

@@ -1,4 +1,4 @@
-import type { KeptSignature } from '../../domain/kept-signature.ts'
+import type { KeptSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import { countKept, type KeptSum, SIGNATURE_BYTES, signatureBytes } from './kept-sums.ts'
 import type { Db } from './operation.ts'

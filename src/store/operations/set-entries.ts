@@ -1,6 +1,6 @@
 import { requireVersion } from '../../domain/object-version.ts'
 import type { Json } from '../../domain/json.ts'
-import type { StoredSection } from '../../domain/stored-configuration.ts'
+import type { StoredSection } from '../../domain/settings.ts'
 import type { Db } from './operation.ts'
 
 /** Change of an entry; `value` undefined removes it. */

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Provenance } from '../../domain/provenance.ts'
-import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
+import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 import type { Db } from './operation.ts'
 
 /** Provenance of a settled call, with the facts of the call that its rows repeat. */

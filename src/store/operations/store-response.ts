@@ -4,8 +4,9 @@ import {
   NATIVE_RETENTION_MS,
   type StoredContent,
   type StoredResponse,
+  type StreamedPart,
+  withPart,
 } from '../../domain/stored-response.ts'
-import { type StreamedPart, withPart } from '../../domain/streamed-part.ts'
 import { type Secrets, seal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { countKept, type KeptSum, RESPONSE_BYTES } from './kept-sums.ts'

@@ -1,4 +1,4 @@
-import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
+import type { StoredConfiguration } from '../../domain/settings.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'

@@ -6,8 +6,8 @@ import {
   type ReasoningOrigin,
   type StoredContent,
   type StoredResponse,
+  type StreamedPart,
 } from '../../domain/stored-response.ts'
-import type { StreamedPart } from '../../domain/streamed-part.ts'
 import type { StoredResponseRow } from '../schema.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'

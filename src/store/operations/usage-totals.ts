@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { UsageDimension } from '../../domain/usage-dimension.ts'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import type { UsageDimension, UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
 import type { DimensionColumn } from '../sum-kinds.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-counts.ts'

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Provenance } from '../../domain/provenance.ts'
-import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
+import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 
 /** Rows of responses and reasoning, written with the settlements of their calls by prepared statements. */

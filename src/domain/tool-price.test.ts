@@ -1,8 +1,7 @@
+import { TOOL_KINDS } from '@sluice/wire/tool-use'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { LISTED_TOOLS } from './tool-list.ts'
-import { listedTool, toolVendor } from './tool-price.ts'
-import { TOOL_KINDS } from '@sluice/wire/tool-use'
+import { LISTED_TOOLS, listedTool, toolVendor } from './tool-price.ts'
 
 test('docs/configuration.md has the current list of tools', () => {
   const page = readFileSync('docs/configuration.md', 'utf8')

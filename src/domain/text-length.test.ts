@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { characterCount } from './character-count.ts'
+import { characterCount } from './text-length.ts'
 
 test.each([
   ['', 0],

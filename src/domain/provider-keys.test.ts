@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseBedrockKey } from './bedrock-key.ts'
+import { parseBedrockKey } from './provider-keys.ts'
 
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
 

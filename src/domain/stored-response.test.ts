@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { streamedTokens, withPart } from './streamed-part.ts'
+import { streamedTokens, withPart } from './stored-response.ts'
 
 test('a part that was streamed twice counts once', () => {
   const part = { first: 0, last: 99, tokens: 90 }
