@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
 import { isWithin, TEXT_BYTES } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
@@ -112,12 +113,9 @@ export function idFields(kind: 'token' | 'channel', notAList: string) {
   }
 }
 
-/** The maximum quota, in units of currency; `docs/api.md: Limits`. */
-const MAX_UNITS = 1_000_000_000
-
 /** The maximum quota, in quota units. */
 export function maxQuota({ options }: Settings): number {
-  return MAX_UNITS * options.quota_per_unit
+  return MAX_QUOTA_USD * options.quota_per_unit
 }
 
 /**

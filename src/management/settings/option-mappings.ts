@@ -1,6 +1,6 @@
 import type { Budget } from '../../domain/budget.ts'
 import { decimalText } from '../../domain/decimal.ts'
-import type { Json, JsonObject } from '../../domain/json.ts'
+import { asObject, isJsonObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import { decimalTexts } from '../../domain/price.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
@@ -74,7 +74,7 @@ function budgetChanges(value: string, state: OptionState, key: string): Change[]
     const budget = given.get(name)
     if (isSameBudget(group?.budget, budget)) return undefined
     const others = groupJson({ ...defaults, open: false, ...group, budget: undefined })
-    return { ...others, ...(isObject(budget) && budget) }
+    return { ...others, ...asObject(budget) }
   })
 }
 
@@ -104,13 +104,9 @@ function budgetJson(budget: Budget | undefined): JsonObject {
 
 function isSameBudget(budget: Budget | undefined, given: Json | undefined): boolean {
   const now = budgetJson(budget)
-  const { budget: amount, budget_period: period, ...others } = isObject(given) ? given : {}
-  if (given !== undefined && (!isObject(given) || Object.keys(others).length > 0)) return false
+  const { budget: amount, budget_period: period, ...others } = asObject(given)
+  if (given !== undefined && (!isJsonObject(given) || Object.keys(others).length > 0)) return false
   return amount === now['budget'] && period === now['budget_period']
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const { fields } = MODEL_SETTINGS
@@ -148,11 +144,6 @@ export function settingJson(key: string, name: string, value: unknown): string |
 /** Whether a model has a setting with this value. */
 export function isSameSetting(model: Model, setting: ModelSetting, json: Json): boolean {
   return JSON.stringify(model[setting]) === JSON.stringify(json)
-}
-
-/** The value of a stored entry as an object; empty if it is not one. */
-export function asObject(value: Json): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }
 
 /** The options that are ratios of models. */

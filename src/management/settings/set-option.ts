@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
-import type { Json } from '../../domain/json.ts'
+import { asObject, type Json } from '../../domain/json.ts'
 import { requireVersion } from '../../domain/object-version.ts'
 import { type Setting, SETTINGS } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
@@ -12,7 +12,6 @@ import type { AdministrationParts } from '../parts.ts'
 import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
 import { listOptions, settingOf, settingText } from './list-options.ts'
 import {
-  asObject,
   type Change,
   GROUP_OPTIONS,
   isSameRatio,

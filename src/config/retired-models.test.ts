@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { builtInPrices } from '../prices/built-in-prices.ts'
+import { builtInPrices } from './built-in-prices.ts'
 import { isRetired } from './retired-models.ts'
 import { VENDORS } from './vendors.ts'
 

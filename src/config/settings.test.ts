@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { builtInPrices } from './prices/built-in-prices.ts'
-import { catalogue } from './catalogue.ts'
+import { catalogue } from './settings.ts'
+import { builtInPrices } from './built-in-prices.ts'
 
 test('a model is the same object until its price changes', () => {
   let now = new Date('2026-05-01T12:00:00Z')

@@ -1,9 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDecimal } from '../../domain/decimal.ts'
-import { builtInPrices, currentPrice, literalNames, matches, withHyphenatedDate } from './built-in-prices.ts'
-import { chargeablePrice, unchargedKinds } from './price-data.ts'
-import { VENDORS } from '../vendors/vendors.ts'
+import { parseDecimal } from '../domain/decimal.ts'
+import {
+  builtInPrices,
+  chargeablePrice,
+  currentPrice,
+  literalNames,
+  matches,
+  unchargedKinds,
+  withHyphenatedDate,
+} from './built-in-prices.ts'
+import { VENDORS } from './vendors.ts'
 
 const prices = builtInPrices()
 const usd = (text: string) => parseDecimal(text)

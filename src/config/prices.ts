@@ -1,11 +1,11 @@
-import { z } from 'zod'
-import { type Decimal, ZERO } from '../../domain/decimal.ts'
-import { byUnit, type ImagePrices, PLAIN_UNITS, type Price } from '../../domain/price.ts'
-import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import { TOOL_KINDS, type ToolKind } from '@sluice/wire/tool-use'
-import type { ToolPrices } from '../../domain/tool-use.ts'
-import { decimal, dictionary, type Field, integer, list, section } from '../fields.ts'
-import { YamlScalar } from '../yaml-node.ts'
+import { z } from 'zod'
+import { type Decimal, ZERO } from '../domain/decimal.ts'
+import { byUnit, type ImagePrices, PLAIN_UNITS, type Price } from '../domain/price.ts'
+import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import type { ToolPrices } from '../domain/tool-use.ts'
+import { decimal, dictionary, type Field, integer, list, section } from './fields.ts'
+import { YamlScalar } from './yaml-node.ts'
 
 const amount = decimal()
 
