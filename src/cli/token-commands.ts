@@ -1,22 +1,22 @@
 import { type Command, Option } from 'commander'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
-import { budgetText, isBudgetUsedUp } from './budget-text.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
+  addRecordOptions,
   BUDGET,
-  type BudgetOptions,
   budgetOf,
+  type BudgetOptions,
   changedBudgetOf,
-  CONFIG,
   commaList,
+  CONFIG,
   expiry,
+  givenFields,
   JSON_OUTPUT,
   wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
-import { addRecordOptions, givenFields } from './record-options.ts'
 import { plainText } from './plain-text.ts'
-import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'

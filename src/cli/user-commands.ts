@@ -5,11 +5,18 @@ import { USER } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UserObject } from '../management/users/user-object.ts'
-import { budgetText, isBudgetUsedUp } from './budget-text.ts'
-import { BUDGET, budgetOf, type BudgetOptions, changedBudgetOf, CONFIG, JSON_OUTPUT } from './options.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
+import {
+  addRecordOptions,
+  BUDGET,
+  budgetOf,
+  type BudgetOptions,
+  changedBudgetOf,
+  CONFIG,
+  givenFields,
+  JSON_OUTPUT,
+} from './options.ts'
 import { plainText } from './plain-text.ts'
-import { quotaText } from './quota-text.ts'
-import { addRecordOptions, givenFields } from './record-options.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'

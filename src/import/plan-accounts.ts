@@ -5,15 +5,14 @@ import type { Settings } from '../domain/settings.ts'
 import { alphabetMixedWithLatin, differenceOf, isFullyVisible } from '../domain/username.ts'
 import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/import-account.ts'
-import { MAX_IMPORTED, type RunningSums } from './amount-sums.ts'
+import { MAX_IMPORTED, type RunningSums, type Units } from './amounts.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
-import { AUTO_GROUP } from './plan-groups.ts'
+import { AUTO_GROUP } from './plan-configuration.ts'
 import { isDeleted, type ReadUser, readUser } from './plan-users.ts'
 import { carried, type ReportLine } from './report.ts'
 import type { SourceRow } from './source.ts'
-import type { Units } from './units.ts'
 
 /** User and tokens that are written in one transaction, with their report lines. */
 export interface PlannedAccount {

@@ -7,7 +7,7 @@ import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/import-account.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
-import type { Units } from './units.ts'
+import type { Units } from './amounts.ts'
 
 const { fields } = USER
 

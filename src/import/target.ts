@@ -21,9 +21,14 @@ import { openForReading } from '../store/sqlite/connection.ts'
 import { kyselyOver } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Rows } from '../store/store.ts'
-import { databaseName } from './database-name.ts'
+import {
+  advanceSequences,
+  databaseName,
+  isEmptyDatabase,
+  openTarget,
+  withMappedErrors,
+} from './postgres-target.ts'
 import { lockFolder } from './lock-folder.ts'
-import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from './postgres-target.ts'
 import type { Hashes } from './identifier-allocator.ts'
 
 /** The origin of imported objects in the audit log. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { unfinishedBytes, watchCopy } from './copy-progress.ts'
+import { unfinishedBytes, watchCopy } from './backup-command.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 

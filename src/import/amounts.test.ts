@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Units } from './units.ts'
+import { Units } from './amounts.ts'
 
 describe('quota of another gateway', () => {
   test('imported quota is the same number where units have the same value, however they are written', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mysqlAddress } from './mysql-address.ts'
+import { mysqlAddress } from './source.ts'
 
 const HERE = { host: 'db', port: 3306, user: 'ann', password: '', database: 'newapi', tls: 'none' }
 

@@ -12,9 +12,9 @@ import { openForReading } from '../../store/sqlite/connection.ts'
 import { kyselyOver } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
-import { COUNTED_TABLES } from './tables.ts'
 
 /** Calls that an earlier run left open. */
 export interface OpenCalls {

@@ -16,7 +16,7 @@ export interface AccountSums {
 }
 
 /** Sums over a database, as decimal texts: they may be beyond 2^53. */
-export type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
+type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
 
 /** Sums that must be equal on both sides. */
 export interface Sums {
@@ -26,7 +26,7 @@ export interface Sums {
 }
 
 /** Columns that are summed up, with their names in a report. */
-export const TOTALS = [
+const TOTALS = [
   { name: 'quota of users', table: 'users', column: 'quota' },
   { name: 'used by users', table: 'users', column: 'used_quota' },
   { name: 'remaining on tokens', table: 'tokens', column: 'remain_quota' },
