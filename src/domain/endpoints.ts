@@ -1,4 +1,10 @@
-import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat, type ServedProtocol } from '@sluice/wire/protocols'
+import {
+  type ClientProtocol,
+  type ProtocolName,
+  PROTOCOLS,
+  protocolsThat,
+  type ServedProtocol,
+} from '@sluice/wire/protocols'
 import type { Price } from './price.ts'
 import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 
