@@ -73,9 +73,6 @@ async function modulesOf(root: string) {
     ...((await at(
       'management/usage/usage-series.ts',
     )) as typeof import('../src/management/usage/usage-series.ts')),
-    ...((await at(
-      'management/usage/series-query.ts',
-    )) as typeof import('../src/management/usage/series-query.ts')),
   }
 }
 

@@ -25,5 +25,5 @@ export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = 
   accounts: ['ledger'],
   '@sluice/wire': ['json', 'sse'],
   upstreams: [],
-  api: ['routing', 'openapi'],
+  api: [],
 }

@@ -1,9 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { consoleShellSchema } from '../../src/management/console/console-shell.ts'
-import type { statusSchema } from '../../src/management/status/gateway-status.ts'
-import type { identitiesSchema } from '../../src/management/users/own-identities.ts'
-import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
+import type { consoleShellSchema } from '../../src/management/console-shell.ts'
+import type { statusSchema } from '../../src/management/gateway-status.ts'
+import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
 import { queryText, request, send } from './client.ts'
 
 /** The signed-in account, and the information about the gateway that every page needs. */

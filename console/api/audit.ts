@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { auditPageSchema, auditSchema } from '../../src/management/audit/list-audit.ts'
+import type { auditPageSchema, auditSchema } from '../../src/management/audit-log.ts'
 import { queryText, request } from './client.ts'
 
 /** The kinds of objects in the audit log. */

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { Role } from '../../src/domain/role.ts'
-import type { NewTokenFields } from '../../src/management/tokens/token-fields.ts'
-import type { TokenObject, TokenPage } from '../../src/management/tokens/token-object.ts'
+import type { NewTokenFields, TokenObject } from '../../src/management/tokens/token-object.ts'
+import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import { characterCount } from '../components/character-count.ts'
 import { queryText, request } from './client.ts'
 

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { TokenPage } from '../../src/management/tokens/token-object.ts'
-import type { ManagedUserObject } from '../../src/management/users/profile-object.ts'
+import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
+import type { ManagedUserObject } from '../../src/management/users/user-object.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
 

@@ -154,7 +154,7 @@ const ofRoot = [
   }),
 ]
 
-/** The paths of the console, as in `src/console/console-paths.ts`. Pages are loaded when opened. */
+/** The paths of the console, as in `src/console/console.ts`. Pages are loaded when opened. */
 export const router = createRouter({
   routeTree: root.addChildren([
     login,

@@ -1,17 +1,23 @@
 import { z } from 'zod'
 import { GatewayError } from '../errors.ts'
-import { textField } from '../management/text-fields.ts'
-import { changeOwnProfile, ownProfileInput } from '../management/users/change-own-profile.ts'
-import { noUser } from '../management/users/find-user.ts'
-import { issueAccessToken } from '../management/users/set-password.ts'
-import { identitiesSchema, ownIdentities, unlinkIdentity } from '../management/users/own-identities.ts'
-import { ownSessions, sessionsSchema } from '../management/users/own-sessions.ts'
+import { textField } from '../management/input-fields.ts'
+import {
+  changeOwnProfile,
+  identitiesSchema,
+  ownIdentities,
+  ownProfileInput,
+  ownSessions,
+  sessionsSchema,
+  unlinkIdentity,
+} from '../management/users/own-account.ts'
+import { noUser } from '../management/users/list-users.ts'
+import { issueAccessToken } from '../management/users/change-user.ts'
 import {
   groupsSchema,
   profileObject,
   profileSchema,
   usableGroupsObject,
-} from '../management/users/profile-object.ts'
+} from '../management/users/user-object.ts'
 import { forAccounts, type JsonEndpoint } from './endpoint.ts'
 import { providerNamed } from './sign-in.ts'
 

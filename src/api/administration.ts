@@ -1,17 +1,10 @@
 import { z } from 'zod'
-import {
-  auditCsv,
-  auditFilter,
-  auditPageSchema,
-  auditQuery,
-  listAudit,
-} from '../management/audit/list-audit.ts'
-import { consoleShell, consoleShellSchema } from '../management/console/console-shell.ts'
+import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '../management/audit-log.ts'
+import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
 import { pageOf, pageQuery } from '../management/page.ts'
 import { listOptions, optionSchema } from '../management/settings/list-options.ts'
-import { optionBody } from '../management/settings/option-body.ts'
-import { setOption } from '../management/settings/set-option.ts'
-import { gatewayStatus, statusSchema } from '../management/status/gateway-status.ts'
+import { optionBody, setOption } from '../management/settings/set-option.ts'
+import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
 import { forAccounts, forAdmins, forRoot, forVisitors, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md`: status, options, the audit log; and the frame of the console. */

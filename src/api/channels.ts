@@ -5,27 +5,33 @@ import {
   channelHealthQuery,
   channelHealthSchema,
 } from '../management/channels/channel-health.ts'
-import { declaredObject, storedObject } from '../management/channels/channel-object.ts'
-import { createChannels, newChannelBody } from '../management/channels/create-channels.ts'
-import { deleteChannels } from '../management/channels/delete-channels.ts'
-import { CHANNEL_ID, findChannel } from '../management/channels/find-channel.ts'
-import { channelPage, channelQuery, listChannels } from '../management/channels/list-channels.ts'
+import { CHANNEL_ID, channelObject, findChannel } from '../management/channels/channel-object.ts'
 import {
-  listUpstreamModels,
-  modelsQuestion,
-  upstreamModels,
-} from '../management/channels/list-upstream-models.ts'
-import { revealChannelKeys } from '../management/channels/reveal-channel-keys.ts'
-import { shownChannel, shownChannelSchema } from '../management/channels/shown-channel.ts'
-import { testAllBody, testAllChannels, testAllResult } from '../management/channels/test-all-channels.ts'
+  channelChange,
+  createChannels,
+  deleteChannels,
+  newChannelBody,
+  updateChannel,
+} from '../management/channels/change-channels.ts'
+import {
+  channelPage,
+  channelQuery,
+  listChannels,
+  revealChannelKeys,
+  shownChannel,
+  shownChannelSchema,
+} from '../management/channels/list-channels.ts'
+import { listUpstreamModels, modelsQuestion, upstreamModels } from '../management/channels/ask-upstream.ts'
 import {
   draftTest,
+  testAllBody,
+  testAllChannels,
+  testAllResult,
   testChannel,
   testDraft,
   testQuery,
   testResult,
 } from '../management/channels/test-channel.ts'
-import { channelChange, updateChannel } from '../management/channels/update-channel.ts'
 import { forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Channels`, `docs/administration.md: Test a channel`. */
@@ -56,12 +62,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     responseBody: shownChannelSchema,
     async handle({ params, parts }) {
-      const found = await findChannel(parts, params.id)
-      const object =
-        'stored' in found
-          ? storedObject(found.stored)
-          : declaredObject(found.declared, parts.liveConfig.declared.by)
-      return shownChannel(parts, object)
+      return shownChannel(parts, channelObject(await findChannel(parts, params.id), parts.liveConfig))
     },
   }),
   forAdmins('POST', '/api/channel/', {

@@ -10,7 +10,7 @@ import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
 import type { Area } from './envelopes.ts'
-import type { PathParams } from './routing/path-pattern.ts'
+import type { PathParams } from './paths.ts'
 import type { CallRecord } from '../relay/request-stages.ts'
 
 /** The properties common to all endpoints. */

@@ -3,7 +3,7 @@ import { embedRequestSchema } from '@sluice/wire/gemini/embed'
 import { geminiRequestSchema, modelOf } from '@sluice/wire/gemini'
 import type { Request } from '../http/request.ts'
 import type { KeyEndpoint } from './endpoint.ts'
-import type { PathParams } from './routing/path-pattern.ts'
+import type { PathParams } from './paths.ts'
 
 const COMMON = {
   method: 'POST',

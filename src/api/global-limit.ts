@@ -2,9 +2,14 @@ import type { Response } from '@sluice/http1'
 import { addressBlock } from '../accounts/authentication/address-block.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
-import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
 import type { Request } from '../http/request.ts'
-import { takeAndSetHeaders } from './rate-limit-headers.ts'
+import {
+  LIMIT_NAMES,
+  type RateLimiter,
+  requireAllowed,
+  type SubjectLimit,
+  whenDecided,
+} from '../limits/rate-limiter.ts'
 
 /** Whether the global limit applies to a path: to those of accounts and billing. `docs/api.md: Limits`. */
 export function isGloballyLimited(path: string): boolean {
@@ -34,4 +39,23 @@ export class GlobalLimit {
       'this address',
     )
   }
+}
+
+/**
+ * Counts a request against a limit, and states what remains in the RateLimit headers of the response. Throws
+ * `rate_limited` if nothing remains; `label` names the subject in the message.
+ */
+export function takeAndSetHeaders(
+  limits: RateLimiter,
+  response: Response,
+  limited: SubjectLimit,
+  label: string,
+): void | Promise<void> {
+  return whenDecided(limits.take(limited), (verdict) => {
+    if (!verdict) return
+    response.setHeader('ratelimit-limit', String(limited.limit.requests))
+    response.setHeader('ratelimit-remaining', String(verdict.remaining))
+    response.setHeader('ratelimit-reset', String(Math.ceil(verdict.resetMs / 1000)))
+    requireAllowed(verdict, label)
+  })
 }

@@ -1,9 +1,13 @@
+import { modelOf } from '@sluice/wire/gemini'
 import { z } from 'zod'
 import { GatewayError } from '../errors.ts'
-import { managedModels, managedModelSchema } from '../management/models/managed-models.ts'
+import {
+  managedModels,
+  managedModelSchema,
+  modelPriceBody,
+  setModelPrice,
+} from '../management/models/managed-models.ts'
 import { pricing, pricingSchema } from '../management/models/pricing.ts'
-import { modelPriceBody, setModelPrice } from '../management/models/set-model-price.ts'
-import { modelOf } from '@sluice/wire/gemini'
 import type { ListedModel } from '../relay/model-lists.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import { defineEndpoint, forAccounts, forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'

@@ -1,14 +1,24 @@
 import { z } from 'zod'
 import { pageOf, pageQuery } from '../management/page.ts'
-import { changeToken, switchedToken, switchToken } from '../management/tokens/change-token.ts'
+import { changeToken, deleteTokens, switchedToken, switchToken } from '../management/tokens/change-token.ts'
 import { makeToken } from '../management/tokens/create-token.ts'
-import { deleteTokens } from '../management/tokens/delete-tokens.ts'
-import { revealKey, revealKeys, searchTokens } from '../management/tokens/find-token.ts'
-import { changedTokenFields, newTokenFields } from '../management/tokens/token-fields.ts'
-import { noOwnToken, TOKEN_ID } from '../management/tokens/token-id.ts'
-import { maskedToken, tokenPage, tokenPageSchema, tokenSchema } from '../management/tokens/token-object.ts'
-import { manageableUser } from '../management/users/find-user.ts'
-import { userIdText } from '../management/users/user-fields.ts'
+import {
+  revealKey,
+  revealKeys,
+  searchTokens,
+  tokenPage,
+  tokenPageSchema,
+} from '../management/tokens/list-tokens.ts'
+import {
+  changedTokenFields,
+  maskedToken,
+  newTokenFields,
+  noOwnToken,
+  TOKEN_ID,
+  tokenSchema,
+} from '../management/tokens/token-object.ts'
+import { manageableUser } from '../management/users/list-users.ts'
+import { userIdText } from '../management/users/user-object.ts'
 import { forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 
 const OF_USER = '/api/user/:id/tokens'

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationParts, ManagementParts } from '../management/parts.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
-import { listUsage, usageCsv } from '../management/usage/list-usage.ts'
+import { filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
 import {
   ownRefusalsQuery,
   refusalsCsv,
@@ -13,9 +13,22 @@ import {
   refusalsSchema,
   refusedCalls,
 } from '../management/usage/refusals.ts'
-import { ownSeriesQuery, periodOf, seriesFilterOf, seriesQuery } from '../management/usage/series-query.ts'
-import { usageStat } from '../management/usage/sum-usage.ts'
-import { daysQuery, ownDaysQuery, usageByDay, usageDaySchema } from '../management/usage/usage-by-day.ts'
+import {
+  ownSeriesQuery,
+  periodOf,
+  seriesCsv,
+  seriesFilterOf,
+  seriesQuery,
+  usageSeries,
+  usageSeriesSchema,
+} from '../management/usage/usage-series.ts'
+import {
+  daysQuery,
+  ownDaysQuery,
+  usageByDay,
+  usageDaySchema,
+  usageStat,
+} from '../management/usage/sum-usage.ts'
 import {
   ownUsageObject,
   ownUsageSchema,
@@ -23,10 +36,8 @@ import {
   usageSchema,
   usageStatSchema,
 } from '../management/usage/usage-object.ts'
-import { filterOf, ownUsageQuery, usageQuery } from '../management/usage/usage-query.ts'
-import { seriesCsv, usageSeries, usageSeriesSchema } from '../management/usage/usage-series.ts'
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
-import { wholeText } from './send-text.ts'
+import { wholeText } from './send-response.ts'
 
 const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
 const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }

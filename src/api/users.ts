@@ -1,13 +1,20 @@
 import { z } from 'zod'
 import { pageQuery } from '../management/page.ts'
-import { changedUserInput, changeUser } from '../management/users/change-user.ts'
+import {
+  changedUserInput,
+  changeUser,
+  deleteUser,
+  managedInput,
+  manageUser,
+} from '../management/users/change-user.ts'
 import { makeUser, newUserInput } from '../management/users/create-user.ts'
-import { deleteUser } from '../management/users/delete-user.ts'
-import { noUser } from '../management/users/find-user.ts'
-import { findUsers, userPageSchema, userSearchInput } from '../management/users/find-users.ts'
-import { managedInput, manageUser } from '../management/users/manage-user.ts'
-import { managedUserObject, managedUserSchema } from '../management/users/profile-object.ts'
-import { passwordField, userIdText } from '../management/users/user-fields.ts'
+import { findUsers, noUser, userPageSchema, userSearchInput } from '../management/users/list-users.ts'
+import {
+  managedUserObject,
+  managedUserSchema,
+  passwordField,
+  userIdText,
+} from '../management/users/user-object.ts'
 import { forAdmins, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Users`, and `docs/administration.md: Groups`. */

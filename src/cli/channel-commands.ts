@@ -4,7 +4,7 @@ import { CONFIG, JSON_OUTPUT } from './options.ts'
 import { plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, printResult, withAccounts } from './with-accounts.ts'
 
 const LIST_HELP = `
 Channels that were set over HTTP come first, then those of gateway.yaml, or of keys in the environment. Keys are not shown.
@@ -54,14 +54,14 @@ export function addChannelCommands(program: Command, shell: Shell): void {
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', SWITCH_HELP)
-    .action((name: string, options: AccountOptions) => change(shell, 'enableChannel', name, options))
+    .action((name: string, options: AccountOptions) => enable(shell, name, options))
   channel
     .command('disable <name>')
     .description('use a channel for no further call; running ones go on')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', SWITCH_HELP)
-    .action((name: string, options: AccountOptions) => change(shell, 'disableChannel', name, options))
+    .action((name: string, options: AccountOptions) => disable(shell, name, options))
 }
 
 async function list(shell: Shell, options: AccountOptions): Promise<void> {
@@ -89,19 +89,15 @@ async function test(shell: Shell, channel: string, { model, ...options }: TestOp
   })
 }
 
-async function change(
-  shell: Shell,
-  operation: 'enableChannel' | 'disableChannel',
-  channel: string,
-  options: AccountOptions,
-): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run(operation, { channel })
-    const effect = operation === 'enableChannel' ? 'is used again' : 'is used for no further call'
-    if (options.json) printJson(shell, changed)
-    else shell.out.write(plainText(`The channel "${changed.name}" ${effect}.\n`))
-  })
+function onChannel(operation: 'enableChannel' | 'disableChannel', effect: string) {
+  return (shell: Shell, channel: string, options: AccountOptions): Promise<void> =>
+    printResult(shell, options, operation, { channel }, ({ name }) =>
+      plainText(`The channel "${name}" ${effect}.\n`),
+    )
 }
+
+const enable = onChannel('enableChannel', 'is used again')
+const disable = onChannel('disableChannel', 'is used for no further call')
 
 const COLUMNS: readonly Column<ChannelObject>[] = [
   { title: 'NAME', cell: ({ name }) => name },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { MigrationReport } from '../import/copy/migrate.ts'
-import type { AccountSums } from '../import/copy/sums.ts'
+import type { MigrationReport } from '../import/migrate/migrate.ts'
+import type { AccountSums } from '../import/migrate/sums.ts'
 import { JSON_OUTPUT } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
@@ -43,7 +43,7 @@ export function addMigrateCommand(program: Command, shell: Shell): void {
 async function migrate(shell: Shell, { to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { migrate } = await import('../import/copy/migrate.ts')
+    const { migrate } = await import('../import/migrate/migrate.ts')
     const environment = readEnvironment(shell.env)
     const progress = new Progress(shell, 'rows', json)
     const migration = await migrate({

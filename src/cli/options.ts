@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
+import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 
 /** The option for the configuration file. Commands validate against it if no gateway runs. */
 export const CONFIG = new Option(
@@ -120,4 +121,29 @@ export function parseExpiry(text: string, nowMs: number): number | undefined {
 
 function inRange(seconds: number): number | undefined {
   return seconds > 0 && seconds <= MAX_TIME ? seconds : undefined
+}
+
+/** Adds the options for those fields that the command line sets unchanged. An empty default is not shown. */
+export function addRecordOptions(command: Command, fields: Fields): Command {
+  for (const [, option] of optionsOf(fields)) command.addOption(option)
+  return command
+}
+
+/** Returns the fields whose options are given. */
+export function givenFields<const F extends Fields>(
+  fields: F,
+  options: object,
+): { readonly [Name in NamesWith<F, 'option'>]?: ValueOf<F[Name]> } {
+  const given = options as Readonly<Record<string, unknown>>
+  const values = optionsOf(fields).map(([name, option]) => [name, given[option.attributeName()]])
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never
+}
+
+function optionsOf(fields: Fields): [string, Option][] {
+  return Object.entries(fields).flatMap(([name, { type, default: value, option }]) => {
+    if (!option) return []
+    const made = new Option(`--${name.replaceAll('_', '-')} <${option[0]}>`, option[1])
+    if (type.json === 'integer') made.argParser(wholeNumber)
+    return [[name, value === '' ? made : made.default(value)]]
+  })
 }

@@ -1,4 +1,5 @@
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { TermsObject } from '../management/call-terms.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
 
 /** Formats quota units with their value: `500000 ($1.00)`; units alone if the display is TOKENS. */
 export function quotaText(
@@ -14,4 +15,19 @@ export function quotaText(
     maximumFractionDigits: 6,
   })
   return `${quota} (${format.format(amount)})`
+}
+
+type ShownBudget = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used'>
+
+/** Formats a budget and its use in the current period: `30 of 5000000 ($10.00) per month`; `none`. */
+export function budgetText(
+  { budget, budget_period, budget_used }: ShownBudget,
+  display: QuotaDisplay,
+): string {
+  return budget === 0 ? 'none' : `${budget_used} of ${quotaText(budget, display)} per ${budget_period}`
+}
+
+/** Whether calls are refused until the period ends. */
+export function isBudgetUsedUp({ budget, budget_used }: ShownBudget): boolean {
+  return budget > 0 && budget_used >= budget
 }

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { characterCount } from '../domain/character-count.ts'
+import { characterCount } from '../domain/text-length.ts'
 import { plainText } from './plain-text.ts'
 
 /** A column of a table of `Row`s. */

@@ -1,25 +1,31 @@
 import { type Command, Option } from 'commander'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { TokenObject } from '../management/tokens/token-object.ts'
-import { budgetText, isBudgetUsedUp } from './budget-text.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
+  addRecordOptions,
   BUDGET,
-  type BudgetOptions,
   budgetOf,
+  type BudgetOptions,
   changedBudgetOf,
-  CONFIG,
   commaList,
+  CONFIG,
   expiry,
+  givenFields,
   JSON_OUTPUT,
   wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
-import { addRecordOptions, givenFields } from './record-options.ts'
 import { plainText } from './plain-text.ts'
-import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
+import {
+  type AccountOptions,
+  printJson,
+  printResult,
+  reportingErrors,
+  withAccounts,
+} from './with-accounts.ts'
 
 const STATUS = new Map([
   [1, 'enabled'],
@@ -146,10 +152,15 @@ export function addTokenCommands(program: Command, shell: Shell): void {
         reportingErrors(shell, () => work(shell, tokenId(id), options)),
       )
   }
-  onOne('disable', 'refuse a key, from the next call on', '', disable)
-  onOne('enable', 'accept a disabled key again', '', enable)
+  onOne('disable', 'refuse a key, from the next call on', '', onKey('disableToken', 'is refused from now on'))
+  onOne('enable', 'accept a disabled key again', '', onKey('enableToken', 'is accepted again'))
   onOne('rotate', 'replace a key by a new one, and print it once', ROTATE_HELP, rotate)
-  onOne('delete', 'delete a key, which is refused from the next call on', DELETE_HELP, remove)
+  onOne(
+    'delete',
+    'delete a key, which is refused from the next call on',
+    DELETE_HELP,
+    onKey('deleteToken', 'is deleted'),
+  )
 }
 
 async function create(
@@ -183,44 +194,29 @@ async function create(
   })
 }
 
-async function list(shell: Shell, { user, ...options }: ListOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const tokens = await accounts.run('listTokens', { user })
-    if (options.json) printJson(shell, tokens)
-    else shell.out.write(table(tokens, columns(await accounts.display()), shell.out))
-  })
+function list(shell: Shell, { user, ...options }: ListOptions): Promise<void> {
+  return printResult(shell, options, 'listTokens', { user }, (tokens, display) =>
+    table(tokens, columns(display), shell.out),
+  )
 }
 
-async function update(
+function update(
   shell: Shell,
   id: number,
   budget: ReturnType<typeof changedBudgetOf>,
   options: AccountOptions,
 ): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run('budgetToken', { id, ...budget })
-    if (options.json) printJson(shell, changed)
-    else {
-      const text = budgetText(changed, await accounts.display())
-      shell.out.write(plainText(`The budget of the key "${changed.name}" (id ${changed.id}): ${text}.\n`))
-    }
-  })
+  return printResult(shell, options, 'budgetToken', { id, ...budget }, (changed, display) =>
+    plainText(`The budget of the key "${changed.name}" (id ${id}): ${budgetText(changed, display)}.\n`),
+  )
 }
 
-async function disable(shell: Shell, id: number, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run('disableToken', { id })
-    if (options.json) printJson(shell, changed)
-    else shell.out.write(plainText(`The key "${changed.name}" (id ${changed.id}) is refused from now on.\n`))
-  })
-}
-
-async function enable(shell: Shell, id: number, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run('enableToken', { id })
-    if (options.json) printJson(shell, changed)
-    else shell.out.write(plainText(`The key "${changed.name}" (id ${changed.id}) is accepted again.\n`))
-  })
+/** An operation on one key, whose output states the effect. */
+function onKey(operation: 'disableToken' | 'enableToken' | 'deleteToken', effect: string) {
+  return (shell: Shell, id: number, options: AccountOptions): Promise<void> =>
+    printResult(shell, options, operation, { id }, ({ name }) =>
+      plainText(`The key "${name}" (id ${id}) ${effect}.\n`),
+    )
 }
 
 async function rotate(shell: Shell, id: number, options: AccountOptions): Promise<void> {
@@ -231,14 +227,6 @@ async function rotate(shell: Shell, id: number, options: AccountOptions): Promis
       shell.err.write(plainText(`The new key "${changed.name}" (id ${changed.id}), printed once:\n`))
       shell.out.write(`${changed.key}\n`)
     }
-  })
-}
-
-async function remove(shell: Shell, id: number, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const deleted = await accounts.run('deleteToken', { id })
-    if (options.json) printJson(shell, deleted)
-    else shell.out.write(plainText(`The key "${deleted.name}" (id ${deleted.id}) is deleted.\n`))
   })
 }
 

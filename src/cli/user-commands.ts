@@ -3,16 +3,29 @@ import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { USER } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
-import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UserObject } from '../management/users/user-object.ts'
-import { budgetText, isBudgetUsedUp } from './budget-text.ts'
-import { BUDGET, budgetOf, type BudgetOptions, changedBudgetOf, CONFIG, JSON_OUTPUT } from './options.ts'
+import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
+import {
+  addRecordOptions,
+  BUDGET,
+  budgetOf,
+  type BudgetOptions,
+  changedBudgetOf,
+  CONFIG,
+  givenFields,
+  JSON_OUTPUT,
+} from './options.ts'
 import { plainText } from './plain-text.ts'
-import { quotaText } from './quota-text.ts'
-import { addRecordOptions, givenFields } from './record-options.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
+import {
+  type AccountOptions,
+  printJson,
+  printResult,
+  reportingErrors,
+  withAccounts,
+} from './with-accounts.ts'
 
 const LIST_HELP = `
 Quota is shown in quota units, and as an amount of money (options.display).
@@ -84,14 +97,14 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .description("refuse all of a user's keys, from the next call on")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
-    .action((name: string, options: AccountOptions) => setStatus(shell, 'disableUser', name, options))
+    .action((name: string, options: AccountOptions) => disable(shell, name, options))
 
   user
     .command('enable <name>')
     .description("let a user's keys work again")
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
-    .action((name: string, options: AccountOptions) => setStatus(shell, 'enableUser', name, options))
+    .action((name: string, options: AccountOptions) => enable(shell, name, options))
 
   user
     .command('delete <name>')
@@ -139,80 +152,63 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .action((name: string, options: AccountOptions) => password(shell, name, options))
 }
 
-async function create(
+function create(
   shell: Shell,
   username: string,
   options: AccountOptions,
   budget: ReturnType<typeof budgetOf>,
 ): Promise<void> {
-  const work = withAccounts(
+  return printResult(
     shell,
     options,
-    async (accounts) => {
-      const made = await accounts.run('createUser', {
-        username,
-        ...givenFields(USER.fields, options),
-        ...budget,
-      })
-      if (options.json) printJson(shell, made)
-      else
-        say(shell, `Created the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)
-    },
+    'createUser',
+    { username, ...givenFields(USER.fields, options), ...budget },
+    (made, display) => `Created the user ${named(made)} with ${quotaText(made.quota, display)}.\n`,
     { createsDatabase: true },
   )
-  await work
 }
 
-async function list(shell: Shell, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const users = await accounts.run('listUsers', {})
-    if (options.json) printJson(shell, users)
-    else shell.out.write(table(users, userColumns(await accounts.display()), shell.out))
-  })
+function list(shell: Shell, options: AccountOptions): Promise<void> {
+  return printResult(shell, options, 'listUsers', {}, (users, display) =>
+    table(users, userColumns(display), shell.out),
+  )
 }
 
-async function setStatus(
-  shell: Shell,
-  operation: 'disableUser' | 'enableUser',
-  user: string,
-  options: AccountOptions,
-): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run(operation, { user })
-    if (options.json) printJson(shell, changed)
-    else if (operation === 'disableUser')
-      say(shell, `${named(changed)} is disabled: every key is refused from now on.`)
-    else say(shell, `${named(changed)} is enabled.`)
-  })
+/** An operation on one user, whose output states the effect. */
+function onUser(operation: 'disableUser' | 'enableUser' | 'removeUser', effect: string) {
+  return (shell: Shell, user: string, options: AccountOptions): Promise<void> =>
+    printResult(shell, options, operation, { user }, (changed) => `${named(changed)} ${effect}.\n`)
 }
 
-async function remove(shell: Shell, user: string, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const deleted = await accounts.run('removeUser', { user })
-    if (options.json) printJson(shell, deleted)
-    else say(shell, `${named(deleted)} is deleted: every key is refused from now on.`)
-  })
-}
+const disable = onUser('disableUser', 'is disabled: every key is refused from now on')
+const enable = onUser('enableUser', 'is enabled')
+const remove = onUser('removeUser', 'is deleted: every key is refused from now on')
 
-async function update(
+function update(
   shell: Shell,
   user: string,
   budget: ReturnType<typeof changedBudgetOf>,
   options: AccountOptions,
 ): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run('budgetUser', { user, ...budget })
-    if (options.json) printJson(shell, changed)
-    else say(shell, `The budget of ${named(changed)}: ${budgetText(changed, await accounts.display())}.`)
-  })
+  return printResult(
+    shell,
+    options,
+    'budgetUser',
+    { user, ...budget },
+    (changed, display) => `The budget of ${named(changed)}: ${budgetText(changed, display)}.\n`,
+  )
 }
 
-async function topUp(shell: Shell, user: string, quota: string, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
-    const changed = await accounts.run('topUpUser', { user, amount: amountOf(quota) })
-    if (options.json) printJson(shell, changed)
-    else say(shell, `${named(changed)} has ${quotaText(changed.quota, await accounts.display())} now.`)
-  })
+function topUp(shell: Shell, user: string, quota: string, options: AccountOptions): Promise<void> {
+  return reportingErrors(shell, () =>
+    printResult(
+      shell,
+      options,
+      'topUpUser',
+      { user, amount: amountOf(quota) },
+      (changed, display) => `${named(changed)} has ${quotaText(changed.quota, display)} now.\n`,
+    ),
+  )
 }
 
 async function accessToken(shell: Shell, user: string, options: AccountOptions): Promise<void> {
@@ -221,7 +217,7 @@ async function accessToken(shell: Shell, user: string, options: AccountOptions):
     if (options.json) printJson(shell, issued)
     else {
       shell.err.write(`The new access token of ${named(issued)}, printed once:\n`)
-      say(shell, issued.access_token)
+      shell.out.write(`${issued.access_token}\n`)
     }
   })
 }
@@ -234,16 +230,14 @@ async function password(
   await reportingErrors(shell, async () => {
     // Asks for the password before the data folder is locked, so that slow typing does not block other
     // commands.
-    const given = await readPassword(shell)
-    await withAccounts(shell, options, async (accounts) => {
-      const changed = await accounts.run('setPassword', {
-        user,
-        password: given,
-        keep_access_tokens: keepAccessTokens,
-      })
-      if (options.json) printJson(shell, changed)
-      else say(shell, `${named(changed)} has a new password.`)
-    })
+    const input = { user, password: await readPassword(shell), keep_access_tokens: keepAccessTokens }
+    await printResult(
+      shell,
+      options,
+      'setPassword',
+      input,
+      (changed) => `${named(changed)} has a new password.\n`,
+    )
   })
 }
 
@@ -254,10 +248,6 @@ function amountOf(text: string): number {
 
 function named({ id, username }: { readonly id: number; readonly username: string }): string {
   return `${plainText(username)} (id ${id})`
-}
-
-function say({ out }: Shell, line: string): void {
-  out.write(`${line}\n`)
 }
 
 const NAMES = new Map<number, string>(Object.entries(Role).map(([name, role]) => [role, name]))

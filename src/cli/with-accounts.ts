@@ -1,5 +1,7 @@
 import type { CommandBackend } from '../gateway/control/command-backend.ts'
 import type { FirstCredentials } from '../gateway/seed-accounts.ts'
+import type { QuotaDisplay } from '../management/gateway-status.ts'
+import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
 import { plainJson, plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 
@@ -34,6 +36,23 @@ export async function withAccounts(
       await accounts.close()
     }
   })
+}
+
+/** Runs an operation, and prints its result: as JSON with `--json`, otherwise as the text. */
+export async function printResult<Name extends OperationName>(
+  shell: Shell,
+  options: AccountOptions,
+  operation: Name,
+  input: OperationInput<Name>,
+  textOf: (result: OperationOutput<Name>, display: QuotaDisplay) => string,
+  opening?: { readonly createsDatabase?: boolean },
+): Promise<void> {
+  const work = async (accounts: CommandBackend): Promise<void> => {
+    const result = await accounts.run(operation, input)
+    if (options.json) printJson(shell, result)
+    else shell.out.write(textOf(result, await accounts.display()))
+  }
+  await withAccounts(shell, options, work, opening)
 }
 
 /** Runs `work`. An error is printed on standard error and sets exit code 1. */

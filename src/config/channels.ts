@@ -1,16 +1,22 @@
 import { z } from 'zod'
 import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
-import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
+import { CHANNEL_SETTINGS, type Channel } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { nearest } from '../domain/nearest.ts'
+import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
+import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
+import { withoutTrailing } from '../domain/without-trailing.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
-import { readBaseUrl } from './base-url.ts'
 import {
+  ALREADY_REPORTED,
   credential,
+  declaredShape,
   dictionary,
   duration,
   type Field,
   integer,
   list,
+  name,
   oneOf,
   oneOrList,
   Refusal,
@@ -19,12 +25,9 @@ import {
   section,
   text,
 } from './fields.ts'
-import { addressOf, providerIssues } from './channel-provider.ts'
-import { override } from './channel-edits.ts'
-import { declaredShape } from './record-fields.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
-import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { child, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Headers of the connection or of the body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -152,4 +155,200 @@ function channelWith(
       ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
     return { ...given, base_url: addressOf(given) }
   })
+}
+
+/** The part of a channel that concerns its provider; the address may be missing. */
+type GivenProvider = Pick<
+  Channel,
+  'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys'
+> & { readonly base_url?: string | undefined }
+
+/** An error of a channel, with the path of the faulty key. */
+interface ProviderIssue {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/** Providers that support each setting. */
+const OWNERS = {
+  api_version: ['azure'],
+  region: ['bedrock'],
+  project: ['vertex'],
+  location: ['vertex'],
+} as const
+
+/** Errors in a channel's provider and in the settings that depend on it. */
+function providerIssues(given: GivenProvider): ProviderIssue[] {
+  const { provider, protocol, keys } = given
+  const issues: ProviderIssue[] = []
+  const add = (path: readonly (string | number)[], message: string): number => issues.push({ path, message })
+  for (const [field, owners] of Object.entries(OWNERS)) {
+    if (given[field as keyof typeof OWNERS] !== null && !owners.some((owner) => owner === provider))
+      add([field], `only channels with provider ${owners.join(' or ')} have this key`)
+  }
+  if (provider === 'bedrock' && given.region === null) add(['region'], 'expected the name of a region')
+  if (given.base_url === undefined) {
+    const unknown = provider === 'bedrock' && given.region !== null && regionError(given.region)
+    if (unknown) add(['region'], unknown)
+    const unplaced = provider === 'vertex' && given.location !== null && locationError(given.location)
+    if (unplaced) add(['location'], unplaced)
+  }
+  const spoken =
+    provider === 'generic'
+      ? PROTOCOL_NAMES
+      : PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].providers.includes(provider))
+  for (const one of protocol.filter((one) => !spoken.includes(one)))
+    add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
+  for (const [index, key] of keys.entries()) {
+    const expected = KEY_FORMS[provider]?.(key)
+    if (expected !== undefined) add(['keys', index], `expected ${expected}`)
+  }
+  return issues
+}
+
+/** Checks of a key's form, by provider; each returns the expected form if the key does not have it. */
+const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => string | undefined>> = {
+  bedrock: (key) => (parseBedrockKey(key) ? undefined : BEDROCK_KEY_FORMS),
+  vertex(key) {
+    const parsed = parseServiceAccount(key)
+    return 'expected' in parsed ? `${parsed.expected}, or file: and its path` : undefined
+  },
+}
+
+/** The base URL of a channel without issues: its own, otherwise that of its provider's region or location. */
+function addressOf({ provider, base_url, region, location }: GivenProvider): string {
+  if (base_url !== undefined) return base_url
+  if (provider === 'bedrock') return bedrockUrl(region ?? '')
+  return provider === 'vertex' ? vertexUrl(location ?? 'global') : ''
+}
+
+function bedrockUrl(region: string): string {
+  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+}
+
+function vertexUrl(location: string): string {
+  if (location === 'global') return 'https://aiplatform.googleapis.com'
+  if (location === 'us' || location === 'eu') return `https://aiplatform.${location}.rep.googleapis.com`
+  return `https://${location}-aiplatform.googleapis.com`
+}
+
+/** Published regions of AWS, with or without Bedrock. */
+const AWS: Readonly<Record<string, string>> = {
+  af: 'south-1',
+  ap: 'east-1 east-2 northeast-1 northeast-2 northeast-3 south-1 south-2 southeast-1 southeast-2 southeast-3 southeast-4 southeast-5 southeast-6 southeast-7',
+  ca: 'central-1 west-1',
+  cn: 'north-1 northwest-1',
+  eu: 'central-1 central-2 north-1 south-1 south-2 west-1 west-2 west-3',
+  'eusc-de': 'east-1',
+  il: 'central-1',
+  me: 'central-1 south-1',
+  mx: 'central-1',
+  sa: 'east-1',
+  us: 'east-1 east-2 west-1 west-2',
+  'us-gov': 'east-1 west-1',
+  'us-iso': 'east-1 west-1',
+  'us-isob': 'east-1 west-1',
+}
+
+/** Published regions of Google Cloud, which are locations of Vertex AI. */
+const GOOGLE: Readonly<Record<string, string>> = {
+  africa: 'south1',
+  asia: 'east1 east2 northeast1 northeast2 northeast3 south1 south2 southeast1 southeast2 southeast3',
+  australia: 'southeast1 southeast2',
+  europe: 'central2 north1 north2 southwest1 west1 west2 west3 west4 west6 west8 west9 west10 west12',
+  me: 'central1 central2 west1',
+  northamerica: 'northeast1 northeast2 south1',
+  southamerica: 'east1 west1',
+  us: 'central1 east1 east4 east5 east7 south1 west1 west2 west3 west4',
+}
+
+const REGIONS = namesOf(AWS)
+const LOCATIONS = new Set(['global', 'us', 'eu', ...namesOf(GOOGLE)])
+
+/** Describes the error of a name that is not a region of AWS; undefined if it is one. */
+function regionError(region: string): string | undefined {
+  return errorOf(region, REGIONS, 'the name of a region')
+}
+
+/** Describes the error of a name that is not a location of Vertex AI; undefined if it is one. */
+function locationError(location: string): string | undefined {
+  return errorOf(location, LOCATIONS, 'a location')
+}
+
+// A region that is newer than this table can be used by its address.
+function errorOf(name: string, known: ReadonlySet<string>, expected: string): string | undefined {
+  if (known.has(name)) return undefined
+  const near = nearest(name, known)
+  return `expected ${expected}${near === undefined ? '' : `, such as ${near}`}, found "${name}"; one that is newer needs base_url`
+}
+
+function namesOf(areas: Readonly<Record<string, string>>): ReadonlySet<string> {
+  return new Set(
+    Object.entries(areas).flatMap(([area, places]) => places.split(' ').map((place) => `${area}-${place}`)),
+  )
+}
+
+/** Members that determine the call or its cost. */
+const RESERVED: ReadonlySet<string> = new Set(['model', 'stream', 'n', 'messages', 'input', 'contents'])
+
+/** A JSON value, as its text. */
+const json: Field<string> = z.unknown().transform((given, ctx): string => {
+  const written = jsonOf(given as YamlNode)
+  if (written !== undefined) return written
+  ctx.issues.push({ code: 'custom', message: ALREADY_REPORTED, input: undefined })
+  return z.NEVER
+})
+
+const members = dictionary(json, 'a mapping from names of members').superRefine((given, ctx) => {
+  for (const key of given.keys()) if (RESERVED.has(key)) ctx.addIssue({ ...reserved, path: [key] })
+})
+
+const reserved = {
+  code: 'custom',
+  message: 'expected a member that the gateway does not set itself',
+} as const
+
+const removed = name('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
+
+/** Changes to the bodies of a channel's requests. `docs/configuration.md: Channels`. */
+const override: Field<Channel['override']> = section({
+  set: members,
+  default: members,
+  remove: list(removed, 'a list of names of members'),
+})
+
+/** A number in JSON notation, which keeps all its digits. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** The JSON text of a node; undefined if it contains variables that are not set. */
+function jsonOf(node: YamlNode): string | undefined {
+  if (node === undefined) return 'null'
+  if (node instanceof UnresolvedScalar) return undefined
+  if (node instanceof YamlScalar)
+    return typeof node.value === 'number' && NUMBER.test(node.source)
+      ? node.source
+      : JSON.stringify(node.value)
+  if (Array.isArray(node)) return bracketed('[', (node as readonly YamlNode[]).map(jsonOf), ']')
+  const texts = Object.entries(node).map(([key, value]) => {
+    const written = jsonOf(value)
+    return written === undefined ? undefined : `${JSON.stringify(key)}:${written}`
+  })
+  return bracketed('{', texts, '}')
+}
+
+function bracketed(open: string, texts: readonly (string | undefined)[], close: string): string | undefined {
+  return texts.includes(undefined) ? undefined : `${open}${texts.join(',')}${close}`
+}
+
+/** Returns a base URL without its trailing slash, or what was expected of it. */
+export function readBaseUrl(text: string): { url: string } | { expected: string } {
+  const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
+  if (!url || !/^https?:\/\//i.test(text)) return { expected: 'an http:// or https:// URL' }
+  if (url.username || url.password)
+    return { expected: 'a URL without a user or password (credentials go to keys or headers)' }
+  if (text.includes('?') || text.includes('#')) return { expected: 'a URL without ? or #' }
+  const path = withoutTrailing(url.pathname, '/')
+  const endpoint = ['/chat/completions', '/messages', '/rerank'].find((end) => path.endsWith(end))
+  if (endpoint) return { expected: `a URL up to and including the version, ${endpoint} is added` }
+  return { url: url.origin + path }
 }

@@ -1,12 +1,11 @@
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, readFile } from './file-reading.ts'
+import { type FileReading, readFile } from './read-file.ts'
 import { freeze } from './freeze.ts'
 import type { Diagnostic } from './diagnostics.ts'
-import { type BuiltInPrices, builtInPrices } from './prices/built-in-prices.ts'
-import { settingsOf } from './settings.ts'
-import type { VendorChannels } from './vendors/vendor-channels.ts'
+import { type BuiltInPrices, builtInPrices } from './built-in-prices.ts'
+import { settingsOf, type VendorChannels } from './settings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** The whole configuration by the operator, deeply frozen. */

@@ -1,23 +1,30 @@
 import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
-import type { LoginSettings } from '../domain/login-settings.ts'
+import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
-import { OPTIONS } from '../domain/options.ts'
+import { type Options, OPTIONS } from '../domain/options.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
-import type { Options, RateLimits } from '../domain/settings.ts'
 import { channel } from './channels.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
-import { dictionary, type Field, list, oneOf, secret, section } from './fields.ts'
+import {
+  declaredShape,
+  dictionary,
+  type Field,
+  type Issue,
+  issuesOf,
+  list,
+  oneOf,
+  secret,
+  section,
+} from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
-import { type Issue, issuesOf } from './issues.ts'
 import { login } from './login.ts'
 import { options } from './options.ts'
-import { price } from './prices/prices.ts'
+import { price } from './prices.ts'
 import { rateLimit, rateLimits } from './rate-limits.ts'
-import { declaredShape } from './record-fields.ts'
 import { user } from './users.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import type { Alias, CST, Document, LineCounter, Node, Pair } from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
-import { substitute } from './substitute.ts'
-import { isMapping, type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
+import { isMapping, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** A diagnostic that does not name its file. */
 export interface DocumentDiagnostic {
@@ -214,4 +213,27 @@ class TreeBuilder {
   #report(path: Path, offset: number, message: string): undefined {
     this.#diagnostics.push({ line: this.#lineAt(offset), path: pathText(path), message })
   }
+}
+
+/** A text with its variables substituted, or the errors. */
+type Substituted = { readonly text: string } | { readonly errors: readonly string[] }
+
+const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
+const NAME = /^[A-Za-z_]\w*$/
+
+/** Substitutes `${NAME}`; `$${` is a literal `${`. The value of a variable is not substituted again. */
+export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
+  if (!text.includes('${')) return { text }
+  const errors: string[] = []
+  const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {
+    if (found === '$${') return '${'
+    if (name === undefined || !NAME.test(name) || !found.endsWith('}')) {
+      errors.push('expected ${NAME} with the name of a variable; a literal ${ is written $${')
+      return found
+    }
+    const value = lookup(name)
+    if (value === undefined) errors.push(`expected the environment variable ${name} to be set`)
+    return value ?? found
+  })
+  return errors.length > 0 ? { errors } : { text: result }
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import { nearest } from '../domain/nearest.ts'
-import { KEY_VARIABLES } from './vendors/vendors.ts'
+import { KEY_VARIABLES } from './vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

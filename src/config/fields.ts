@@ -9,7 +9,9 @@ import {
   type Stored,
   whole,
 } from '../domain/records/field-types.ts'
+import type { Field as RecordField, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
+import type { Path } from './diagnostics.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** Reads a node of the file into a `T`. Its issues have the form `expected …, found …`. */
@@ -82,7 +84,7 @@ export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
 })
 
 /** A scalar of a record's type; `expected` describes it if the type does not. */
-export function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
+function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
   return scalar(expected, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
     const given = isDigits ? Number(value) : value
@@ -229,4 +231,65 @@ function asDecimal(source: string): Decimal | undefined {
       .replace(/^(-?)\./, '$10.')
       .replace(/\.(?=e|$)/i, ''),
   )
+}
+
+/** Fields of a record that gateway.yaml may declare; those with a default may be omitted. */
+type DeclaredShape<F extends Fields> = {
+  [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
+}
+
+/**
+ * Readers of the fields that are not texts, whole numbers or flags. They are called only for fields that are
+ * present.
+ */
+type Readers<F extends Fields> = {
+  readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Field<
+    Exclude<ValueOf<F[Name]>, undefined>
+  >
+}
+
+/** The fields of a record that gateway.yaml may declare, as a schema. */
+export function declaredShape<const F extends Fields>(
+  fields: F,
+  ...[readers = {} as Readers<F>]: keyof Readers<F> extends never ? [] : [Readers<F>]
+): DeclaredShape<F> {
+  const declared = Object.entries(fields).filter(([, field]) => field.declared)
+  return Object.fromEntries(
+    declared.map(([name, one]) => {
+      const reader = (readers as Readonly<Record<string, Field<unknown>>>)[name]
+      const field = reader ?? declaredField(one.type, one.declared)
+      if (one.default !== undefined) return [name, field.default(one.default)]
+      return [name, 'default' in one ? field.optional() : field]
+    }),
+  ) as DeclaredShape<F>
+}
+
+function declaredField(type: FieldType, expected?: RecordField['declared']): Field<unknown> {
+  const { json, items, bounds } = type
+  if (json === 'boolean') return flag
+  if (bounds.enum) return oneOf(bounds.enum as readonly (string | number)[])
+  if (!items) return scalarOf(type, typeof expected === 'string' ? expected : type.expected)
+  const entry = declaredField(items)
+  return json === 'array' ? list(entry, type.expected, bounds.minItems) : dictionary(entry, type.expected)
+}
+
+/** An error found by a field, with its path. */
+export interface Issue {
+  readonly path: Path
+  readonly message: string
+}
+
+/** The issues of a zod error: one for each unknown key, and none of those reported elsewhere. */
+export function issuesOf(error: z.ZodError): Issue[] {
+  return error.issues
+    .flatMap((issue): Issue[] => {
+      const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
+      if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+      const messages = issue.message.split('\n')
+      return issue.keys.map((key, index) => ({
+        path: [...path, key],
+        message: messages[index] ?? issue.message,
+      }))
+    })
+    .filter(({ message }) => message !== ALREADY_REPORTED)
 }

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { readContent } from './content.ts'
 import { formatDiagnostic } from './diagnostics.ts'
 import { parseYamlDocument } from './document.ts'
-import { withKeyFiles } from './key-files.ts'
+import { withKeyFiles } from './read-file.ts'
 
 const SECRET = 'a-secret-that-nobody-may-see'
 const FIELDS = {

@@ -1,4 +1,4 @@
-import type { LoginSettings, OidcProvider } from '../domain/login-settings.ts'
+import type { LoginSettings, OidcProvider } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { credential, dictionary, type Field, flag, list, name, Refusal, section, text } from './fields.ts'
 import { groupName } from './groups.ts'

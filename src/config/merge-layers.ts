@@ -1,16 +1,14 @@
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
-import { priceTexts } from '../domain/price-texts.ts'
-import type { Price } from '../domain/price.ts'
+import { type Price, priceTexts } from '../domain/price.ts'
 import { pricedByRatios, readRatios } from '../domain/ratios.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import type { Json, JsonObject } from '../domain/json.ts'
-import type { Settings } from '../domain/settings.ts'
-import type { StoredConfiguration, StoredSection } from '../domain/stored-configuration.ts'
+import { asObject, type Json, type JsonObject } from '../domain/json.ts'
+import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
 import type { Config } from './config.ts'
 import { readSections } from './content.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { freeze } from './freeze.ts'
-import type { Issue } from './issues.ts'
+import type { Issue } from './fields.ts'
 import { withModelNames } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -216,10 +214,6 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   if (exact !== undefined) return { price: exact }
   const price = pricedByRatios(readRatios(ratios), base)
   return price && { price: priceTexts(price) }
-}
-
-function asObject(value: Json): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }
 
 /** Converts JSON to the tree of an equivalent YAML file. Variables are not substituted. */

@@ -1,8 +1,8 @@
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
-import { PROTOCOLS } from '@sluice/wire/protocols'
-import type { BuiltInPrices } from './prices/built-in-prices.ts'
-import { VENDORS } from './vendors/vendors.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import { VENDORS } from './vendors.ts'
 
 /** Whether an entry of a channel's `models` is a pattern, which matches priced models. */
 export function isModelPattern(entry: string): boolean {

@@ -1,5 +1,4 @@
-import type { CallRateLimit } from '../domain/call-terms.ts'
-import { NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
+import { type CallRateLimit, NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { RateLimits } from '../domain/settings.ts'
 import { duration, type Field, integer, section } from './fields.ts'
 

@@ -6,10 +6,10 @@ import { type Config, configOf } from './config.ts'
 import type { FileContent } from './content.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, readFile } from './file-reading.ts'
+import { type FileReading, readFile } from './read-file.ts'
 import { freeze } from './freeze.ts'
-import { type PackedNode, unpackNode } from './packed-node.ts'
-import type { BuiltInPrices } from './prices/built-in-prices.ts'
+import { type PackedNode, unpackNode } from './yaml-node.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
 
 /** Task of the thread. */
 export interface ToReadingThread {

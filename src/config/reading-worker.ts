@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { UserSeed } from '../domain/records/user.ts'
 import { ConfigError } from './diagnostics.ts'
-import { type FileReading, readFile } from './file-reading.ts'
-import { packNode } from './packed-node.ts'
-import { builtInPrices } from './prices/built-in-prices.ts'
+import { type FileReading, readFile } from './read-file.ts'
+import { packNode } from './yaml-node.ts'
+import { builtInPrices } from './built-in-prices.ts'
 import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
 
 /** Users and tokens in one message; the main thread restores them in a few milliseconds. */

@@ -1,11 +1,17 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { Settings } from '../domain/settings.ts'
-import type { BuiltInPrices } from './prices/built-in-prices.ts'
-import { catalogue } from './catalogue.ts'
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Decimal } from '../domain/decimal.ts'
+import { PLAIN_UNITS, type Price } from '../domain/price.ts'
+import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
+import type { Group } from '../domain/records/group.ts'
+import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
+import type { ModelCatalogue, Settings } from '../domain/settings.ts'
+import { TOKEN_KINDS, type TokenPrices } from '../domain/token-kinds.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
 import type { FileContent } from './content.ts'
+import { DEFAULT_GROUP } from './groups.ts'
 import { withModelNames } from './model-patterns.ts'
-import { priceVersion } from './prices/price-version.ts'
-import type { VendorChannels } from './vendors/vendor-channels.ts'
+import { VENDORS } from './vendors.ts'
 
 /**
  * Builds settings from the file's sections, the given channels and the built-in prices. Patterns of models
@@ -29,4 +35,129 @@ export function settingsOf(
     models: modelCatalogue,
     channels: withModelNames(channels, modelCatalogue, builtIn),
   }
+}
+
+const MAX_CACHED_MODELS = 4096
+
+/** Assumed context length, in tokens, of a model without one in the price data. */
+const ASSUMED_CONTEXT_TOKENS = 200_000
+
+/**
+ * Combines the declared models with the built-in prices. `preferred` maps a model that is not declared to the
+ * vendor whose price list applies.
+ */
+export function catalogue(
+  declared: ReadonlyMap<string, ModelSettings>,
+  preferred: ReadonlyMap<string, string>,
+  builtIn: BuiltInPrices,
+): ModelCatalogue {
+  const models = new LRUCache<string, Model>({ max: MAX_CACHED_MODELS })
+  return Object.freeze({
+    declared: Object.freeze([...declared.keys()]),
+    get(name: string): Model {
+      const entry = declared.get(name)
+      const listed = builtIn.get(name, entry?.vendor ?? preferred.get(name))
+      const price = entry?.price ?? listed?.price
+      const known = models.get(name)
+      if (known && known.price === price) return known
+      const model = Object.freeze({
+        ...MODEL_SETTINGS.defaults,
+        ...entry,
+        name,
+        vendor: entry?.vendor ?? listed?.vendor,
+        price,
+        contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
+      })
+      if (entry || listed) models.set(name, model)
+      return model
+    },
+  })
+}
+
+/**
+ * Channels made from vendor keys in the environment, and the vendor whose price list applies to each model.
+ */
+export interface VendorChannels {
+  readonly channels: readonly Channel[]
+  readonly preferred: ReadonlyMap<string, string>
+}
+
+/**
+ * One channel for each vendor with a key, with every model of its price list and those whose price the
+ * operator declares. A name that several vendors list goes to the first of them, because a name can have only
+ * one price.
+ */
+export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
+  const preferred = new Map<string, string>()
+  const channels = VENDORS.flatMap((vendor): Channel[] => {
+    const { id, variables, protocol, baseUrl, unpriced = [] } = vendor
+    const key = variables.map((variable) => keys.get(variable)).find((value) => value !== undefined)
+    if (key === undefined) return []
+    const models = [...builtIn.namesOf(vendor), ...unpriced].filter((name) => !preferred.has(name))
+    for (const name of models) preferred.set(name, id)
+    if (models.length === 0) return []
+    return [
+      {
+        ...CHANNEL_SETTINGS.defaults,
+        name: protocol === 'rerank' ? `${id}-rerank` : id,
+        protocol: [protocol],
+        base_url: baseUrl,
+        keys: [key],
+        models,
+        groups: [DEFAULT_GROUP],
+      },
+    ]
+  })
+  return { channels, preferred }
+}
+
+/** All settings that affect a charge. */
+interface Priced {
+  readonly quotaPerUnit: number
+  readonly groups: ReadonlyMap<string, Group>
+  readonly models: ReadonlyMap<string, ModelSettings>
+  /** Model → vendor whose price list applies. */
+  readonly preferred: ReadonlyMap<string, string>
+  readonly builtInVersion: string
+}
+
+/** Twelve hexadecimal digits that identify a set of prices, regardless of how the prices are written. */
+function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
+  const content = [
+    quotaPerUnit,
+    byName(groups, ({ ratio }) => canonical(ratio)),
+    byName(models, ({ vendor, price }) => [vendor ?? null, price ? priceContent(price) : null]),
+    byName(preferred, (vendor) => vendor),
+    builtInVersion,
+  ]
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12)
+}
+
+function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown): unknown[] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
+}
+
+function priceContent({ tokens, tiers, image, tools, request, ...units }: Price): unknown[] {
+  const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
+  const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    tokensContent(tokens),
+    all,
+    ...[request, ...PLAIN_UNITS.map(({ name }) => units[name])].map(canonical),
+    Object.entries(tools)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([kind, value]) => [kind, canonical(value)]),
+    images.map(([form, value]) => [form, canonical(value)]),
+  ]
+}
+
+function tokensContent(tokens: TokenPrices): string[] {
+  return TOKEN_KINDS.map(({ name }) => canonical(tokens[name]))
+}
+
+/** Returns the same text for `0.30` and `0.3`. */
+function canonical({ digits, scale }: Decimal): string {
+  let [unscaled, places] = [digits, scale]
+  while (places > 0 && unscaled % 10n === 0n) [unscaled, places] = [unscaled / 10n, places - 1]
+  return `${unscaled}/${places}`
 }

@@ -1,21 +1,36 @@
-import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
 import { z } from 'zod'
-import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
-import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
-import type { Group } from '../domain/records/group.ts'
+import type { TermChanges } from '../domain/call-terms.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
-import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
-import { credential, type Field, integer, list, oneOf, Refusal, secret, section, text } from './fields.ts'
-import { declaredShape } from './record-fields.ts'
+import { MAX_QUOTA_USD } from '../domain/options.ts'
+import type { CallRateLimit } from '../domain/rate-limit.ts'
+import type { Group } from '../domain/records/group.ts'
+import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
+import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
+import { A_ROUTE_MAP, parseVendorRoutes } from '../domain/vendor-routes.ts'
+import {
+  credential,
+  declaredShape,
+  type Field,
+  integer,
+  list,
+  oneOf,
+  Refusal,
+  secret,
+  section,
+  text,
+} from './fields.ts'
+import {
+  budgetFields,
+  declaredBudget,
+  DEFAULT_GROUP,
+  groupName,
+  requireWholeBudget,
+  suggestion,
+} from './groups.ts'
 import { callRateLimit } from './rate-limits.ts'
-import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
-import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = Object.values(USER_STATUS)
-
-/** The maximum quota, in units of currency; `docs/api.md: Limits`. */
-const MAX_UNITS = 1_000_000_000
 
 /** Base62 after an optional `sk-`. Lookups split keys at hyphens, so a key must not contain any. */
 const key = secret('sk- and then letters and digits only', (given) => {
@@ -83,7 +98,7 @@ function declaredTerms(
 
 /** `docs/configuration.md: Users`. */
 export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
-  const maxQuota = MAX_UNITS * quotaPerUnit
+  const maxQuota = MAX_QUOTA_USD * quotaPerUnit
   // The group of the user that is being read. A separate schema per user took most of the time of a start
   // with thousands of users.
   let own = DEFAULT_GROUP
@@ -113,4 +128,20 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
     own = group instanceof YamlScalar ? String(group.value) : DEFAULT_GROUP
     return given
   }, seed)
+}
+
+/**
+ * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept`
+ * returns a `Refusal` for an invalid group.
+ */
+function vendorRoutes(accept: (group: string) => string | Refusal): (given: string) => string | Refusal {
+  return (given) => {
+    const routes = parseVendorRoutes(given)
+    if (!routes) return new Refusal(A_ROUTE_MAP)
+    for (const group of routes.values()) {
+      const accepted = accept(group)
+      if (typeof accepted !== 'string') return accepted
+    }
+    return given.trim() === '' ? '' : given
+  }
 }

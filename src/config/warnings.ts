@@ -3,10 +3,10 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Issue } from './issues.ts'
+import type { Issue } from './fields.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
-import type { BuiltInPrices } from './prices/built-in-prices.ts'
-import { VENDORS } from './vendors/vendors.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import { VENDORS } from './vendors.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Minimum length of a secret that is safe from guessing. */

@@ -1,13 +1,13 @@
 import { atScale } from './decimal.ts'
 import { type FieldType, nullable, plainText, oneOf, whole } from './records/field-types.ts'
-import type { Settings } from './settings.ts'
+import type { Options } from './options.ts'
 
 /** Row of `ALERTS`. */
 interface Alert {
   /** Fields of its data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
   /** Threshold of an event that the database itself detects: quota units, or the percentage of a budget. */
-  readonly threshold?: (options: Settings['options']) => number
+  readonly threshold?: (options: Options) => number
 }
 
 const BUDGET = {
@@ -72,10 +72,7 @@ export interface AlertThreshold {
 }
 
 /** Thresholds of those events of the given types that the database itself detects, by type. */
-export function alertThresholds(
-  types: ReadonlySet<AlertType>,
-  options: Settings['options'],
-): AlertThreshold[] {
+export function alertThresholds(types: ReadonlySet<AlertType>, options: Options): AlertThreshold[] {
   return Object.entries<Alert>(ALERTS)
     .map(([type, { threshold }]) => ({ type: type as AlertType, threshold: threshold?.(options) }))
     .filter((one): one is AlertThreshold => types.has(one.type) && one.threshold !== undefined)
@@ -88,6 +85,6 @@ export function byType(a: AlertThreshold, b: AlertThreshold): number {
 }
 
 /** The quota units that `options.quota_low` is worth, rounded down. */
-function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Settings['options']): number {
+function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Options): number {
   return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }

@@ -1,3 +1,8 @@
+import { GatewayError } from '../errors.ts'
+import type { AddressSet } from './ip-allow-list.ts'
+import { type Token, TOKEN_STATUS, type TokenStatus } from './records/token.ts'
+import { type User, USER_STATUS } from './records/user.ts'
+
 const BASE62 = /^[0-9A-Za-z]{1,128}$/
 
 /**
@@ -10,4 +15,73 @@ export function lookupKey(sent: string): string | undefined {
   const hyphen = sent.indexOf('-', start)
   const key = sent.slice(start, hyphen === -1 ? undefined : hyphen)
   return BASE62.test(key) ? key : undefined
+}
+
+/** Minimum length of keys of which characters are shown; of a shorter key the mask would reveal most. */
+const MIN_SHOWN_LENGTH = 9
+
+/**
+ * Masks an API key (with `sk-`) for lists: the first four characters, ten asterisks, and the last four; only
+ * asterisks for a very short key. `docs/api.md: Token`.
+ */
+export function maskedKey(key: string): string {
+  const hidden = '*'.repeat(10)
+  return key.length < MIN_SHOWN_LENGTH ? hidden : `${key.slice(0, 4)}${hidden}${key.slice(-4)}`
+}
+
+/**
+ * Status of a token at `nowMs` with `remain` quota units. Being disabled is stored; expiry and exhaustion
+ * follow only from time and quota, so that a renewed token works at once. `docs/api.md: States and
+ * transitions`.
+ */
+export function statusAt(
+  token: Pick<Token, 'status' | 'expired_time' | 'unlimited_quota'>,
+  remain: number,
+  nowMs: number,
+): TokenStatus {
+  if (token.status === TOKEN_STATUS.disabled) return TOKEN_STATUS.disabled
+  if (token.expired_time !== -1 && token.expired_time * 1000 <= nowMs) return TOKEN_STATUS.expired
+  if (!token.unlimited_quota && remain <= 0) return TOKEN_STATUS.exhausted
+  return TOKEN_STATUS.enabled
+}
+
+/**
+ * Use of a key: for a call, or for reading its balance, for which expired and exhausted keys are accepted.
+ */
+export type KeyUse = 'call' | 'read'
+
+/**
+ * Refuses a key that is deleted, disabled, expired or exhausted (401), and a disabled user (403). Expired and
+ * exhausted keys are accepted for reading. `docs/api.md: Authentication`.
+ */
+export function refuseUnusableKey(
+  { deleted_time }: Pick<Token, 'deleted_time'>,
+  user: Pick<User, 'status'>,
+  status: TokenStatus,
+  use: KeyUse,
+): void {
+  if (deleted_time !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
+  if (status !== TOKEN_STATUS.enabled && (use === 'call' || status === TOKEN_STATUS.disabled)) {
+    throw refusal(status)
+  }
+  if (user.status !== USER_STATUS.enabled) {
+    throw new GatewayError('user_disabled', 'the user of this API key is disabled')
+  }
+}
+
+/** Refuses an address (403) that the key's list does not allow. */
+export function refuseOtherAddress(allowed: AddressSet, address: string): void {
+  if (allowed(address)) return
+  throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')
+}
+
+function refusal(status: Exclude<TokenStatus, 1>): GatewayError {
+  switch (status) {
+    case TOKEN_STATUS.disabled:
+      return new GatewayError('token_disabled', 'this API key is disabled')
+    case TOKEN_STATUS.expired:
+      return new GatewayError('token_expired', 'this API key has expired')
+    case TOKEN_STATUS.exhausted:
+      return new GatewayError('token_exhausted', 'the quota of this API key is exhausted')
+  }
 }

@@ -1,5 +1,5 @@
 import type { Json } from './json.ts'
-import type { StoredSection } from './stored-configuration.ts'
+import type { StoredSection } from './settings.ts'
 
 /** Ways in which a change is made. */
 export const VIAS = ['console', 'api', 'command', 'file'] as const

@@ -1,5 +1,5 @@
 import { decimalText } from './decimal.ts'
-import type { ImageForm } from './image-price.ts'
+import type { ImageForm } from './price.ts'
 import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'

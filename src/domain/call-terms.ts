@@ -1,11 +1,7 @@
 import type { Budget } from './budget.ts'
-import type { RateLimit } from './rate-limit.ts'
-
-/** Limit on the calls of a key, or of all keys of a user; 0 is off. */
-export interface CallRateLimit extends RateLimit {
-  /** Maximum number of calls under way. */
-  readonly parallel: number
-}
+import { allowListLines, isWithin } from './ip-allow-list.ts'
+import type { CallRateLimit, RateLimit } from './rate-limit.ts'
+import type { Token } from './records/token.ts'
 
 /** Terms of the calls of a token, or of all tokens of a user. */
 export interface CallTerms {
@@ -17,4 +13,187 @@ export interface CallTerms {
 export interface TermChanges {
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined
+}
+
+/** Terms of a token that were given by an operator. The token's holder can only tighten them. */
+export interface OperatorTerms {
+  readonly budget?: Budget
+  readonly rateLimit?: CallRateLimit
+  /** Quota, models, addresses and expiry. */
+  readonly grants?: OperatorGrants
+}
+
+/** The absence of such terms. */
+export const NO_OPERATOR_TERMS: OperatorTerms = Object.freeze({})
+
+/** Parses the operator's terms of a token; an empty text means none. */
+export function operatorTermsFrom(text: string): OperatorTerms {
+  return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
+}
+
+/** Formats the operator's terms for `operatorTermsFrom`; equal terms have equal texts. */
+export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
+  return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
+}
+
+/** The counts of a rate limit, with their names over HTTP. */
+const COUNTS = [
+  ['requests', 'rate_limit_requests'],
+  ['tokens', 'rate_limit_tokens'],
+  ['parallel', 'rate_limit_parallel'],
+] as const
+
+/** Whether a limit restricts anything. */
+export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolean {
+  return requests > 0 || tokens > 0 || parallel > 0
+}
+
+/** Whether an operator gave any of the terms of a token. */
+export function hasOperatorTerms({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
+  const { budget, rateLimit, grants } = operator_terms
+  return budget !== undefined || rateLimit !== undefined || grants !== undefined
+}
+
+/** Whether a limit counts anything within its window. */
+function isCounted({ requests, tokens }: RateLimit): boolean {
+  return requests > 0 || tokens > 0
+}
+
+/** The operator's terms after an operator has changed a token whose window is `windowMs`. */
+export function afterOperatorChange(
+  before: OperatorTerms,
+  { budget, rateLimit }: TermChanges,
+  windowMs: number,
+): OperatorTerms {
+  const given = budget === undefined ? before.budget : budget
+  const present = before.rateLimit
+  const limit = {
+    requests: 0,
+    tokens: 0,
+    parallel: 0,
+    ...present,
+    // If the operator limits no counts, the holder may choose the window.
+    windowMs: present && isCounted(present) ? present.windowMs : windowMs,
+    ...rateLimit,
+  }
+  const { grants } = before
+  return {
+    ...(given && { budget: given }),
+    ...(isLimited(limit) && { rateLimit: limit }),
+    ...(grants && { grants }),
+  }
+}
+
+/**
+ * The first field in which terms are looser than the operator's, with the operator's value; undefined if
+ * there is none. Another period or window counts as looser, because counting would start from zero.
+ */
+export function loosened(
+  { budget, rateLimit }: CallTerms,
+  { budget: most, rateLimit: limit }: OperatorTerms,
+): { readonly field: string; readonly most: string | number } | undefined {
+  if (most) {
+    if (!budget || budget.amount > most.amount) return { field: 'budget', most: most.amount }
+    if (budget.period !== most.period) return { field: 'budget_period', most: most.period }
+  }
+  if (!limit) return undefined
+  for (const [name, field] of COUNTS)
+    if (limit[name] > 0 && (rateLimit[name] === 0 || rateLimit[name] > limit[name]))
+      return { field, most: limit[name] }
+  if (isCounted(limit) && rateLimit.windowMs !== limit.windowMs)
+    return { field: 'rate_limit_window', most: limit.windowMs / 1000 }
+  return undefined
+}
+
+/** Quota, models, addresses and expiry of a token. */
+export type TokenGrants = Pick<
+  Token,
+  'remain_quota' | 'unlimited_quota' | 'model_limits_enabled' | 'model_limits' | 'allow_ips' | 'expired_time'
+>
+
+/** The part of these grants that an operator gave. */
+interface OperatorGrants {
+  /** Quota units, including those already spent. */
+  readonly quota?: number
+  /** Comma-separated. */
+  readonly models?: string
+  /** Addresses and CIDRs, one per line. */
+  readonly addresses?: string
+  /** Unix seconds. */
+  readonly expires?: number
+}
+
+/** Fields of a token that express each of the grants. */
+const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)[]>> = {
+  quota: ['remain_quota', 'unlimited_quota'],
+  models: ['model_limits_enabled', 'model_limits'],
+  addresses: ['allow_ips'],
+  expires: ['expired_time'],
+}
+
+/** The limits of a token that has spent `used_quota`. */
+function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
+  const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, expired_time } = token
+  return {
+    ...(!unlimited_quota && { quota: remain_quota + used_quota }),
+    ...(model_limits_enabled && { models: model_limits }),
+    ...(allowListLines(allow_ips).length > 0 && { addresses: allow_ips ?? '' }),
+    ...(expired_time !== -1 && { expires: expired_time }),
+  }
+}
+
+/**
+ * The operator's grants after an operator has edited these fields of `token`; undefined if there are none.
+ */
+export function grantsAfter(
+  before: OperatorGrants | undefined,
+  token: TokenGrants & { readonly used_quota: number },
+  fields: Partial<TokenGrants>,
+): OperatorGrants | undefined {
+  const present = grantsOf(token, token.used_quota)
+  const names = (Object.keys(FIELDS) as (keyof OperatorGrants)[]).filter((name) =>
+    FIELDS[name].some((field) => fields[field] !== undefined),
+  )
+  const kept = Object.entries(before ?? {}).filter(([name]) => !names.some((given) => given === name))
+  const given = Object.entries(present).filter(([name]) => names.some((one) => one === name))
+  const all = [...kept, ...given]
+  return all.length > 0 ? Object.fromEntries(all) : undefined
+}
+
+/**
+ * The first field in which a token is looser than the operator's grants, with the value that the operator
+ * gave.
+ */
+export function loosenedGrant(
+  token: TokenGrants & { readonly used_quota: number },
+  { quota, models, addresses, expires }: OperatorGrants,
+): { readonly field: string; readonly most: string | number } | undefined {
+  const present = grantsOf(token, token.used_quota)
+  if (quota !== undefined) {
+    const most = Math.max(0, quota - token.used_quota)
+    if (present.quota === undefined) return { field: 'unlimited_quota', most }
+    if (present.quota > quota) return { field: 'remain_quota', most }
+  }
+  if (models !== undefined) {
+    if (present.models === undefined) return { field: 'model_limits_enabled', most: models }
+    const given = new Set(entriesOf(models))
+    if (entriesOf(present.models).some((name) => !given.has(name)))
+      return { field: 'model_limits', most: models }
+  }
+  if (addresses !== undefined) {
+    const lines = allowListLines(present.addresses ?? null)
+    const given = allowListLines(addresses)
+    if (lines.length === 0 || lines.some((line) => !isWithin(line, given)))
+      return { field: 'allow_ips', most: given.join(', ') }
+  }
+  if (expires !== undefined && (present.expires === undefined || present.expires > expires))
+    return { field: 'expired_time', most: expires }
+  return undefined
+}
+
+function entriesOf(list: string): string[] {
+  return list
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
 }

@@ -1,5 +1,5 @@
 import { type Decimal, decimalText, divide, multiply } from './decimal.ts'
-import type { Options } from './settings.ts'
+import type { Options } from './options.ts'
 
 /** Decimal places: enough to show a single quota unit at any `quota_per_unit`. */
 const PLACES = 12

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 import { parseAddresses } from './ip-allow-list.ts'
-import { hostOf, parseWebUrl } from './url-host.ts'
 
 /**
  * Metadata services of clouds, which hand a machine's credentials to any program on it. Most are in the
@@ -33,4 +32,20 @@ function ipv6RangesOf(range: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
   const sixToFour = `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::/${16 + Number(bits)}`
   return [...IPV4_PREFIXES.map((start) => `${start}${address}/${96 + Number(bits)}`), sixToFour]
+}
+
+/**
+ * Parses a URL of any scheme as a browser parses a web URL, so that its host has one notation; `URL` leaves
+ * the hosts of unknown schemes (`socks5`) unchanged. Null if the text is not a URL.
+ */
+export function parseWebUrl(text: string): URL | null {
+  return URL.parse(text.replace(/^[^:/?#]*:/, 'http:'))
+}
+
+/**
+ * Host of a web URL, without the brackets of an IPv6 address. Decimal, octal, hexadecimal and percent-encoded
+ * addresses, full-width digits and ideographic dots are normalized.
+ */
+export function hostOf({ hostname }: Pick<URL, 'hostname'>): string {
+  return hostname.replace(/^\[|\]$/g, '')
 }

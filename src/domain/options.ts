@@ -30,6 +30,9 @@ interface Bounds {
   readonly default: number
 }
 
+/** Maximum quota, in US dollars; `docs/api.md: Limits`. */
+export const MAX_QUOTA_USD = 1_000_000_000
+
 /** Sections of the console's settings. */
 export const SETTING_REGIONS = ['money', 'routing', 'retention'] as const
 
@@ -38,7 +41,7 @@ export type SettingRegion = (typeof SETTING_REGIONS)[number]
 
 /** Options below `options` in gateway.yaml. Times are in milliseconds, sizes in bytes. */
 export const OPTIONS = {
-  /** With this maximum, a billion times the value is still a safe integer. */
+  /** With this maximum, `MAX_QUOTA_USD` in quota units is a safe integer. */
   quota_per_unit: {
     type: 'integer',
     min: 1,

@@ -1,8 +1,13 @@
-import { type Decimal, isMore, multiply, ZERO } from './decimal.ts'
-import type { ImagePrices } from './image-price.ts'
-import { byUnit, MEASURED_UNITS, type MeasuredUnit, type UnitPrices } from './price-units.ts'
-import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
 import { TOOL_KINDS } from '@sluice/wire/tool-use'
+import { type Decimal, decimalText, isMore, multiply, parseDecimal, ZERO } from './decimal.ts'
+import type { JsonObject } from './json.ts'
+import {
+  byTokenKind,
+  TOKEN_KINDS,
+  type TokenKindRow,
+  type TokenPrices,
+  tokenPriceTexts,
+} from './token-kinds.ts'
 import type { ToolPrices } from './tool-use.ts'
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
@@ -17,6 +22,79 @@ export interface Price extends Readonly<UnitPrices> {
   /** USD per use of a tool that the provider runs, as far as stated. */
   readonly tools: ToolPrices
   readonly image: ImagePrices
+}
+
+/**
+ * Units that have a single price in addition to tokens: the name of the price, the line in the cost of a
+ * call, and the count in a usage. Charges, holds, settings, texts and ratios are derived from a row. Images
+ * are below.
+ */
+export const PLAIN_UNITS = [
+  /** USD per million characters of text that are spoken. */
+  { name: 'characters', line: 'character', count: 'characters', isPerMillion: true },
+  /** USD per second of a recording. */
+  { name: 'second', line: 'second', count: 'seconds', isPerMillion: false },
+  /** USD per search unit of a rerank call. */
+  { name: 'search_unit', line: 'search_unit', count: 'searchUnits', isPerMillion: false },
+] as const
+
+type PlainUnit = (typeof PLAIN_UNITS)[number]
+
+/** Prices of the units with one price. */
+export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
+
+/** Creates an object with a value for each unit with a single price. */
+export function byUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
+  return Object.fromEntries(PLAIN_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
+}
+
+/** Units that a usage measures, in the order of the lines of a cost; those priced per million are last. */
+export const MEASURED_UNITS = [
+  ...PLAIN_UNITS.map(({ name, line, count, isPerMillion }) => ({
+    line,
+    count,
+    isPerMillion,
+    /**
+     * The price of a unit of this form, or the highest. Every charge reads this, so all objects have one
+     * shape.
+     */
+    priceOf: (price: Price, _form?: ImageForm) => price[name],
+  })),
+  {
+    line: 'image' as const,
+    count: 'images' as const,
+    isPerMillion: false,
+    priceOf: ({ image }: Price, form?: ImageForm) => (form ? imagePrice(image, form) : dearestImage(image)),
+  },
+].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
+
+/** Unit that is charged if no priced tokens are. */
+export type MeasuredUnit = (typeof MEASURED_UNITS)[number]
+
+/** Size and quality of an image, as written in requests and responses: `1024x1024`, `hd`. */
+export interface ImageForm {
+  readonly size?: string | undefined
+  readonly quality?: string | undefined
+}
+
+/**
+ * USD per image, by `SIZE/QUALITY`, `SIZE`, or `default`. If empty, images have no price. Without `default`,
+ * an image of another form costs as much as the most expensive one.
+ */
+export type ImagePrices = Readonly<Record<string, Decimal>>
+
+/**
+ * The price of an image of this form: that of its size and quality, of its size, the default, or the highest.
+ */
+export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): Decimal {
+  const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
+  for (const form of [...forms, 'default']) if (Object.hasOwn(prices, form)) return prices[form] ?? ZERO
+  return dearestImage(prices)
+}
+
+/** The highest price of an image; 0 if there is none. */
+export function dearestImage(prices: ImagePrices): Decimal {
+  return Object.values(prices).reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
 }
 
 /** The price of a free model. */
@@ -85,4 +163,49 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
       mediaOutput: dearest(({ side }) => side === 'output'),
     }
   })
+}
+
+/** Price of a model in a group, in one version of the prices. */
+interface PriceSet {
+  readonly price: Price
+  /** Ratio of the group. */
+  readonly ratio: Decimal
+  readonly quotaPerUnit: number
+}
+
+/** Formats a price set for `priceSetFrom`; a decimal becomes `{"decimal": "0.3"}`. */
+export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet): string {
+  return JSON.stringify({ price, ratio, quotaPerUnit }, (_, value: unknown) =>
+    isDecimal(value) ? { decimal: decimalText(value) } : value,
+  )
+}
+
+/** Parses the text of a price set. */
+export function priceSetFrom(text: string): PriceSet {
+  return JSON.parse(text, (_, value: unknown) => {
+    if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
+    return parseDecimal(value.decimal as string) ?? value
+  }) as PriceSet
+}
+
+function isDecimal(value: unknown): value is Decimal {
+  return typeof value === 'object' && value !== null && typeof (value as Decimal).digits === 'bigint'
+}
+
+/** A price as gateway.yaml would state it, without its tiers. */
+export function priceTexts({ tokens, request, tools, image, ...units }: Price): JsonObject {
+  const { web_search: webSearch, ...otherTools } = tools
+  return {
+    ...tokenPriceTexts(tokens),
+    request: decimalText(request),
+    ...(webSearch && { web_search: decimalText(webSearch) }),
+    ...(Object.keys(otherTools).length > 0 && { tools: decimalTexts(otherTools) }),
+    ...byUnit(({ name }) => decimalText(units[name])),
+    ...(Object.keys(image).length > 0 && { image: decimalTexts(image) }),
+  }
+}
+
+/** Decimals as texts, by name. */
+export function decimalTexts(decimals: { readonly [name: string]: Decimal }): Record<string, string> {
+  return Object.fromEntries(Object.entries(decimals).map(([name, value]) => [name, decimalText(value)]))
 }

@@ -1,7 +1,13 @@
 import { type Decimal, decimalText, divide, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
-import type { ImagePrices } from './image-price.ts'
-import { FREE_PRICE, type Price } from './price.ts'
-import { byUnit, PLAIN_UNITS, type UnitPrices } from './price-units.ts'
+import {
+  byUnit,
+  decimalTexts,
+  FREE_PRICE,
+  type ImagePrices,
+  PLAIN_UNITS,
+  type Price,
+  type UnitPrices,
+} from './price.ts'
 import type { Json, JsonObject } from './json.ts'
 import {
   defaultPrice,
@@ -65,13 +71,8 @@ export function ratiosJson(
   const set = Object.entries(single).flatMap(([name, value]): [string, Json][] =>
     value ? [[name, decimalText(value)]] : [],
   )
-  if (images) set.push(['images', imagesJson(images)])
+  if (images) set.push(['images', decimalTexts(images)])
   return set.length > 0 ? Object.fromEntries(set) : undefined
-}
-
-/** Prices of images as texts, by form. */
-export function imagesJson(images: ImagePrices): Record<string, string> {
-  return Object.fromEntries(Object.entries(images).map(([form, price]) => [form, decimalText(price)]))
 }
 
 /**

@@ -1,4 +1,4 @@
-import { characterCount } from './character-count.ts'
+import { characterCount } from './text-length.ts'
 
 /** Maximum number of `%` in a pattern. */
 const MAX_WILDCARDS = 2

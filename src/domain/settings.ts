@@ -1,10 +1,10 @@
 import type { AlertTarget } from './alert.ts'
-import type { Channel } from './records/channel.ts'
+import type { Json } from './json.ts'
+import type { Options } from './options.ts'
 import type { RateLimit } from './rate-limit.ts'
+import type { Channel, StoredChannel } from './records/channel.ts'
 import type { Group } from './records/group.ts'
 import type { Model } from './records/model.ts'
-import type { LoginSettings } from './login-settings.ts'
-import type { Options } from './options.ts'
 
 /** Live configuration. Immutable; every change replaces the whole object. */
 export interface Settings {
@@ -18,8 +18,6 @@ export interface Settings {
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
 }
-
-export type { Options }
 
 /** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */
 export interface RateLimits {
@@ -38,4 +36,51 @@ export interface ModelCatalogue {
   get(name: string): Model
   /** Names that the configuration declares. */
   readonly declared: readonly string[]
+}
+
+/** How people sign in to the console. `docs/configuration.md: Sign-in`. */
+export interface LoginSettings {
+  /** Whether sign-in with username and password is allowed; access tokens always are. */
+  readonly password: boolean
+  readonly oidc: readonly OidcProvider[]
+}
+
+/** An identity provider of OpenID Connect. */
+export interface OidcProvider {
+  /** Its segment in the paths of sign-in. */
+  readonly name: string
+  /** Issuer identifier, as the provider's metadata states it. */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scopes: readonly string[]
+  /** Claim that names a new user. */
+  readonly usernameClaim: string
+  /**
+   * Claim with the groups of the person in the directory; undefined if groups and roles are managed in the
+   * gateway.
+   */
+  readonly groupClaim: string | undefined
+  /** Values of the claim → groups of the gateway; the first that a person has applies. */
+  readonly groups: ReadonlyMap<string, string>
+  /** Values of the claim whose users are administrators. */
+  readonly admins: readonly string[]
+  /** Whether a first sign-in creates a user. */
+  readonly create: boolean
+}
+
+/** Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. */
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'
+
+/** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
+export interface StoredEntry {
+  readonly section: StoredSection
+  readonly name: string
+  readonly value: Json
+}
+
+/** All configuration that was set over HTTP. */
+export interface StoredConfiguration {
+  readonly channels: readonly StoredChannel[]
+  readonly entries: readonly StoredEntry[]
 }

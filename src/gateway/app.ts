@@ -20,11 +20,16 @@ import {
 import { type Area, renderError } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
-import { isModelMethod, pathArea, pathOf } from '../api/routing/path-area.ts'
+import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
 import { RAW_ROUTES } from '../api/raw-routes.ts'
-import { pathNotFound, methodNotAllowed, gatewayStopping } from '../api/routing-errors.ts'
-import { type FoundEndpoint, type AllowedMethods, RouteTable } from '../api/route-table.ts'
-import { shownPath } from '../api/routing/shown-path.ts'
+import {
+  type AllowedMethods,
+  type FoundEndpoint,
+  gatewayStopping,
+  methodNotAllowed,
+  pathNotFound,
+  RouteTable,
+} from '../api/route-table.ts'
 import type { Console } from '../console/console.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'

@@ -10,7 +10,7 @@ import {
 import { addressBlock } from '../accounts/authentication/address-block.ts'
 import { peerAddress, plainAddress } from '../accounts/authentication/trusted-peer.ts'
 import { renderError } from '../api/envelopes.ts'
-import { pathArea, pathOf } from '../api/routing/path-area.ts'
+import { pathArea, pathOf } from '../api/paths.ts'
 import type { App } from './app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'

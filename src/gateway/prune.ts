@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Options } from '../domain/settings.ts'
+import type { Options } from '../domain/options.ts'
 
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000

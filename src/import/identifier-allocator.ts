@@ -1,6 +1,6 @@
 import { Role } from '../domain/role.ts'
 import { comparableName } from '../domain/username.ts'
-import { MAX_IMPORTED } from './amount-sums.ts'
+import { MAX_IMPORTED } from './amounts.ts'
 import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
 import type { ReadUser } from './plan-users.ts'
 

@@ -1,13 +1,12 @@
 import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { RunningSums } from './amount-sums.ts'
+import { RunningSums, Units } from './amounts.ts'
 import { Cells } from './cells.ts'
 import { type Family, type FamilyDatabase, readFamily } from './family.ts'
-import { FamilyOptions } from './family-options.ts'
+import { type ConfigurationPlan, FamilyOptions, planConfiguration } from './plan-configuration.ts'
 import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
 import { leftBehind } from './not-imported.ts'
 import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
-import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import type { ReportLine } from './report.ts'
 import { openSourceDatabase, type SourceRow } from './source.ts'
 import {
@@ -18,7 +17,6 @@ import {
   type WritableTarget,
   importOrigin,
 } from './target.ts'
-import { Units } from './units.ts'
 
 /** Options of an import. */
 export interface ImportOptions {

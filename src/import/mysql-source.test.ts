@@ -9,10 +9,9 @@ import {
 } from '../../test/fixtures/mariadb-server.ts'
 import { familyDatabase } from '../../test/family-database.ts'
 import { readFamily } from './family.ts'
-import type { MysqlAddress } from './mysql-address.ts'
+import type { MysqlAddress, SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
-import type { SourceDatabase } from './source.ts'
 
 async function opened(place: MysqlAddress, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
   const source = await openMysqlSource(place, { ...READ_LIMITS, ...bounds })

@@ -1,9 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Connection, createConnection, type QueryError } from 'mysql2'
-import type { MysqlAddress } from './mysql-address.ts'
-import { notATable, READ_LIMITS, ReadMeter, rowSize } from './read-limits.ts'
-import { MAX_TABLES, type SourceDatabase, type SourceRow } from './source.ts'
-import { noting, WireLimits } from './wire-limits.ts'
+import type { MysqlAddress, SourceDatabase, SourceRow } from './source.ts'
+import { MAX_TABLES, notATable, noting, READ_LIMITS, ReadMeter, rowSize, WireLimits } from './read-limits.ts'
 
 const CONNECT_MS = 10_000
 const TABLE = 'BASE TABLE'

@@ -1,17 +1,18 @@
 import type { Config } from '../config/config.ts'
 import { mergeLayers } from '../config/merge-layers.ts'
 import { child, keys } from '../config/yaml-node.ts'
+import { type Decimal, decimalText } from '../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
-import type { Settings } from '../domain/settings.ts'
-import type { StoredConfiguration, StoredEntry } from '../domain/stored-configuration.ts'
-import { unstored } from '../management/channels/new-channel.ts'
-import { RATIO_OPTIONS } from '../management/settings/model-ratios.ts'
-import { settingOf } from '../management/settings/option-body.ts'
-import type { FamilyOptions } from './family-options.ts'
+import type { Settings, StoredConfiguration, StoredEntry } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import { unstored } from '../management/channels/channel-definition.ts'
+import { decimalIn, mappingIn } from '../management/settings/decimal-map.ts'
+import { settingOf } from '../management/settings/list-options.ts'
+import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
+import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
-import { planChannels, type PlannedChannel } from './plan-channels.ts'
-import { planGroups, type PlannedEntry } from './plan-groups.ts'
+import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
 import { carried, type Fate, type ReportLine } from './report.ts'
 
 /** Settings and channels to be written, and the settings that result. */
@@ -209,4 +210,107 @@ function planOptions(options: FamilyOptions): {
     left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
   }
   return { entries, left }
+}
+
+const RATIO_ONE: Decimal = { digits: 1n, scale: 0 }
+
+/** Groups that new-api opens to everybody by default; one-api has no open groups. */
+const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
+
+/** Name by which the other gateway chooses among groups; not supported here. */
+export const AUTO_GROUP = 'auto'
+
+/** Entry of the settings to be written, with its report line. */
+interface PlannedEntry {
+  readonly entry: StoredEntry
+  readonly line: ReportLine
+}
+
+/** Plans the groups that have a ratio, and those that rows name without one: their ratio is 1. */
+function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
+  const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()
+  const usable = options.mapping('UserUsableGroups')
+  const open = new Set<string>(usable ? usable.keys() : DEFAULT_OPEN_GROUPS[source.family])
+  const names = new Set([...ratios.keys(), ...namedIn(source)])
+  names.delete(AUTO_GROUP)
+  return [...names].map((name) => {
+    const ratio = ratios.get(name)
+    const notes = ratio ? [] : ['it has no ratio there, which means 1']
+    return {
+      entry: {
+        section: 'groups',
+        name,
+        value: { ratio: decimalText(ratio ?? RATIO_ONE), open: name === 'default' || open.has(name) },
+      },
+      line: { kind: 'group', id: undefined, name, fate: 'carried', notes },
+    }
+  })
+}
+
+function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
+  const named = [...users, ...tokens, ...channels].flatMap((row) => {
+    const cells = new Cells(row)
+    return splitList(cells.lenient(() => cells.text('group'), ''))
+  })
+  return [...new Set(named)].filter(
+    (name) => name.length <= 200 && !/\p{Cc}/u.test(name) && name !== '__proto__',
+  )
+}
+
+/** Options of another gateway. Unreadable ones are skipped, each with a line of the report. */
+export class FamilyOptions {
+  /** Report lines about options that could not be read. */
+  readonly skipped: ReportLine[] = []
+  readonly #options: ReadonlyMap<string, unknown>
+
+  constructor(options: ReadonlyMap<string, unknown>) {
+    this.#options = options
+  }
+
+  /** Names of all saved options. */
+  get names(): readonly string[] {
+    return [...this.#options.keys()]
+  }
+
+  /** Reads an option as text; undefined if it was never saved or is not a text. */
+  text(name: string): string | undefined {
+    if (!this.#options.has(name)) return undefined
+    try {
+      return new Cells({ value: this.#options.get(name) }).text('value').trim()
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error
+      this.#skip(name, error.message)
+      return undefined
+    }
+  }
+
+  /** Reads an option that holds a JSON object; undefined if there is none. */
+  mapping(name: string): ReadonlyMap<string, unknown> | undefined {
+    const text = this.text(name)
+    if (text === undefined || text === '') return undefined
+    try {
+      return mappingIn(name, text)
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      this.#skip(name, error.message)
+      return undefined
+    }
+  }
+
+  /** Reads an option that maps names to decimals, exactly; skips values that are not decimals. */
+  decimals(name: string): ReadonlyMap<string, Decimal> | undefined {
+    const mapping = this.mapping(name)
+    if (!mapping) return undefined
+    const decimals = new Map<string, Decimal>()
+    for (const [entry, value] of mapping) {
+      const decimal = decimalIn(value)
+      if (decimal) decimals.set(entry, decimal)
+      else this.#skip(`${name}: ${entry}`, 'expected a number from 0 to 1000000')
+    }
+    return decimals
+  }
+
+  #skip(name: string, note: string): void {
+    this.skipped.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
+  }
 }

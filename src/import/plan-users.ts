@@ -1,13 +1,13 @@
 import { isAffordableBcrypt } from '../domain/bcrypt-hash.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Role } from '../domain/role.ts'
-import { maxQuota } from '../management/quota-bound.ts'
+import { maxQuota } from '../management/input-fields.ts'
 import { isOfType } from '../domain/records/field-types.ts'
 import { USER } from '../domain/records/user.ts'
-import { emailField } from '../management/users/user-fields.ts'
+import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/seed-accounts.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
-import type { Units } from './units.ts'
+import type { Units } from './amounts.ts'
 
 const { fields } = USER
 

@@ -1,9 +1,8 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
-import { READ_LIMITS, notATable, ReadMeter, rowSize } from './read-limits.ts'
-import { MAX_TABLES, type SourceDatabase, type SourceRow } from './source.ts'
-import { noting, WireLimits } from './wire-limits.ts'
+import { MAX_TABLES, notATable, noting, READ_LIMITS, ReadMeter, rowSize, WireLimits } from './read-limits.ts'
+import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
 

@@ -4,8 +4,7 @@ import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
 import type { Database } from '../store/schema.ts'
 import type { Secrets } from '../store/secrets.ts'
-import { databaseName } from './database-name.ts'
-import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './copy/tables.ts'
+import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './migrate/tables.ts'
 
 /** Statement timeout; sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
@@ -61,4 +60,17 @@ export async function withMappedErrors<Result>(work: () => Promise<Result>): Pro
   } catch (error) {
     throw mapDatabaseError(error)
   }
+}
+
+/** Describes the database of a `postgres:` URL for messages, without user and password. */
+export function databaseName(url: string): string {
+  const { hostname, port, pathname } = new URL(url)
+  const host = decodeURIComponent(hostname)
+  return `the database "${decodeURIComponent(pathname.slice(1))}" on ${host || 'localhost'}${port && `:${port}`}`
+}
+
+/** Returns the text if it is a `postgres:` URL that names a database; undefined for any other text. */
+export function postgresUrl(text: string): string | undefined {
+  if (!/^postgres(?:ql)?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  return new URL(text).pathname.length > 1 ? text : undefined
 }

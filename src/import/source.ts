@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { sqlitePath } from '../domain/database-url.ts'
-import { postgresUrl } from './database-name.ts'
-import { mysqlAddress } from './mysql-address.ts'
+import { postgresUrl } from './postgres-target.ts'
 
 /** Row of another gateway's database, unchecked. */
 export type SourceRow = Readonly<Record<string, unknown>>
@@ -19,9 +18,6 @@ export interface SourceDatabase {
   countRows(table: string, most: number): Promise<number>
   close(): Promise<void>
 }
-
-/** Maximum number of tables that are named; both families have some thirty. */
-export const MAX_TABLES = 200
 
 /** Opens a SQLite file, or the database of a URL. Rejects with a sentence for the operator. */
 export async function openSourceDatabase(place: string): Promise<SourceDatabase> {
@@ -44,4 +40,79 @@ export async function openSourceDatabase(place: string): Promise<SourceDatabase>
   if (!existsSync(path)) throw new Error(`there is no file ${path}`)
   const { openSqliteSource } = await import('./sqlite-source.ts')
   return openSqliteSource(path)
+}
+
+/** Address of a database on MySQL or MariaDB. */
+export interface MysqlAddress {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+  /** TLS: none, with a verified certificate, or with any certificate. */
+  readonly tls: 'none' | 'verified' | 'unverified'
+}
+
+const DEFAULT_PORT = 3306
+
+/** Form of SQL_DSN in one-api and new-api: `user:password@tcp(host:port)/database?parameters`. */
+const DSN =
+  /^(?<user>[^:@/]+)(?::(?<password>.*))?@tcp\((?<host>\[[^\]]+\]|[^):]+)(?::(?<port>\d{1,5}))?\)\/(?<database>[^/?]+)(?:\?(?<query>.*))?$/
+const URL_EXPECTED = 'expected an address such as mysql://user@host/database'
+
+/**
+ * Reads `mysql://user@host/database`, the same with `mariadb:`, or the form of SQL_DSN; undefined for others.
+ * `tls=true` or `tls=skip-verify` in its query asks for TLS. Throws a sentence for the operator, without the
+ * password.
+ */
+export function mysqlAddress(place: string): MysqlAddress | undefined {
+  const dsn = DSN.exec(place)?.groups
+  if (dsn) {
+    const { user = '', password = '', host = '', port, database = '', query } = dsn
+    return address(host, port, user, password, database, new URLSearchParams(query))
+  }
+  if (!/^(?:mysql|mariadb):/i.test(place)) return undefined
+  const url = URL.canParse(place) ? new URL(place) : undefined
+  const [, database = ''] = url?.pathname.split('/') ?? []
+  if (!url || url.hostname === '' || database === '' || url.username === '') throw new Error(URL_EXPECTED)
+  const { hostname, port, username, password, searchParams } = url
+  try {
+    const [user, secret, name] = [username, password, database].map(decodeURIComponent)
+    return address(hostname, port, user ?? '', secret ?? '', name ?? '', searchParams)
+  } catch (error) {
+    if (error instanceof URIError) throw new Error(URL_EXPECTED, { cause: error })
+    throw error
+  }
+}
+
+function address(
+  host: string,
+  port: string | undefined,
+  user: string,
+  password: string,
+  database: string,
+  query: URLSearchParams,
+): MysqlAddress {
+  return {
+    host: host.replace(/^\[|\]$/g, ''),
+    port: port ? Number(port) : DEFAULT_PORT,
+    user,
+    password,
+    database,
+    tls: tlsOf(query.get('tls')),
+  }
+}
+
+function tlsOf(given: string | null): MysqlAddress['tls'] {
+  switch (given) {
+    case null:
+    case 'false':
+      return 'none'
+    case 'true':
+      return 'verified'
+    case 'skip-verify':
+      return 'unverified'
+    default:
+      throw new Error(`tls: expected true, false or skip-verify, not "${given}"`)
+  }
 }

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
-import { MAX_TABLES, type SourceDatabase } from './source.ts'
+import { MAX_TABLES, notATable, READ_LIMITS, ReadMeter } from './read-limits.ts'
+import type { SourceDatabase } from './source.ts'
 
 /** Offset of the file format write version in the header; its value 2 means WAL. */
 const WRITE_VERSION_OFFSET = 18

@@ -7,7 +7,7 @@ import type { Environment } from '../config/environment.ts'
 import type { Origin } from '../domain/audit.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { UserSeed } from '../domain/records/user.ts'
-import type { StoredConfiguration } from '../domain/stored-configuration.ts'
+import type { StoredConfiguration } from '../domain/settings.ts'
 import { secretOfDataFolder } from '../store/data-folder.ts'
 import { isCurrent } from '../store/migrations/steps.ts'
 import { NodeMessages } from '../store/node-messages.ts'
@@ -21,9 +21,14 @@ import { openForReading } from '../store/sqlite/connection.ts'
 import { kyselyOver } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Rows } from '../store/store.ts'
-import { databaseName } from './database-name.ts'
+import {
+  advanceSequences,
+  databaseName,
+  isEmptyDatabase,
+  openTarget,
+  withMappedErrors,
+} from './postgres-target.ts'
 import { lockFolder } from './lock-folder.ts'
-import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from './postgres-target.ts'
 import type { Hashes } from './identifier-allocator.ts'
 
 /** The origin of imported objects in the audit log. */

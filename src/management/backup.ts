@@ -6,7 +6,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import { GatewayError } from '../errors.ts'
 import { copyDatabase } from '../store/sqlite/backup.ts'
 import type { BackupParts } from './parts.ts'
-import { readInput } from './read-input.ts'
+import { readInput } from './input-fields.ts'
 
 const INPUT = z.object(
   {

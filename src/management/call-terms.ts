@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
-import type { CallRateLimit, CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { CallRateLimit } from '../domain/rate-limit.ts'
 import { TERMS } from '../domain/records/terms.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
-import { requireQuota } from './quota-bound.ts'
+import { requireQuota } from './input-fields.ts'
 import { bodyShape } from './record-schemas.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { textField } from './text-fields.ts'
+import { textField } from './input-fields.ts'
 
 const EXPECTED = 'expected the version of the object that the change is based on'
 

@@ -7,9 +7,9 @@ import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
 import { meteredStore } from './metered-store.ts'
-import { auditCsv } from './audit/list-audit.ts'
+import { auditCsv } from './audit-log.ts'
 import { usageCsv } from './usage/list-usage.ts'
-import { tokenPage } from './tokens/token-object.ts'
+import { tokenPage } from './tokens/list-tokens.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB

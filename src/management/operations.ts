@@ -1,17 +1,21 @@
 import { backup } from './backup.ts'
-import { listAllChannels } from './channels/find-channel.ts'
+import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
-import { budgetToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
-import { budgetUser, topUpUser } from './users/change-user.ts'
+import { budgetToken, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
+import {
+  budgetUser,
+  disableUser,
+  enableUser,
+  issueAccessToken,
+  removeUser,
+  setPassword,
+  topUpUser,
+} from './users/change-user.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
-import { deleteToken } from './tokens/delete-tokens.ts'
-import { issueAccessToken, setPassword } from './users/set-password.ts'
-import { listTokens } from './tokens/find-token.ts'
-import { listUsers } from './users/find-users.ts'
-import { removeUser } from './users/delete-user.ts'
-import { usageByDimension } from './usage/usage-by-dimension.ts'
-import { disableUser, enableUser } from './users/manage-user.ts'
+import { listTokens } from './tokens/list-tokens.ts'
+import { listUsers } from './users/list-users.ts'
+import { usageByDimension } from './usage/sum-usage.ts'
 
 /**
  * Account management by name. Every operation validates its own input, which may be untrusted, and returns

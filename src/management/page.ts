@@ -26,6 +26,11 @@ export function offsetOf({ page, pageSize }: Page): number {
   return (page - 1) * pageSize
 }
 
+/** A page of items in responses. `total` is the number of items on all pages. */
+export function pageObject<Item>({ page, pageSize }: Page, total: number, items: Item[]) {
+  return { page, page_size: pageSize, total, items }
+}
+
 /** The schema of a page of items; `docs/api.md: Token page`. */
 export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({ page: z.int(), page_size: z.int(), total: z.int(), items: z.array(item) })

@@ -1,7 +1,6 @@
 import { parseRecord } from '@sluice/wire/json/record'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import { maxCharge } from '../domain/charge.ts'
-import { sumOfLines } from '../domain/cost-lines.ts'
+import { maxCharge, sumOfLines } from '../domain/charge.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'

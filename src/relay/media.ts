@@ -1,5 +1,5 @@
 import type { Agent } from 'undici'
-import type { Options } from '../domain/settings.ts'
+import type { Options } from '../domain/options.ts'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/fair-pool.ts'
 import { type SlotEntry, FairSemaphore } from '../limits/fair-semaphore.ts'

@@ -1,9 +1,13 @@
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
-import type { Endpoint } from '../domain/endpoints.ts'
-import { endpointByName } from '../domain/endpoint-by-name.ts'
-import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
+import {
+  type Endpoint,
+  endpointByName,
+  endpointsFor,
+  type EndpointType,
+  endpointTypes,
+} from '../domain/endpoints.ts'
 import type { Settings } from '../domain/settings.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
 import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'

@@ -1,7 +1,6 @@
 import type { Response } from '@sluice/http1'
 import type { UsageBounds } from '../domain/charge.ts'
-import type { Rate } from '../domain/price.ts'
-import type { MeasuredUnit } from '../domain/price-units.ts'
+import type { Rate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'

@@ -4,7 +4,7 @@ import {
   type ChannelRow,
   type StoredChannel,
 } from '../domain/records/channel.ts'
-import type { StoredEntry } from '../domain/stored-configuration.ts'
+import type { StoredEntry } from '../domain/settings.ts'
 import type { StoredSettingRow } from './schema.ts'
 import { type Secrets, seal, tagOf, unseal } from './secrets.ts'
 

@@ -1,13 +1,15 @@
 import { budgetFrom } from '../domain/budget.ts'
-import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
-import { grantsAfter, type TokenGrants } from '../domain/operator-grants.ts'
 import {
   afterOperatorChange,
+  type CallTerms,
+  grantsAfter,
   NO_OPERATOR_TERMS,
   type OperatorTerms,
   operatorTermsFrom,
   operatorTermsText,
-} from '../domain/operator-terms.ts'
+  type TermChanges,
+  type TokenGrants,
+} from '../domain/call-terms.ts'
 import { type TermColumns, TERMS } from '../domain/records/terms.ts'
 
 /** The window of a rate limit that does not state one. */

@@ -1,5 +1,5 @@
 import type { Proxy } from '@sluice/http1'
-import { hostOf, parseWebUrl } from '../domain/url-host.ts'
+import { hostOf, parseWebUrl } from '../domain/metadata-address.ts'
 
 /** Default ports of proxies. */
 const PORTS = { http: 80, socks5: 1080 } as const

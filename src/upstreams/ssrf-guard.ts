@@ -2,8 +2,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
-import { isMetadataAddress } from '../domain/metadata-address.ts'
-import { hostOf } from '../domain/url-host.ts'
+import { hostOf, isMetadataAddress } from '../domain/metadata-address.ts'
 
 /** Refusal to connect to an address that clients must not reach. The message may be shown to the client. */
 export class ForbiddenAddress extends Error {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bearerKey } from '../../src/accounts/authentication/bearer.ts'
-import { pathPattern } from '../../src/api/routing/path-pattern.ts'
+import { pathPattern } from '../../src/api/paths.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'
 import { readUpstreamError } from '@sluice/wire/upstream-error'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Endpoint, isCall } from '../../src/api/endpoint.ts'
-import { openApiDocument } from '../../src/api/openapi/openapi.ts'
+import { openApiDocument } from '../../src/api/openapi.ts'
 import { Browser } from '../fixtures/browser.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'

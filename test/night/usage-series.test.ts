@@ -1,7 +1,6 @@
 import { expect, test, describe } from 'vitest'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
-import { periodOf } from '../../src/management/usage/series-query.ts'
-import { usageSeries } from '../../src/management/usage/usage-series.ts'
+import { periodOf, usageSeries } from '../../src/management/usage/usage-series.ts'
 import type { SeriesDimension } from '../../src/store/operations/usage-sums.ts'
 import {
   DIMENSION_COLUMNS,

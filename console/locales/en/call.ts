@@ -1,4 +1,4 @@
-import type { CostKind } from '../../../src/domain/cost-lines.ts'
+import type { CostKind } from '../../../src/domain/charge.ts'
 import type { MediumLine } from '../../../src/domain/token-kinds.ts'
 
 /** Lines of a cost that have a text; those of audio and images are composed. */

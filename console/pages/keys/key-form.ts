@@ -1,5 +1,5 @@
 import { useForm } from '@mantine/form'
-import type { NewTokenFields } from '../../../src/management/tokens/token-fields.ts'
+import type { NewTokenFields } from '../../../src/management/tokens/token-object.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import { badAddress } from '../../components/address-list.ts'

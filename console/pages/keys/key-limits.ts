@@ -1,7 +1,7 @@
 import type { BudgetPeriod } from '../../../src/domain/budget.ts'
 import { mismatch } from '../../../src/domain/records/field-types.ts'
 import { RATE_LIMIT, type RateLimitName } from '../../../src/domain/records/terms.ts'
-import type { NewTokenFields } from '../../../src/management/tokens/token-fields.ts'
+import type { NewTokenFields } from '../../../src/management/tokens/token-object.ts'
 import type { ApiKey } from '../../api/keys.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
 

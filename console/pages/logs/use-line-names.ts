@@ -1,4 +1,4 @@
-import { isPerMillion } from '../../../src/domain/cost-lines.ts'
+import { isPerMillion } from '../../../src/domain/charge.ts'
 import { TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 

@@ -1,11 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { lookupKey } from '../../domain/api-key.ts'
+import {
+  type KeyUse,
+  lookupKey,
+  refuseOtherAddress,
+  refuseUnusableKey,
+  statusAt,
+} from '../../domain/api-key.ts'
 import type { Change } from '../../domain/change.ts'
 import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/records/token.ts'
-import { type KeyUse, refuseOtherAddress, refuseUnusableKey } from '../../domain/key-checks.ts'
-import { statusAt } from '../../domain/token-status.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Account } from '../ledger/balance.ts'

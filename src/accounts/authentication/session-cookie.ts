@@ -1,5 +1,5 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
-import type { Options } from '../../domain/settings.ts'
+import type { Options } from '../../domain/options.ts'
 import type { Request } from '../../http/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 

@@ -1,5 +1,4 @@
-import { FREE_PRICE, type Rate } from '../../domain/price.ts'
-import { priceSetText } from '../../domain/price-set.ts'
+import { FREE_PRICE, priceSetText, type Rate } from '../../domain/price.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'

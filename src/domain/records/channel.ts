@@ -2,7 +2,7 @@ import type { AllowedField } from '@sluice/wire/upstream-settings'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'
-import { TEXT_BYTES } from '../text-bytes.ts'
+import { TEXT_BYTES } from '../text-length.ts'
 import { duration } from './duration.ts'
 import {
   declaredName,

@@ -1,5 +1,4 @@
-import { characterCount } from '../character-count.ts'
-import { isWithin, TEXT_BYTES } from '../text-bytes.ts'
+import { characterCount, isWithin, TEXT_BYTES } from '../text-length.ts'
 
 /** Value of a column. */
 export type Stored = string | number | null

@@ -1,13 +1,14 @@
-import type { CallTerms, TermChanges } from '../call-terms.ts'
-import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
 import {
+  type CallTerms,
   NO_OPERATOR_TERMS,
   type OperatorTerms,
   operatorTermsFrom,
   operatorTermsText,
-} from '../operator-terms.ts'
+  type TermChanges,
+} from '../call-terms.ts'
+import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
 import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
-import { TEXT_BYTES } from '../text-bytes.ts'
+import { TEXT_BYTES } from '../text-length.ts'
 import {
   type FieldType,
   flag,

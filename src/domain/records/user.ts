@@ -1,6 +1,6 @@
 import type { CallTerms, TermChanges } from '../call-terms.ts'
 import { Role, ROLES } from '../role.ts'
-import { TEXT_BYTES } from '../text-bytes.ts'
+import { TEXT_BYTES } from '../text-length.ts'
 import { declaredName, name, nullable, plainText, text, whole, oneOf } from './field-types.ts'
 import {
   type Edits,

@@ -1,6 +1,6 @@
 import type { FirstCredentials } from '../seed-accounts.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../../management/operations.ts'
-import type { QuotaDisplay } from '../../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../../management/gateway-status.ts'
 
 /** Runs the operations of commands, in the running gateway or in this process. */
 export interface CommandBackend {

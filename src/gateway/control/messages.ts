@@ -1,4 +1,4 @@
-import type { QuotaDisplay } from '../../management/settings/quota-display.ts'
+import type { QuotaDisplay } from '../../management/gateway-status.ts'
 
 /**
  * Response to `GET /` on the control socket: shows that the gateway runs, and the units in which it shows

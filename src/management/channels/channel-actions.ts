@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { OPERATOR } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { readInput } from '../read-input.ts'
+import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
-import type { ChannelObject } from './channel-object.ts'
-import { listAllChannels } from './find-channel.ts'
+import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
 type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
@@ -54,15 +53,15 @@ export function disableChannel(
 async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Promise<ChannelObject> {
   const { id } = await findByName(parts, readInput(namedChannel, given).channel)
   // Loaded on demand: most commands are about accounts.
-  const { updateChannel } = await import('./update-channel.ts')
+  const { updateChannel } = await import('./change-channels.ts')
   return updateChannel(parts, { id, status }, OPERATOR)
 }
 
 async function findByName(
   parts: Pick<ChannelParts, 'store' | 'liveConfig'>,
   name: string,
-): Promise<ChannelObject> {
-  const found = (await listAllChannels(parts)).find((channel) => channel.name === name)
+): Promise<FoundChannel> {
+  const found = (await allChannels(parts)).find((channel) => channel.name === name)
   if (found) return found
   throw new GatewayError('not_found', `there is no channel "${name}": "sluice channel list" shows them`)
 }

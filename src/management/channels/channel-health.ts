@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { declaredId } from './channel-object.ts'
+import { allChannels, type FoundChannel } from './channel-object.ts'
 
 /** The nodes that are included. */
 export const channelHealthQuery = z.object({
@@ -45,21 +45,8 @@ type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels'
  * `docs/administration.md: Channel health`.
  */
 export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
-  const { store, liveConfig, node, nowMs } = parts
-  const { channels } = await store.read('storedConfiguration')
-  const items = [
-    ...channels.map(({ id, name, status, keys }) =>
-      itemOf(
-        parts,
-        { id, name, keys: keys.length },
-        status === 1 ? liveConfig.storedChannel(name) : undefined,
-      ),
-    ),
-    ...liveConfig.declared.channels.map((channel) =>
-      itemOf(parts, { id: declaredId(channel.name), name: channel.name, keys: channel.keys.length }, channel),
-    ),
-  ]
-  return { node, at: seconds(nowMs()), items }
+  const items = (await allChannels(parts)).map((found) => itemOf(parts, found))
+  return { node: parts.node, at: seconds(parts.nowMs()), items }
 }
 
 /** The channels that are failing, or whose circuit breaker is open or half-open, as this node sees them. */
@@ -101,12 +88,19 @@ function readReport(report: string): NodeHealth | undefined {
   }
 }
 
-/** One channel; it is disabled if `channel` is missing. */
 function itemOf(
-  { channels: { health, keyRings, minutes }, nowMs }: HealthParts,
-  { id, name, keys }: { readonly id: number; readonly name: string; readonly keys: number },
-  channel: Channel | undefined,
+  { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthParts,
+  found: FoundChannel,
 ): NodeHealth['items'][number] {
+  const { id, name } = found
+  const isStored = 'stored' in found
+  const { keys } = isStored ? found.stored : found.declared
+  // Undefined for a disabled channel.
+  const channel = isStored
+    ? found.stored.status === 1
+      ? liveConfig.storedChannel(name)
+      : undefined
+    : found.declared
   const readMs = performance.now()
   const breaker = health.breakerOf(name, readMs)
   const { failures, openForMs } = breaker
@@ -118,7 +112,7 @@ function itemOf(
     failures,
     rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
-    keys: { total: keys, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
+    keys: { total: keys.length, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
     minutes: [...minutes.of(name)],
   }
 }

@@ -1,21 +1,20 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { JsonObject } from '../../domain/json.ts'
 import {
   type Channel,
   CHANNEL,
   type ChannelDefinition,
   type StoredChannel,
 } from '../../domain/records/channel.ts'
-import type { JsonObject } from '../../domain/json.ts'
-import { answersOf } from '../answers.ts'
-import { storedFields } from '../record-schemas.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Store } from '../../store/store.ts'
+import { idFields } from '../input-fields.ts'
+import type { AdministrationParts, DeclaredSettings, LiveSettings } from '../parts.ts'
+import { answersOf, storedFields } from '../record-schemas.ts'
+import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
-import { withoutVersion } from './channel-address.ts'
-import { ALLOW_FLAGS } from './channel-text.ts'
-import { channelType, typeAt } from './channel-types.ts'
-import { keyId } from './provider-text.ts'
-import { shownProxy } from './shown-proxy.ts'
-import type { DeclaredSettings } from '../settings/live-settings.ts'
+import { channelType, typeAt, withoutVersion } from './channel-types.ts'
 
 /** The first id of declared channels; ids of stored channels are lower. */
 export const FIRST_DECLARED_ID = 1_000_000_000
@@ -99,8 +98,8 @@ export function storedObject(channel: StoredChannel): ChannelObject {
   }
 }
 
-/** A declared channel in responses. Header values are blanked, because they may be secrets. */
-export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
+// Header values are blanked, because they may be secrets.
+function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
   const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
   const type = typeAt(protocol, base_url, provider)
   const declared = {
@@ -140,4 +139,81 @@ function keysInfo(
     multi_key_size: keys.length > 1 ? keys.length : 0,
     ...(ids.length > 0 && { key_ids: ids }),
   }
+}
+
+/** The id of a channel. */
+export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
+
+/** A channel: either stored (set over HTTP) or declared by the configuration. */
+export type FoundChannel = { readonly id: number; readonly name: string } & (
+  | { readonly stored: StoredChannel }
+  | { readonly declared: Channel }
+)
+
+type ChannelSources = Pick<AdministrationParts, 'store' | 'liveConfig'>
+
+/** The channel with an id; throws `not_found`. */
+export async function findChannel({ store, liveConfig }: ChannelSources, id: number): Promise<FoundChannel> {
+  const declared = declaredChannel(liveConfig, id)
+  if (declared) return { id, name: declared.name, declared }
+  const stored = await storedChannel(store, id)
+  return { id, name: stored.name, stored }
+}
+
+/** All channels: stored ones, oldest first, followed by declared ones. */
+export async function allChannels({ store, liveConfig }: ChannelSources): Promise<FoundChannel[]> {
+  const { channels } = await store.read('storedConfiguration')
+  return [
+    ...channels.map((stored) => ({ id: stored.id, name: stored.name, stored })),
+    ...liveConfig.declared.channels.map((declared) => {
+      const { name } = declared
+      return { id: declaredId(name), name, declared }
+    }),
+  ]
+}
+
+/** Any channel in responses. */
+export function channelObject(found: FoundChannel, { declared: { by } }: LiveSettings): ChannelObject {
+  return 'stored' in found ? storedObject(found.stored) : declaredObject(found.declared, by)
+}
+
+/** All channels in responses, in the order of `allChannels`. */
+export async function listAllChannels(parts: ChannelSources): Promise<ChannelObject[]> {
+  return (await allChannels(parts)).map((found) => channelObject(found, parts.liveConfig))
+}
+
+/**
+ * The stored channel with an id; throws `managed_by_file` for a declared one, which is changed in the file.
+ */
+export function editableChannel({ store, liveConfig }: ChannelSources, id: number): Promise<StoredChannel> {
+  refuseDeclared(liveConfig, id)
+  return storedChannel(store, id)
+}
+
+/** Throws `managed_by_file` if the configuration declares the channel. */
+export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
+  const declared = declaredChannel(liveConfig, id)
+  if (declared) throw declaredError(liveConfig, declared.name)
+}
+
+/** Throws `managed_by_file` if the configuration declares a channel with that name. */
+export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
+  if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
+}
+
+function declaredError({ declared }: LiveSettings, name: string): GatewayError {
+  const where =
+    declared.by === 'environment' ? 'comes from a key in the environment' : 'is declared in gateway.yaml'
+  return new GatewayError('managed_by_file', `the channel "${name}" ${where}, and can be changed there alone`)
+}
+
+function declaredChannel({ declared }: LiveSettings, id: number): Channel | undefined {
+  return id < FIRST_DECLARED_ID ? undefined : declared.channels.find(({ name }) => declaredId(name) === id)
+}
+
+async function storedChannel(store: Pick<Store, 'read'>, id: number): Promise<StoredChannel> {
+  const { channels } = await store.read('storedConfiguration')
+  const found = channels.find((one) => one.id === id)
+  if (found) return found
+  throw new GatewayError('not_found', `there is no channel with the id ${id}`)
 }

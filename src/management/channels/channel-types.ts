@@ -1,6 +1,7 @@
-import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
+import type { Channel, ProviderName } from '../../domain/records/channel.ts'
+import { withoutTrailing } from '../../domain/without-trailing.ts'
 
 /** A kind of upstream, with its number in one-api and related gateways. */
 export interface ChannelType {
@@ -157,4 +158,24 @@ export function typeAt(
     .map((protocol) => UPSTREAM_PROTOCOLS[protocol].channelType)
     .find((type) => type !== undefined)
   return own ?? channelType(usual ?? 0)
+}
+
+/** A path segment that is a version: `v1`, `v1beta`. */
+const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
+
+/**
+ * Adds the type's version to an address without one. An address with a version, or invalid text, is returned
+ * unchanged; an empty one means the type's default address.
+ */
+export function withVersion(given: string, { defaultAddress, version }: ChannelType): string {
+  const bare = withoutTrailing(given.trim() || defaultAddress, '/')
+  const url = URL.canParse(bare) ? new URL(bare) : undefined
+  const isPlain = url !== undefined && !/[?#\s\\]/.test(bare)
+  return isPlain && !VERSION.test(url.pathname) ? bare + version : bare
+}
+
+/** Removes the version from a base URL. */
+export function withoutVersion(baseUrl: string, type: ChannelType | undefined): string {
+  const version = type?.version || '/v1'
+  return baseUrl.endsWith(version) ? baseUrl.slice(0, -version.length) : baseUrl
 }

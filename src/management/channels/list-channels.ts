@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { ChannelObject } from './channel-object.ts'
-import { listAllChannels } from './find-channel.ts'
-import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { GatewayError } from '../../errors.ts'
+import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { shownChannel, shownChannelSchema } from './shown-channel.ts'
+import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
+import { isCostly, testedModel } from './test-request.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -23,6 +23,9 @@ export const channelQuery = pageQuery.extend({
   keyword: text,
   model: text,
 })
+
+/** A channel in responses, with whether the provider charges its test as a picture or speech. */
+export const shownChannelSchema = channelSchema.extend({ test_costs: z.boolean() })
 
 /** A page of channels. */
 export const channelPage = pageSchema(shownChannelSchema)
@@ -44,7 +47,7 @@ export async function listChannels(
   const page = pageOf(query)
   const from = offsetOf(page)
   const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(parts, object))
-  return { page: page.page, page_size: page.pageSize, total: all.length, items }
+  return pageObject(page, all.length, items)
 }
 
 function matching({
@@ -69,4 +72,33 @@ function matching({
 
 function listed(text: string, name: string): boolean {
   return text.split(',').includes(name)
+}
+
+/** A channel in responses. */
+export type ShownChannel = z.output<typeof shownChannelSchema>
+
+/** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
+export function shownChannel(
+  { liveConfig, settings }: Pick<AdministrationParts, 'liveConfig' | 'settings'>,
+  object: ChannelObject,
+): ShownChannel {
+  const { name, test_model: preferred } = object
+  const channel =
+    liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
+  const wanted = typeof preferred === 'string' ? preferred : ''
+  const costs = channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
+  return { ...object, test_costs: costs }
+}
+
+/** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
+export async function revealChannelKeys(parts: AdministrationParts, id: number): Promise<{ key: string }> {
+  const found = await findChannel(parts, id)
+  if ('stored' in found) {
+    await parts.store.write('noteReveal', { kind: 'channel', ids: [id] })
+    return { key: found.stored.keys.join('\n') }
+  }
+  throw new GatewayError(
+    'managed_by_file',
+    `the keys of the channel "${found.declared.name}" are in the configuration, and are not shown`,
+  )
 }

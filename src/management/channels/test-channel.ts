@@ -1,14 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
-import { GatewayError } from '../../errors.ts'
+import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
+import { textField } from '../input-fields.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { textField } from '../text-fields.ts'
 import { askUpstream, isJson, type Question } from './ask-upstream.ts'
-import { draftChannel, draftField } from './draft-channel.ts'
-import { findChannel, type FoundChannel } from './find-channel.ts'
-import { testRequest } from './test-request.ts'
-import { isCostly, TESTED_ENDPOINTS, type TestedEndpoint, testedModel } from './tested-model.ts'
+import { draftChannel, draftField } from './change-channels.ts'
+import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
+import {
+  cheapTest,
+  isCostly,
+  TESTED_ENDPOINTS,
+  type TestedEndpoint,
+  testedModel,
+  testRequest,
+} from './test-request.ts'
 
 const modelField = textField('expected the name of a model').max(200, {
   error: 'expected at most 200 characters',
@@ -37,8 +44,10 @@ export const draftTest = z.object(
 )
 
 type TestParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+
 /** The result of a test. */
 export type TestResult = z.output<typeof testResult>
+
 /** Chooses the model of a test and its endpoint. */
 type Choose = typeof testedModel
 
@@ -51,21 +60,20 @@ export async function testChannel(
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<TestResult> {
-  return testFound(parts, { id, found: await findChannel(parts, id), model, choose: testedModel }, by)
+  return testFound(parts, { found: await findChannel(parts, id), model, choose: testedModel }, by)
 }
 
 /** A channel, and how its model is chosen; without `model`, the channel's own is used. */
 interface FoundTest {
-  readonly id: number
   readonly found: FoundChannel
   readonly model?: string | undefined
   readonly choose: Choose
 }
 
 /** Like `testChannel`, for a channel that was already found. */
-export async function testFound(
+async function testFound(
   parts: TestParts,
-  { id, found, model, choose }: FoundTest,
+  { found, model, choose }: FoundTest,
   by: Actor,
 ): Promise<TestResult> {
   const { store, liveConfig, nowMs } = parts
@@ -77,7 +85,8 @@ export async function testFound(
   const result = await askForLeast(parts, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
     const test_time = Math.floor(nowMs() / 1000)
-    await store.write('noteChannelTest', { id, test_time, response_ms: Math.round(result.time * 1000) })
+    const response_ms = Math.round(result.time * 1000)
+    await store.write('noteChannelTest', { id: found.id, test_time, response_ms })
   }
   return result
 }
@@ -125,4 +134,71 @@ function readingOf(endpoint: TestedEndpoint): Omit<Question<true>, 'request'> {
 
 function isSound(body: Buffer, contentType: string): boolean {
   return body.length > 0 && !/json|text\//.test(contentType)
+}
+
+/** Maximum number of concurrent tests. */
+const MAX_PARALLEL = 8
+
+/** Timeout of all tests together, in milliseconds. */
+const LIMIT_MS = 60_000
+
+/** The channels to test; all of them without `ids`. */
+export const testAllBody = z.object(
+  { ids: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).nullish() },
+  { error: 'expected an object' },
+)
+
+/** The results, in the order of lists. `success` is null for channels that were not tested in time. */
+export const testAllResult = z.array(
+  testResult
+    .omit({ costs: true })
+    .extend({ id: CHANNEL_ID.id, name: z.string(), success: z.boolean().nullable(), endpoint: z.string() }),
+)
+
+type Outcome = Omit<z.output<typeof testAllResult>[number], 'id' | 'name'>
+
+const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', endpoint: '' }
+
+/**
+ * Tests channels, eight at a time, for up to a minute. A channel whose test would be charged as a picture or
+ * speech is tested by listing its upstream's models. Throws `not_found` for an unknown id.
+ */
+export async function testAllChannels(
+  parts: TestParts,
+  { ids }: z.output<typeof testAllBody>,
+  by: Actor,
+): Promise<z.output<typeof testAllResult>> {
+  const listed = await channelsOf(parts, ids ?? undefined)
+  const outcomes = listed.map(() => UNREACHED)
+  const waiting = listed.entries()
+  let isOver = false
+  const work = async (): Promise<void> => {
+    for (const [at, channel] of waiting) {
+      if (isOver) return
+      outcomes[at] = await outcomeOf(parts, channel, by)
+    }
+  }
+  const late = sleep(LIMIT_MS, undefined, { ref: false })
+  await Promise.race([late, Promise.all(Array.from({ length: MAX_PARALLEL }, work))])
+  isOver = true
+  return listed.map(({ id, name }, at) => ({ id, name, ...(outcomes[at] ?? UNREACHED) }))
+}
+
+async function channelsOf(parts: TestParts, ids: readonly number[] | undefined): Promise<FoundChannel[]> {
+  const all = await allChannels(parts)
+  const unknown = ids?.find((id) => !all.some((channel) => channel.id === id))
+  if (unknown !== undefined) throw new GatewayError('not_found', `there is no channel with the id ${unknown}`)
+  return ids ? all.filter(({ id }) => ids.includes(id)) : all
+}
+
+/** Tests one of them; a channel that cannot be tested counts as failed. */
+async function outcomeOf(parts: TestParts, found: FoundChannel, by: Actor): Promise<Outcome> {
+  try {
+    const { costs: _, ...outcome } = await testFound(parts, { found, choose: cheapTest }, by)
+    return outcome
+  } catch (error) {
+    const known = asGatewayError(error)
+    if (!known) throw error
+    return { ...UNREACHED, success: false, message: known.message }
+  }
 }

@@ -1,5 +1,5 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
-import type { ImagePrices } from '../../domain/image-price.ts'
+import type { ImagePrices } from '../../domain/price.ts'
 import { GatewayError } from '../../errors.ts'
 
 /** A reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
@@ -72,7 +72,7 @@ export function decimalIn(value: unknown): Decimal | undefined {
 }
 
 /** Formats a JSON object of exact decimals. */
-export function decimalsText(decimals: ReadonlyMap<string, Decimal>): string {
+export function decimalsJson(decimals: ReadonlyMap<string, Decimal>): string {
   return `{${[...decimals].map(([name, value]) => `${JSON.stringify(name)}:${decimalText(value)}`).join(',')}}`
 }
 

@@ -1,11 +1,16 @@
 import { z } from 'zod'
+import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { versionOf } from '../../domain/object-version.ts'
-import { GROUP_OPTIONS } from './group-options.ts'
-import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
-import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
+import { type Options, type Setting, SETTINGS } from '../../domain/options.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { SETTINGS } from '../../domain/options.ts'
-import { settingText } from './option-body.ts'
+import {
+  GROUP_OPTIONS,
+  MODEL_OPTIONS,
+  modelRatios,
+  modelSettingText,
+  RATIO_OPTIONS,
+  ratioText,
+} from './option-mappings.ts'
 
 /** An option, under its name in one-api and related gateways. */
 export const optionSchema = z.object({
@@ -45,4 +50,15 @@ export async function listOptions({
     })),
   ]
   return shown.map((one) => ({ ...one, version: versionOf([one.key, one.value]) }))
+}
+
+/** Text of the value of a setting. */
+export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
+  const value: string | number | boolean | Decimal = options[name]
+  return typeof value === 'object' ? decimalText(value) : String(value)
+}
+
+/** The setting with a key; undefined if there is none. */
+export function settingOf(key: string): Setting | undefined {
+  return SETTINGS.find((setting) => setting.key === key)
 }

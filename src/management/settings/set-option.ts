@@ -1,18 +1,29 @@
-import type { z } from 'zod'
-import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
-import type { Json } from '../../domain/json.ts'
-import type { StoredConfiguration, StoredEntry } from '../../domain/stored-configuration.ts'
+import { z } from 'zod'
+import { decimalText } from '../../domain/decimal.ts'
+import { asObject, type Json } from '../../domain/json.ts'
 import { requireVersion } from '../../domain/object-version.ts'
-import { withPresent } from '../expected-version.ts'
-import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
-import { GROUP_OPTIONS } from './group-options.ts'
-import { listOptions } from './list-options.ts'
-import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
+import { type Setting, SETTINGS } from '../../domain/options.ts'
+import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
+import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
+import { versionField, withPresent } from '../expected-version.ts'
+import { orTooLong, textField, tooLong } from '../input-fields.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
-import { type Change, managed, type OptionState } from './option-change.ts'
-import { type optionBody, settingOf, settingText } from './option-body.ts'
-import type { Setting } from '../../domain/options.ts'
+import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
+import { listOptions, settingOf, settingText } from './list-options.ts'
+import {
+  type Change,
+  GROUP_OPTIONS,
+  isSameRatio,
+  isSameSetting,
+  managed,
+  MODEL_OPTIONS,
+  modelRatios,
+  type ModelSetting,
+  type OptionState,
+  RATIO_OPTIONS,
+  settingJson,
+} from './option-mappings.ts'
 
 /**
  * Sets one option. Throws `invalid_request` if the schema of gateway.yaml refuses its value, and
@@ -132,4 +143,61 @@ function changed(entries: readonly StoredEntry[], changes: readonly Change[]): S
   const touched = new Set(changes.map(identity))
   const set = changes.flatMap(({ value, ...one }) => (value === undefined ? [] : [{ ...one, value }]))
   return [...entries.filter((one) => !touched.has(identity(one))), ...set]
+}
+
+/** Options whose value is a JSON object by group or by model. */
+const MAPPINGS = [...GROUP_OPTIONS.keys(), ...RATIO_OPTIONS.keys(), ...MODEL_OPTIONS.keys()]
+const KEYS = [...SETTINGS.map(({ key }) => key), ...MAPPINGS]
+
+/**
+ * An option to set; any scalar `value` is read as text. The value of an option with a single value is plain
+ * text.
+ */
+export const optionBody = z
+  .object(
+    {
+      key: textField('expected the name of an option')
+        .refine((key) => KEYS.includes(key), { error: `expected one of ${KEYS.join(', ')}` })
+        .meta({ enum: KEYS }),
+      value: z
+        .union([textField('expected a text', TEXT_BYTES.list), z.number(), z.boolean()], {
+          error: orTooLong('expected a text'),
+        })
+        .transform((value) => String(value)),
+      version: versionField.nullish(),
+    },
+    { error: 'expected an object with key and value' },
+  )
+  .refine(({ key, value }) => !settingOf(key) || isWithin(value.trim(), TEXT_BYTES.plain), {
+    path: ['value'],
+    error: tooLong(TEXT_BYTES.plain),
+  })
+  .meta({
+    anyOf: [
+      ...SETTINGS.map((setting) => valueOf({ const: setting.key }, schemaOf(setting))),
+      valueOf({ enum: MAPPINGS }, { type: 'string', contentMediaType: 'application/json' }),
+    ],
+  })
+
+function valueOf(key: object, value: object): object {
+  return { properties: { key, value } }
+}
+
+/** JSON Schema of the value of an option; the schema of gateway.yaml checks the value. */
+function schemaOf(setting: Setting): object {
+  switch (setting.type) {
+    case 'integer':
+      return {
+        type: ['integer', 'string'],
+        minimum: setting.min,
+        maximum: setting.max,
+        default: setting.default,
+      }
+    case 'decimal':
+      return { type: ['number', 'string'], default: decimalText(setting.default) }
+    case 'flag':
+      return { type: ['boolean', 'string'], default: setting.default }
+    case 'choice':
+      return { type: 'string', enum: setting.choices, default: setting.default }
+  }
 }

@@ -5,19 +5,23 @@ import { generateKey } from '../../store/secrets.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import { withPresent } from '../expected-version.ts'
+import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
-import { maxQuota } from '../quota-bound.ts'
-import { readInput } from '../read-input.ts'
 import { storedFields } from '../record-schemas.ts'
-import { findUser } from '../users/find-user.ts'
-import { requireGroups } from '../users/user-fields.ts'
-import { anyTokenInput, findToken, noToken } from './find-token.ts'
-import type { changedTokenFields } from './token-fields.ts'
-import { noOwnToken, TOKEN_ID } from './token-id.ts'
-import { maskedToken, type TokenObject, tokenObject } from './token-object.ts'
+import { findUser } from '../users/list-users.ts'
+import { requireGroups } from '../users/user-object.ts'
+import { anyTokenInput, findToken, noToken } from './list-tokens.ts'
+import {
+  type changedTokenFields,
+  maskedToken,
+  noOwnToken,
+  TOKEN_ID,
+  type TokenObject,
+  tokenObject,
+} from './token-object.ts'
 
 /** Change of a user's token; the user is given by id. */
-export type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
+type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
 
 /**
  * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
@@ -141,4 +145,28 @@ export async function enableToken(
 ): Promise<TokenObject> {
   const { id, user_id: user } = await findToken(parts.store, given)
   return switchToken(parts, { user, id, status: TOKEN_STATUS.enabled })
+}
+
+/**
+ * Deletes the given tokens that belong to the user, and returns their number. Their keys are refused from the
+ * next call on; running calls continue.
+ */
+export async function deleteTokens(
+  { store, apiKeys, nowMs }: ManagementParts,
+  { user: userId, ids: tokenIds }: { readonly user: number; readonly ids: readonly number[] },
+): Promise<number> {
+  const nowSeconds = Math.floor(nowMs() / 1000)
+  const deleted = await store.write('deleteTokens', { userId, tokenIds, nowSeconds })
+  apiKeys.forget(new Set(deleted))
+  return deleted.length
+}
+
+/** Deletes a token of any user. Its key is refused from the next call on; running calls continue. */
+export async function deleteToken(
+  parts: ManagementParts,
+  given: z.input<typeof anyTokenInput>,
+): Promise<{ readonly id: number; readonly name: string }> {
+  const { id, user_id: user, name } = await findToken(parts.store, given)
+  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) noToken(id)
+  return { id, name }
 }

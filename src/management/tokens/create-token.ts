@@ -7,13 +7,11 @@ import { operatorTermsOfNew } from '../../store/term-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { requireQuota } from '../quota-bound.ts'
-import { readInput, userField } from '../read-input.ts'
+import { readInput, requireQuota, userField } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
-import { findUser } from '../users/find-user.ts'
-import { requireGroups } from '../users/user-fields.ts'
-import { newTokenFields } from './token-fields.ts'
-import { type TokenObject, tokenObject } from './token-object.ts'
+import { findUser } from '../users/list-users.ts'
+import { requireGroups } from '../users/user-object.ts'
+import { newTokenFields, type TokenObject, tokenObject } from './token-object.ts'
 
 const INPUT = newTokenFields.extend({ user: userField })
 

@@ -1,14 +1,22 @@
 import { z } from 'zod'
-import { maskedKey } from '../../domain/masked-key.ts'
+import { maskedKey, statusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import { hasOperatorTerms } from '../../domain/operator-terms.ts'
+import { hasOperatorTerms } from '../../domain/call-terms.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
-import { statusAt } from '../../domain/token-status.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { KeyedToken } from '../../store/operations/find-accounts.ts'
-import { answersOf } from '../answers.ts'
-import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
-import { offsetOf, type Page, pageSchema } from '../page.ts'
+import { answersOf, bodyShape } from '../record-schemas.ts'
+import {
+  termSchema,
+  termsObject,
+  termsObjects,
+  termFields,
+  type TermsObject,
+  type TermsOwner,
+} from '../call-terms.ts'
+import { GatewayError } from '../../errors.ts'
+import { versionField } from '../expected-version.ts'
+import { idFields } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
@@ -100,36 +108,28 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
   }
 }
 
-/** `docs/api.md: Token page`. */
-export const tokenPageSchema = pageSchema(tokenSchema)
+/** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
+export const newTokenFields = z.object(
+  { ...bodyShape(TOKEN.fields, 'new'), ...termFields },
+  { error: 'expected an object with the fields of a token' },
+)
 
-/** A page of tokens. */
-export type TokenPage = z.output<typeof tokenPageSchema>
+/** The fields of a new token as clients send them. */
+export type NewTokenFields = z.input<typeof newTokenFields>
 
-/** A page of a user's tokens, newest first. */
-export async function tokenPage(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
-  { user: userId, ...page }: Page & { readonly user: number },
-): Promise<TokenPage> {
-  const found = await parts.store.read('keyedTokenPage', {
-    userId,
-    offset: offsetOf(page),
-    limit: page.pageSize,
-  })
-  return tokenPageObject(parts, page, found.total, found.tokens)
-}
+/** The id of a token. */
+export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
 
-/** Builds a page for responses. */
-export async function tokenPageObject(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
-  page: Page,
-  total: number,
-  tokens: readonly KeyedToken[],
-): Promise<TokenPage> {
-  return {
-    page: page.page,
-    page_size: page.pageSize,
-    total,
-    items: await maskedTokens(parts, tokens),
-  }
+/** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
+export const changedTokenFields = z.object(
+  { id: TOKEN_ID.id, ...bodyShape(TOKEN.fields, 'change'), ...termFields, version: versionField.nullish() },
+  { error: 'expected an object with the id of a token' },
+)
+
+/** The id of a key in the header `Gateway-Key`. */
+export const namedKey = z.object({ 'Gateway-Key': TOKEN_ID.written })
+
+/** Throws `not_found`, with the same message whether the token does not exist or belongs to another user. */
+export function noOwnToken(): never {
+  throw new GatewayError('not_found', 'you have no token with this id')
 }

@@ -1,25 +1,26 @@
+import { z } from 'zod'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { offsetOf, type Page } from '../page.ts'
+import { offsetOf, pageObject, type Page } from '../page.ts'
+import { type Cell, csvLine } from '../csv.ts'
+import { wantedText, wholeNumber } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
-import { type Cell, csvLine } from './csv.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(
   { store }: Pick<ManagementParts, 'store'>,
   filter: UsageFilter | null,
-  requested: Page,
+  page: Page,
   shown: (entry: UsageEntry) => Shown,
-): Promise<{ page: number; page_size: number; total: number; items: Shown[] }> {
-  const { page, pageSize } = requested
-  if (!filter) return { page, page_size: pageSize, total: 0, items: [] }
+) {
+  if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
     filter,
-    offset: offsetOf(requested),
-    limit: pageSize,
+    offset: offsetOf(page),
+    limit: page.pageSize,
   })
-  return { page, page_size: pageSize, total, items: entries.map(shown) }
+  return pageObject(page, total, entries.map(shown))
 }
 
 interface Batch {
@@ -57,4 +58,51 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
     piece = ''
     after = batch.next
   } while (after)
+}
+
+/** The type of all rows in the log: a settled call. */
+const CONSUMED = 2
+
+/** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */
+export const ownUsageQuery = z.object({
+  type: wholeNumber(),
+  start_timestamp: wholeNumber(),
+  end_timestamp: wholeNumber(),
+  token_name: wantedText(),
+  model_name: wantedText(),
+  group: wantedText(),
+  request_id: wantedText(),
+  reason: wantedText(),
+})
+
+/** The filters of all rows. */
+export const usageQuery = ownUsageQuery.extend({ username: wantedText(), channel: wantedText() })
+
+/** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
+export function filterOf(
+  query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
+  userId?: number,
+): UsageFilter | null {
+  if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
+  const { username, channel } = query as z.output<typeof usageQuery>
+  return {
+    user_id: userId,
+    ...timesOf(query),
+    username,
+    channel,
+    token_name: query.token_name,
+    model: query.model_name,
+    group: query.group,
+    id: query.request_id,
+    reasons: query.reason?.split(','),
+  }
+}
+
+/** The period of a query. An end of 0 counts as absent, because consoles of older gateways send it. */
+export function timesOf(query: {
+  readonly start_timestamp?: number | undefined
+  readonly end_timestamp?: number | undefined
+}): Pick<UsageFilter, 'fromMs' | 'beforeMs'> {
+  const { start_timestamp: start, end_timestamp: end } = query
+  return { fromMs: start ? start * 1000 : undefined, beforeMs: end ? (end + 1) * 1000 : undefined }
 }

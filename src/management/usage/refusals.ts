@@ -6,9 +6,9 @@ import {
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
 import type { ManagementParts } from '../parts.ts'
-import { wantedText } from '../query-fields.ts'
-import { csvLine } from './csv.ts'
-import { periodQuery, type SeriesPeriod } from './series-query.ts'
+import { wantedText } from '../input-fields.ts'
+import { csvLine } from '../csv.ts'
+import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
 const SLOT_S = 1_800
 

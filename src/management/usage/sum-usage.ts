@@ -1,14 +1,19 @@
-import type { z } from 'zod'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
 import { addedUsage, NO_USAGE, promptTokens } from '@sluice/wire/usage'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
+import { z } from 'zod'
+import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../domain/usage-filter.ts'
+import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
+import { readInput, wantedText, wholeNumber } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
+import { timesOf } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 
 /** Number of rows scanned by one read of the store, so that other reads run in between. */
 const BATCH_ROWS = 20_000
+const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
+
 /** Maximum number of newest rows scanned for the last minute. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
@@ -81,8 +86,6 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
   }
 }
 
-const DAY_MS = 86_400_000
-
 /** A period split into the whole days (UTC) in it and the remaining parts. */
 interface WholeDays {
   /** Days since 1970-01-01, both inclusive; undefined if there is no whole day. A missing bound is open. */
@@ -117,4 +120,107 @@ export function wholeDays(
     edges.push({ fromMs: endDay * DAY_MS, beforeMs: endMs })
   const isNone = first !== undefined && endDay !== undefined && first === endDay
   return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
+}
+
+/** The default number of days, and the maximum. */
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 366
+
+/** The period of a user's own daily usage, in Unix seconds. */
+export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
+
+/** The period of daily usage of all users, or of one. */
+export const daysQuery = ownDaysQuery.extend({ username: wantedText() })
+
+/** The usage of one model on one day; `docs/api.md: Usage log`, days. */
+export const usageDaySchema = z.object({
+  created_at: z.int().meta({ description: 'Unix seconds of the start of the day, UTC' }),
+  model_name: z.string(),
+  username: z.string().optional(),
+  count: z.int(),
+  quota: z.int(),
+  token_used: z.int(),
+})
+
+/**
+ * The usage of each model on each day (UTC) of the period, earliest first. The period is the 30 days before
+ * its end unless a start is given, and at most 366 days (`invalid_request`). `username` is the user of the
+ * rows, if they are of a single user.
+ */
+export async function usageByDay(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  query: z.output<typeof ownDaysQuery>,
+  filter: UsageFilter,
+  username: string | undefined,
+): Promise<z.output<typeof usageDaySchema>[]> {
+  const { fromMs, beforeMs } = timesOf(query)
+  const last = Math.floor(((beforeMs ?? nowMs() + 1) - 1) / DAY_MS)
+  const first = fromMs === undefined ? last - DEFAULT_DAYS + 1 : Math.floor(fromMs / DAY_MS)
+  if (last - first >= MAX_DAYS) {
+    throw new GatewayError(
+      'invalid_request',
+      `start_timestamp: expected at most ${MAX_DAYS} days before the end`,
+    )
+  }
+  const days = await store.read('usageByDay', { filter, days: { first, last } })
+  return days.map(({ day, model, requests, quota, usage }) => ({
+    created_at: (day * DAY_MS) / 1000,
+    model_name: model,
+    ...(username === undefined ? {} : { username }),
+    count: requests,
+    quota,
+    token_used: promptTokens(usage) + usage.output,
+  }))
+}
+
+const EXPECTED_DAY = 'expected a day such as 2027-01-31'
+const day = z
+  .string({ error: EXPECTED_DAY })
+  .refine((text) => z.iso.date().safeParse(text).success, { error: EXPECTED_DAY })
+  .optional()
+
+const INPUT = z.object(
+  {
+    by: z.enum(USAGE_DIMENSIONS, { error: `expected one of ${USAGE_DIMENSIONS.join(', ')}` }),
+    /** First and last day (UTC), both inclusive. */
+    from: day,
+    to: day,
+  },
+  { error: 'expected an object with by' },
+)
+
+/** The usage of one model, user, key, channel or day in a period. */
+export interface UsageLine {
+  readonly name: string
+  /** The id of the user or key; null for other dimensions. */
+  readonly id: number | null
+  readonly requests: number
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  /** Quota units charged. */
+  readonly quota: number
+}
+
+/** Usage by one dimension over whole days (UTC), as charged; by default the 30 days until today. */
+export async function usageByDimension(
+  { store, nowMs }: ManagementParts,
+  given: z.input<typeof INPUT>,
+): Promise<UsageLine[]> {
+  const { by, from, to } = readInput(INPUT, given)
+  const last = dayNumber(to) ?? Math.floor(nowMs() / DAY_MS)
+  const first = dayNumber(from) ?? last - DEFAULT_DAYS + 1
+  if (first > last) throw new GatewayError('invalid_request', 'from: expected a day that is not after "to"')
+  const groups = await store.read('usageGroups', { by, days: { first, last } })
+  return groups.map(({ name, id, requests, quota, usage }) => ({
+    name,
+    id: id ?? null,
+    requests,
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: usage.output,
+    quota,
+  }))
+}
+
+function dayNumber(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text) / DAY_MS
 }

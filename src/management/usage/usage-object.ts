@@ -1,9 +1,9 @@
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { z } from 'zod'
 import { plainText, whole, oneOf } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
-import { promptTokens, type Usage } from '@sluice/wire/usage'
-import { answersOf } from '../answers.ts'
+import { answersOf } from '../record-schemas.ts'
 
 const text = plainText()
 const integer = whole()

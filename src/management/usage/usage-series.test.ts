@@ -7,8 +7,7 @@ import { randomFrom } from '../../../test/fixtures/random.ts'
 import { Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { SERIES_DIMENSIONS } from '../../store/operations/usage-sums.ts'
-import { periodOf } from './series-query.ts'
-import { usageSeries } from './usage-series.ts'
+import { periodOf, usageSeries } from './usage-series.ts'
 
 const DAY = 86_400
 /** The day before clocks go forward in Berlin, and 12 days of calls from then on. */

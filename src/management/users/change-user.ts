@@ -1,24 +1,34 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { type ManagedUser, USER } from '../../domain/records/user.ts'
+import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { type Actor, fairQueueKey, requireAssignable, requireManageable, roleCeiling } from '../authority.ts'
+import {
+  type Actor,
+  fairQueueKey,
+  OPERATOR,
+  requireAssignable,
+  requireManageable,
+  roleCeiling,
+} from '../authority.ts'
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import { versionField, withPresent } from '../expected-version.ts'
+import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
-import { maxQuota, requireQuota } from '../quota-bound.ts'
-import { readInput, userField } from '../read-input.ts'
-import { bodyShape, storedFields } from '../record-schemas.ts'
-import { findUser, noUser } from './find-user.ts'
-import { managedUserObject, userTerms } from './profile-object.ts'
+import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
+import { findUser, noUser } from './list-users.ts'
 import {
   emailField,
   keepAccessTokensField,
+  managedUserObject,
   OWN_FIELDS,
   passwordField,
   requireGroup,
   userIdField,
-} from './user-fields.ts'
-import { type UserObject, userObject } from './user-object.ts'
+  type UserObject,
+  userObject,
+  userTerms,
+} from './user-object.ts'
 
 /** The fields of a change of a user; null counts as absent. */
 export const changedUserInput = z.object(
@@ -34,7 +44,7 @@ export const changedUserInput = z.object(
   { error: 'expected an object with the id of a user and the fields to change' },
 )
 
-type Input = z.output<typeof changedUserInput>
+type UserChange = z.output<typeof changedUserInput>
 
 /** The fields that administrators may change about themselves; an equal value does not count as a change. */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
@@ -51,7 +61,7 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
  * token.
  */
-export async function changeUser(parts: ManagementParts, input: Input, by: Actor): Promise<ManagedUser> {
+export async function changeUser(parts: ManagementParts, input: UserChange, by: Actor): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
@@ -93,7 +103,7 @@ export async function changeUser(parts: ManagementParts, input: Input, by: Actor
 }
 
 /** The fields that need further checks, if they differ from the current values. */
-function changesOf(before: ManagedUser, { username, group, role, quota, password }: Input) {
+function changesOf(before: ManagedUser, { username, group, role, quota, password }: UserChange) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),
     group: group === before.group ? undefined : (group ?? undefined),
@@ -103,7 +113,7 @@ function changesOf(before: ManagedUser, { username, group, role, quota, password
   }
 }
 
-function refuseOwn(now: Readonly<Record<string, unknown>>, input: Input): void {
+function refuseOwn(now: Readonly<Record<string, unknown>>, input: UserChange): void {
   for (const [field, value] of Object.entries(input)) {
     if (CHANGED_BY_SELF.has(field) || value === null || value === undefined || value === now[field]) continue
     throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)
@@ -153,4 +163,175 @@ export async function budgetUser(
   const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? noUser(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(parts, user)
+}
+
+const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
+const MODES = ['add', 'subtract', 'override'] as const
+
+/** An action on a user, given by id or by username. */
+export const managedInput = z
+  .object(
+    {
+      id: userIdField.nullish(),
+      username: textField('expected the name of a user').nullish(),
+      action: z.enum(ACTIONS, { error: `expected one of ${ACTIONS.join(', ')}` }),
+      value: valueSchema(USER.fields.quota.type).nullish(),
+      mode: z.enum(MODES, { error: `expected one of ${MODES.join(', ')}` }).default('add'),
+    },
+    { error: 'expected an object that names a user and an action' },
+  )
+  .refine(({ id, username }) => (id ?? username ?? '') !== '', {
+    error: 'id: expected the id of a user, or its username',
+  })
+
+type UserAction = z.output<typeof managedInput>
+
+/** Performs an action; resolves to the changed user, or undefined after a deletion. */
+export async function manageUser(
+  parts: ManagementParts,
+  input: UserAction,
+  by: Actor,
+): Promise<ManagedUser | undefined> {
+  const found = await findUser(parts.store, input.id ?? input.username ?? '')
+  requireManageable(by, found)
+  const userId = found.id
+  switch (input.action) {
+    case 'disable':
+      return setStatus(parts, userId, USER_STATUS.disabled, by)
+    case 'enable':
+      return setStatus(parts, userId, USER_STATUS.enabled, by)
+    case 'delete':
+      return deleteUser(parts, userId, by)
+    case 'promote':
+      return setRole(parts, found, Role.admin, by)
+    case 'demote':
+      return setRole(parts, found, Role.user, by)
+    case 'add_quota':
+      return changeQuota(parts, userId, input, by)
+  }
+}
+
+/** Promotes a common user to admin, or demotes an admin to common user. */
+async function setRole(
+  { ledger, apiKeys }: ManagementParts,
+  { id: userId, username, role: before }: { id: number; username: string; role: Role },
+  role: typeof Role.user | typeof Role.admin,
+  by: Actor,
+): Promise<ManagedUser> {
+  requireAssignable(by, role)
+  if (role > Role.user ? before >= role : before === role) {
+    throw new GatewayError('invalid_request', `the user "${username}" has the role ${before} already`)
+  }
+  const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: roleCeiling(by) })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
+}
+
+async function changeQuota(
+  { ledger, settings }: ManagementParts,
+  userId: number,
+  { value, mode }: UserAction,
+  by: Actor,
+): Promise<ManagedUser> {
+  if (value === null || value === undefined) {
+    throw new GatewayError('invalid_request', 'value: expected a whole number of quota units')
+  }
+  requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
+  const quota = { mode, value, maxQuota: maxQuota(settings()) }
+  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
+}
+
+/** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
+export async function disableUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
+}
+
+/** Enables a user. */
+export async function enableUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
+}
+
+/**
+ * Sets a status on behalf of an actor. A status declared in gateway.yaml is restored when the file is next
+ * read.
+ */
+async function setStatus(
+  { ledger, apiKeys }: ManagementParts,
+  userId: number,
+  status: User['status'],
+  by: Actor,
+): Promise<ManagedUser> {
+  const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: roleCeiling(by) })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
+}
+
+/**
+ * Marks a user as deleted. The user's keys, access token and sessions are refused from the next call on;
+ * running calls continue. The usage log and charges stay.
+ */
+export async function deleteUser(
+  { store, apiKeys, nowMs }: ManagementParts,
+  userId: number,
+  by: Actor,
+): Promise<undefined> {
+  const deleted_time = Math.floor(nowMs() / 1000)
+  const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
+  if (!isGone) noUser(userId)
+  apiKeys.forgetUser(userId)
+}
+
+/** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
+export async function removeUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<{ readonly id: number; readonly username: string }> {
+  const { id, username } = await findUser(parts.store, readInput(userInput, given).user)
+  await deleteUser(parts, id, OPERATOR)
+  return { id, username }
+}
+
+const INPUT = userInput.extend({
+  password: passwordField,
+  keep_access_tokens: keepAccessTokensField.optional(),
+})
+
+/**
+ * Sets a user's password. All sessions of the user end. If the user had a password before, the access token
+ * is revoked too, unless it is to be kept.
+ */
+export async function setPassword(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<UserObject> {
+  const { store, ledger, passwords } = parts
+  const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
+  const { id: userId } = await findUser(store, idOrName)
+  const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
+  const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
+  return userObject(parts, changed ?? noUser(idOrName))
+}
+
+/** A new access token. Only its HMAC is stored, so it appears only in this response. */
+interface IssuedAccessToken {
+  readonly id: number
+  readonly username: string
+  readonly access_token: string
+}
+
+/** Issues a new access token to a user: 43 characters of base64url. The previous one is revoked. */
+export async function issueAccessToken(
+  { store }: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<IssuedAccessToken> {
+  const { user: idOrName } = readInput(userInput, given)
+  const { id } = await findUser(store, idOrName)
+  const accessToken = randomBytes(32).toString('base64url')
+  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? noUser(idOrName)
+  return { id, username: user.username, access_token: accessToken }
 }

@@ -3,11 +3,9 @@ import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.t
 import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { requireQuota } from '../quota-bound.ts'
-import { readInput } from '../read-input.ts'
+import { readInput, requireQuota } from '../input-fields.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'
-import { passwordField, requireGroup } from './user-fields.ts'
-import { type UserObject, userObject } from './user-object.ts'
+import { passwordField, requireGroup, type UserObject, userObject } from './user-object.ts'
 
 /**
  * The fields of a new user. The display name defaults to the username; without a password the user cannot log

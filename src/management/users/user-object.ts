@@ -1,11 +1,120 @@
-import type { Values } from '../../domain/records/record.ts'
-import { CALLING_USER, type User } from '../../domain/records/user.ts'
-import { answersOf } from '../answers.ts'
-import { type TermsObject, termsObjects } from '../call-terms.ts'
+import { z } from 'zod'
+import { characterCount } from '../../domain/text-length.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import { userVersion } from '../../domain/object-version.ts'
+import { isLimited } from '../../domain/call-terms.ts'
+import type { Group } from '../../domain/records/group.ts'
+import { fieldsWith, type Values } from '../../domain/records/record.ts'
+import { CALLING_USER, type ManagedUser, USER, type User } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
+import { GatewayError } from '../../errors.ts'
+import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
+import { textField } from '../input-fields.ts'
 import type { ManagementParts } from '../parts.ts'
-import { userTerms } from './profile-object.ts'
+import { answersOf } from '../record-schemas.ts'
 
-const own = answersOf(CALLING_USER.fields, 'holder')
+const asHolder = answersOf(USER.fields, 'holder')
+
+/** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
+export const profileSchema = z.object({
+  ...asHolder.schema.shape,
+  ...termSchema,
+  has_password: z.boolean(),
+  permissions: z.object({
+    sidebar_settings: z.boolean(),
+    sidebar_modules: z.record(z.string(), z.unknown()),
+  }),
+})
+
+/** A profile in responses. */
+type ProfileObject = z.output<typeof profileSchema>
+
+/** The permissions of each role in the console. */
+const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
+  [Role.user]: { sidebar_settings: true, sidebar_modules: { admin: false } },
+  [Role.admin]: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
+  [Role.root]: { sidebar_settings: false, sidebar_modules: {} },
+}
+
+/** Converts a stored profile. */
+export async function profileObject(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  profile: ManagedUser,
+): Promise<ProfileObject> {
+  return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
+}
+
+/** The terms of a user. Only operators give terms to users. */
+export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
+  const isByOperator = budget !== undefined || isLimited(rateLimit)
+  return { owner: `u:${id}`, budget, rateLimit, isByOperator }
+}
+
+/** Converts a stored profile whose terms have been read. */
+function profileWithTerms(profile: ManagedUser, terms: TermsObject): ProfileObject {
+  return {
+    ...asHolder.answer(profile),
+    ...terms,
+    has_password: profile.has_password,
+    permissions: PERMISSIONS[profile.role],
+  }
+}
+
+/** Groups by name, with their price ratios. */
+export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))
+
+/** The groups that a token of this user may name: open ones, and the user's own. */
+export function usableGroups({ groups }: Settings, user: User): Group[] {
+  return [...groups.values()].filter(({ name, open }) => open || name === user.group)
+}
+
+/** The usable groups in responses. */
+export function usableGroupsObject(settings: Settings, user: User): z.output<typeof groupsSchema> {
+  return Object.fromEntries(
+    usableGroups(settings, user).map(({ name, ratio }) => [
+      name,
+      { ratio: Number(decimalText(ratio)), desc: name },
+    ]),
+  )
+}
+
+const asAdmin = answersOf(USER.fields, 'admin')
+
+/**
+ * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
+ * Users`.
+ */
+export const managedUserSchema = profileSchema
+  .omit({ has_password: true })
+  .extend({ ...asAdmin.schema.shape, version: z.string() })
+
+/** A user in responses to administrators. */
+export type ManagedUserObject = z.output<typeof managedUserSchema>
+
+/** Converts a stored user for an administrator. */
+export async function managedUserObject(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  user: ManagedUser,
+): Promise<ManagedUserObject> {
+  const [object] = await managedUserObjects(parts, [user])
+  return object as ManagedUserObject
+}
+
+/** Converts stored users for an administrator. */
+export async function managedUserObjects(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  users: readonly ManagedUser[],
+): Promise<ManagedUserObject[]> {
+  const terms = await termsObjects(store, users.map(userTerms), nowMs())
+  return users.map((user, index) => {
+    const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
+    return { ...profile, ...asAdmin.answer(user), version: userVersion(user) }
+  })
+}
+
+const asCaller = answersOf(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & TermsObject
@@ -26,7 +135,76 @@ export async function userObjects(
 ): Promise<UserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => ({
-    ...own.answer(user),
+    ...asCaller.answer(user),
     ...(terms[index] as TermsObject),
   }))
+}
+
+/** The fields that users may change about themselves. */
+export const OWN_FIELDS = fieldsWith(USER.fields, 'edit', 'holder')
+
+const PASSWORD = 'expected a text of 8 to 128 characters'
+
+/** A new password: 8 to 128 grapheme clusters. */
+export const passwordField = textField(PASSWORD).refine(
+  (text) => {
+    if (!text.isWellFormed()) return false
+    const count = characterCount(text)
+    return count >= 8 && count <= 128
+  },
+  { error: PASSWORD },
+)
+
+/** A password to verify. */
+export const claimedPasswordField = textField('expected a password')
+
+const KEEP = 'expected true or false'
+
+/** Whether a password change keeps the access token. */
+export const keepAccessTokensField = z.boolean({ error: KEEP })
+
+const EMAIL = 'expected an e-mail address, or an empty text'
+
+/** An e-mail address; empty for none. */
+export const emailField = z.union([z.literal(''), z.email({ error: EMAIL }).max(254, { error: EMAIL })], {
+  error: EMAIL,
+})
+
+const USER_ID = 'expected the id of a user'
+
+/** The id of a user in JSON. */
+export const userIdField = z.int({ error: USER_ID }).positive({ error: USER_ID })
+
+/** The id of a user in a path, as digits. */
+export const userIdText = z
+  .string()
+  .regex(/^\d{1,16}$/, { error: USER_ID })
+  .transform(Number)
+  .refine((id) => Number.isSafeInteger(id) && id > 0, { error: USER_ID })
+
+/** Throws if the configuration does not declare a group; `field` is its name in the message. */
+export function requireGroup(settings: Settings, group: string, field = 'group'): void {
+  if (settings.groups.has(group)) return
+  throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
+}
+
+/** Throws if a token's routing names a group that a token of this user may not name. */
+export function requireGroups(
+  settings: Settings,
+  user: User,
+  { group, vendor_routes }: { readonly group?: string; readonly vendor_routes?: string },
+): void {
+  if (group) requireTokenGroup(settings, user, group)
+  for (const named of parseVendorRoutes(vendor_routes ?? '')?.values() ?? [])
+    requireTokenGroup(settings, user, named, 'vendor_routes')
+}
+
+// Throws for an unknown group, and for a closed one that is not the user's.
+function requireTokenGroup(settings: Settings, user: User, group: string, field = 'group'): void {
+  requireGroup(settings, group, field)
+  if (group === user.group || settings.groups.get(group)?.open) return
+  throw new GatewayError(
+    'invalid_request',
+    `${field}: "${group}" is closed, and not the group of the user "${user.username}"`,
+  )
 }

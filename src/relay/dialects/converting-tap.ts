@@ -1,4 +1,3 @@
-import type { CallNote } from '../../domain/call-note.ts'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import type { ArrivedMedia } from '@sluice/wire/received-media'
@@ -13,9 +12,10 @@ import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import type { Call } from '../call.ts'
 import type { KeptResponse } from '../responses/store-response.ts'
+import type { CallNote } from '../../domain/call-outcome.ts'
+import type { Target } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signature-history.ts'
-import type { Target } from '../request-stages.ts'
 
 /** Writes the frames of one chunk. */
 const WRITER = new FrameWriter()

@@ -1,6 +1,6 @@
-import type { ImageForm } from '../../domain/image-price.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
+import type { ImageForm } from '../../domain/price.ts'
 import type { Call } from '../call.ts'
 import type { Ending } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Provenance } from '../../domain/provenance.ts'
 import {
   type BackgroundOutcome,
+  type Provenance,
   type ReasoningOrigin,
   type StoredContent,
   type StoredResponse,
+  type StreamedPart,
 } from '../../domain/stored-response.ts'
-import type { StreamedPart } from '../../domain/streamed-part.ts'
 import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseRecord } from '@sluice/wire/json/record'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
 import { LRUCache } from 'lru-cache'
-import type { KeptSignature } from '../../domain/kept-signature.ts'
+import type { KeptSignature } from '../../domain/stored-response.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { parseRecord } from '@sluice/wire/json/record'
+import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
 import type { UserSignatures } from '../../store/operations/kept-data.ts'
 import type { Rows } from '../../store/store.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
 /** Maximum characters of all that one reply has signed; larger replies are not stored. */

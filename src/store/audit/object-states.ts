@@ -1,11 +1,11 @@
 import {
+  Secret,
+  changesBetween,
   type AuditedObject,
   type Fields,
   type ObjectKind,
-  Secret,
-  changesBetween,
 } from '../../domain/audit.ts'
-import type { StoredSection, StoredEntry } from '../../domain/stored-configuration.ts'
+import type { StoredSection, StoredEntry } from '../../domain/settings.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { liveTokens, liveUsers } from '../account-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'

@@ -1,4 +1,4 @@
-import type { StoredConfiguration, StoredSection } from '../../domain/stored-configuration.ts'
+import type { StoredConfiguration, StoredSection } from '../../domain/settings.ts'
 import { channelFromRow, entryFromRow, channelVersion, openDefinition, sealedKeys } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { KeptSignature } from '../../domain/kept-signature.ts'
+import type { KeptSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 

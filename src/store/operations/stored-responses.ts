@@ -1,20 +1,21 @@
 import { sql } from 'kysely'
 import {
-  type ContentParts,
   idBeginning,
   NATIVE_RETENTION_MS,
+  MAX_CHAIN,
+  withPart,
+  type ContentParts,
   type StoredContent,
   type StoredResponse,
   type BackgroundOutcome,
-  MAX_CHAIN,
   type ReasoningOrigin,
+  type StreamedPart,
+  type Provenance,
 } from '../../domain/stored-response.ts'
-import { type StreamedPart, withPart } from '../../domain/streamed-part.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { countKept, type KeptSum, RESPONSE_BYTES, responsePart } from './kept-data.ts'
 import type { StoredResponseRow } from '../schema.ts'
-import type { Provenance } from '../../domain/provenance.ts'
 
 /** Time within which the call of a background response is settled, with a margin for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000

@@ -1,4 +1,7 @@
 import { type Insertable, sql } from 'kysely'
+import type { Origin } from '../../domain/audit.ts'
+import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
+import { afterOperatorChange, grantsAfter, loosened, loosenedGrant } from '../../domain/call-terms.ts'
 import {
   type NewToken,
   TOKEN,
@@ -7,17 +10,13 @@ import {
   type TokenChanges,
   type TokenStatus,
 } from '../../domain/records/token.ts'
+import { statusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { ownTokens, tokenFromRow } from '../account-rows.ts'
 import type { Database } from '../schema.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
 import { type Db, inChunks } from './operation.ts'
-import type { Origin } from '../../domain/audit.ts'
-import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
-import { grantsAfter, loosenedGrant } from '../../domain/operator-grants.ts'
-import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
-import { statusAt } from '../../domain/token-status.ts'
 import { type KeyedToken, keyedToken } from './find-accounts.ts'
 
 /**

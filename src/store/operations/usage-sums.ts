@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import type { UsageFilter, UsageTotals, UsageDimension } from '../../domain/usage-filter.ts'
 import {
   type DimensionColumn,
   kindFor,
@@ -13,7 +13,6 @@ import {
 } from '../sum-kinds.ts'
 import { type Db, namesOf } from './operation.ts'
 import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
-import type { UsageDimension } from '../../domain/usage-dimension.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 

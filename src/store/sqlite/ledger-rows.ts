@@ -22,8 +22,7 @@ import {
   probeHolds,
 } from './hold-statements.ts'
 import { type SumProgress, UsageSums } from './usage-sums.ts'
-import type { Provenance } from '../../domain/provenance.ts'
-import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
+import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000

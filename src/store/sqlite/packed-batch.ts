@@ -1,5 +1,5 @@
-import type { Provenance, ProvenResponse } from '../../domain/provenance.ts'
 import type { Usage } from '@sluice/wire/usage'
+import type { Provenance, ProvenResponse } from '../../domain/stored-response.ts'
 import { CHARGED, HOLD, type HoldOpening, type SettledCall, USAGE } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import type { QueuedOperation } from './messages.ts'

@@ -1,5 +1,5 @@
 import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '@sluice/http1'
-import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/bedrock-key.ts'
+import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/provider-keys.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'

@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
-import type { AwsKey } from '../../domain/bedrock-key.ts'
+import type { AwsKey } from '../../domain/provider-keys.ts'
 
 // This is our own code of 80 lines, because aws4fetch signs asynchronously and `@smithy/signature-v4` has
 // several megabytes of dependencies. Tests compare it with aws4fetch and with published vectors.

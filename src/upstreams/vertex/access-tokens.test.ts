@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ServiceAccount } from '../../domain/service-account.ts'
+import type { ServiceAccount } from '../../domain/provider-keys.ts'
 import { ProviderRefusal } from '../provider.ts'
 import { AccessTokens } from './access-tokens.ts'
 

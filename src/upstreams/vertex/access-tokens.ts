@@ -1,7 +1,7 @@
+import { parseRecord } from '@sluice/wire/json/record'
 import { sign } from 'node:crypto'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ServiceAccount } from '../../domain/service-account.ts'
-import { parseRecord } from '@sluice/wire/json/record'
+import type { ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 

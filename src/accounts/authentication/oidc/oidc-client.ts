@@ -1,7 +1,7 @@
 import * as library from 'openid-client'
 import type { CustomFetch } from 'openid-client'
 import { request } from 'undici'
-import type { OidcProvider } from '../../../domain/login-settings.ts'
+import type { OidcProvider } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
 import { guardedAgent } from '../../../upstreams/ssrf-guard.ts'
 

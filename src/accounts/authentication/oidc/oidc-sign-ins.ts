@@ -1,5 +1,5 @@
-import type { OidcProvider } from '../../../domain/login-settings.ts'
-import type { Options } from '../../../domain/settings.ts'
+import type { OidcProvider } from '../../../domain/settings.ts'
+import type { Options } from '../../../domain/options.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { Request } from '../../../http/request.ts'
 import type { Secrets } from '../../../store/secrets.ts'

@@ -1,6 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { z } from 'zod'
-import type { Options } from '../../../domain/settings.ts'
+import type { Options } from '../../../domain/options.ts'
 import type { Request } from '../../../http/request.ts'
 import { seal, type SealContext, type Secrets, unseal } from '../../../store/secrets.ts'
 import { hasSecureCookies } from '../session-cookie.ts'

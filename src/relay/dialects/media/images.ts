@@ -1,5 +1,5 @@
-import { dearestImage } from '../../../domain/image-price.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import { dearestImage } from '../../../domain/price.ts'
 import {
   type Fields,
   flagIn,

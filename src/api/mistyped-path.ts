@@ -1,0 +1,118 @@
+import { nearest } from '../domain/nearest.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** Maximum lengths, in characters, of a path and of a misspelt part for which a path is suggested. */
+const MAX_LENGTH = 200
+const MAX_MISSPELT_LENGTH = 48
+
+/** Maximum edit distance of a misspelt part; other APIs have similar paths. */
+const MAX_EDITS = 3
+const VERSION = /^v\d+(?:alpha|beta)?$/
+
+/** Prefixes before the version in base URLs, here or at vendors. */
+const PREFIXES = new Set(['api', 'openai', 'anthropic'])
+const MODEL = '/v1/models/{model_id}'
+
+/** Path of a method of models, in the version that has all of them. */
+const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
+
+/** The method at the end of a path. */
+const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
+
+/** A path of the API, split for comparison. */
+interface Candidate {
+  readonly path: string
+  readonly version: string
+  /** The part after the version: `chat/completions`. */
+  readonly rest: string
+}
+
+/**
+ * Suggests the path of the API for a mistyped one: a missing, doubled or different version, a repeated base
+ * URL, capitals, extra slashes, a wrong letter. `docs/api.md: Errors`.
+ */
+export class PathSuggestions {
+  readonly #candidates: readonly Candidate[]
+  readonly #words: ReadonlySet<string>
+  /** Paths of the methods of models, by method name. */
+  readonly #methods: ReadonlyMap<string, string>
+
+  constructor(routes: readonly Endpoint[]) {
+    this.#candidates = routes.flatMap(({ path }) => {
+      const [, version = '', ...rest] = path.split('/')
+      return VERSION.test(version) && !path.includes(':') ? [{ path, version, rest: rest.join('/') }] : []
+    })
+    this.#methods = new Map(
+      routes.flatMap(({ path }) => {
+        const [, start, name] = METHOD.exec(path) ?? []
+        return name === undefined ? [] : [[name, `${start}{model}:${name}`] as const]
+      }),
+    )
+    this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
+  }
+
+  /** Returns the closest path; undefined if none is close. */
+  suggest(path: string): string | undefined {
+    if (path.length > MAX_LENGTH) return undefined
+    const segments = path.toLowerCase().split('/').filter(Boolean)
+    return (
+      this.#repeated(segments) ??
+      this.#modelPath(segments) ??
+      this.#misspelt(segments) ??
+      this.#prolonged(segments)
+    )
+  }
+
+  /** The candidate at the end of the path, if only versions, prefixes and words of the API precede it. */
+  #repeated(segments: readonly string[]): string | undefined {
+    for (let start = 0; start < segments.length; start++) {
+      const before = segments.slice(0, start)
+      if (!before.every((word) => isPrefix(word) || this.#words.has(word))) return undefined
+      const found = this.#at(segments.slice(start).join('/'), before)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  /** The candidate with the last version in the path, otherwise the first one in the table. */
+  #at(rest: string, before: readonly string[]): string | undefined {
+    const same = this.#candidates.filter((candidate) => candidate.rest === rest)
+    const version = before.findLast((word) => VERSION.test(word))
+    return (same.find((candidate) => candidate.version === version) ?? same[0])?.path
+  }
+
+  #modelPath(segments: readonly string[]): string | undefined {
+    const start = segments.findIndex((word) => !isPrefix(word))
+    if (segments[start] !== 'models' || segments.length <= start + 1) return undefined
+    const method = GIVEN_METHOD.exec(segments.at(-1) ?? '')?.[1]
+    const name =
+      method === undefined || method.length > MAX_MISSPELT_LENGTH
+        ? undefined
+        : nearest(method, this.#methods.keys())
+    if (name !== undefined) return this.#methods.get(name)
+    return segments.includes('v1beta') ? undefined : MODEL
+  }
+
+  /** The candidate of several segments at the start of a path that has one segment too many. */
+  #prolonged(segments: readonly string[]): string | undefined {
+    const start = segments.findIndex((word) => !isPrefix(word))
+    const rest = segments.slice(start, -1)
+    return start < 0 || rest.length < 2 ? undefined : this.#at(rest.join('/'), segments.slice(0, start))
+  }
+
+  #misspelt(segments: readonly string[]): string | undefined {
+    const start = segments.findIndex((word) => !isPrefix(word))
+    const given = start === -1 ? '' : segments.slice(start).join('/')
+    if (given === '' || given.length > MAX_MISSPELT_LENGTH) return undefined
+    const rest = nearest(
+      given,
+      this.#candidates.map((candidate) => candidate.rest),
+      Math.min(MAX_EDITS, Math.floor(given.length / 3)),
+    )
+    return rest === undefined ? undefined : this.#at(rest, segments.slice(0, start))
+  }
+}
+
+function isPrefix(word: string): boolean {
+  return VERSION.test(word) || PREFIXES.has(word)
+}

@@ -1,0 +1,305 @@
+import { asRecord } from '@sluice/wire/json/record'
+import type { JsonSchema } from '@sluice/wire/field-check'
+import { z } from 'zod'
+import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
+import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
+import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type KeyEndpoint } from './endpoint.ts'
+import { type Area, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
+import { isGloballyLimited } from './global-limit.ts'
+import { parameterNames } from './paths.ts'
+
+const DESCRIPTION =
+  'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
+  'these operations: it gets 400, 408, 417 or 431. A method that a path does not take gets 405.'
+
+/** Describes all routes as OpenAPI 3.1, based on the schemas that check requests and responses. */
+export function openApiDocument(routes: readonly Endpoint[]): object {
+  const paths = new Map<string, Record<string, unknown>>()
+  for (const route of routes) {
+    const path = templateOf(route)
+    paths.set(path, { ...paths.get(path), [route.method.toLowerCase()]: operationOf(route) })
+  }
+  const areas = [...new Set(routes.map(({ area }) => area))]
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Sluice', version: '1', description: DESCRIPTION },
+    servers: [{ url: '/' }],
+    tags: areas.map((name) => ({ name })),
+    paths: Object.fromEntries(paths),
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      schemas: Object.fromEntries(areas.map((area) => [`error-${area}`, errorSchema(area)])),
+    },
+  }
+}
+
+/** `docs/api.md: Description`. The document is built at the first request and then cached. */
+export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
+  let cached: string | undefined
+  return defineEndpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    area: 'relay',
+    access: 'visitor',
+    summary: 'This description',
+    text: { type: 'application/json' },
+    // oxlint-disable-next-line typescript/require-await
+    handle: async () => pieces((cached ??= JSON.stringify(openApiDocument(routes())))),
+  })
+}
+
+// oxlint-disable-next-line typescript/require-await
+async function* pieces(text: string): AsyncGenerator<string, void, undefined> {
+  yield text
+}
+
+/** An endpoint as an OpenAPI operation. */
+function operationOf(endpoint: Endpoint): JsonSchema {
+  const { method, path, summary, area } = endpoint
+  const content = contentOf(endpoint)
+  return {
+    operationId: `${method.toLowerCase()}${path.replaceAll(/\W/g, '_')}`,
+    summary,
+    tags: [area],
+    security: securityOf(endpoint),
+    parameters: parametersOf(endpoint),
+    ...(content && { requestBody: { required: true, content } }),
+    responses: {
+      ...successes(endpoint),
+      ...Object.fromEntries(errorStatuses(endpoint).map((status) => [status, errorOf(endpoint, status)])),
+    },
+  }
+}
+
+function successes(endpoint: Endpoint): JsonSchema {
+  if (endpoint.kind === 'json' && endpoint.succeeds === false) return {}
+  const status = endpoint.kind === 'json' ? (endpoint.redirects ? 302 : 200) : (endpoint.status ?? 200)
+  if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
+  return { [status]: { description: 'Success', content: successOf(endpoint) } }
+}
+
+/** The path with its parameters in braces. */
+function templateOf({ path }: Endpoint): string {
+  return path.replaceAll(/(?<=\/):(\w+)\*?/g, '{$1}')
+}
+
+function parametersOf(endpoint: Endpoint): JsonSchema[] {
+  const { params, query } = endpoint.kind === 'json' ? endpoint : {}
+  const inPath = params ? fieldsOf(params).properties : {}
+  const inQuery = query ? fieldsOf(query) : { properties: {}, required: [] }
+  return [
+    ...parameterNames(endpoint.path).map((name) => ({
+      name,
+      in: 'path',
+      required: true,
+      schema: inPath[name] ?? { type: 'string' },
+    })),
+    ...Object.entries(inQuery.properties).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: inQuery.required.includes(name),
+      schema,
+    })),
+  ]
+}
+
+function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input')
+  return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
+}
+
+/** The body by content type; undefined if the endpoint takes none. */
+function contentOf(endpoint: Endpoint): JsonSchema | undefined {
+  const body = bodyOf(endpoint)
+  const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
+  if (!body && !form) return undefined
+  return {
+    ...(body && { 'application/json': { schema: body } }),
+    ...(form && { 'multipart/form-data': { schema: form } }),
+  }
+}
+
+function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
+  if (endpoint.kind === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
+  return isCall(endpoint) ? endpoint.requestSchema?.() : undefined
+}
+
+function successOf(endpoint: Endpoint): JsonSchema {
+  if (endpoint.kind === 'raw') {
+    return Object.fromEntries(
+      (endpoint.contentTypes ?? ['application/json']).map((type) => [type, { schema: {} }]),
+    )
+  }
+  const text = endpoint.text && { [endpoint.text.type]: { schema: { type: 'string' } } }
+  if (text && !endpoint.responseBody) return text
+  return { 'application/json': { schema: schemaOf(endpoint) }, ...text }
+}
+
+function schemaOf(endpoint: JsonEndpoint): JsonSchema {
+  const value = returnedSchema(endpoint)
+  if (endpoint.envelope === 'own') return value ?? {}
+  const mayLack = endpoint.responseBody?.safeParse(undefined).success
+  return successSchema(endpoint.area, value, mayLack)
+}
+
+function returnedSchema({ responseBody }: JsonEndpoint): JsonSchema | undefined {
+  return responseBody && jsonSchema(responseBody, 'output')
+}
+
+function errorOf(endpoint: Endpoint, status: number): JsonSchema {
+  const schema = { $ref: `#/components/schemas/error-${endpoint.area}` }
+  const isText = endpoint.kind === 'raw' && endpoint.textErrorStatuses?.includes(status)
+  const text = isText && { 'text/plain': { schema: { type: 'string' } } }
+  return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
+}
+
+/** JSON Schema of a zod schema; `input` describes the value before defaults and transforms. */
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override({ jsonSchema: made }) {
+      // Responses may gain fields in later versions.
+      if (io === 'output' && made.additionalProperties === false) delete made.additionalProperties
+    },
+  })
+  return rest
+}
+
+/** Statuses of upstream errors that are passed on and that errors of the gateway do not have. */
+const UPSTREAM_STATUSES = [404, 409, 422, 529]
+
+/** The statuses of an endpoint's errors, in ascending order. */
+function errorStatuses(endpoint: Endpoint): number[] {
+  const { access, kind, errorStatuses: own = [], path } = endpoint
+  if (own === 'never') return []
+  const statuses = new Set([500, 503, ...own])
+  const add = (...more: number[]): void => more.forEach((status) => statuses.add(status))
+  if (access === 'operator') add(403)
+  else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
+  if (access === 'keyed-account') add(400, 404)
+  if (kind === 'raw') {
+    if (isCall(endpoint) || isGloballyLimited(path)) add(429)
+    if (isCall(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema))
+      add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
+  } else {
+    if (isGloballyLimited(path) || endpoint.limit) add(429)
+    if (endpoint.params) add(400, 404)
+    if (endpoint.body) add(400, 408, 413, 415)
+  }
+  return [...statuses].sort((one, other) => one - other)
+}
+
+function upstreamStatuses({ hiddenStatuses = [] }: KeyEndpoint): number[] {
+  return UPSTREAM_STATUSES.filter((status) => !hiddenStatuses.includes(status))
+}
+
+/** Lists the codes of the gateway's own errors with a status. */
+function errorDescription(status: number): string {
+  const codes = Object.entries(ERRORS).filter(([, kind]) => kind.status === status)
+  return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
+}
+
+/** The schema of an area's errors, derived from two rendered examples: one with a code and one without. */
+function errorSchema(area: Area): JsonSchema {
+  const shapes = EXAMPLES.map((code) => {
+    const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
+    return JSON.parse(body.toString()) as unknown
+  })
+  return shapeOf(shapes, new Map())
+}
+
+const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
+
+/**
+ * The schema of an area's successes, around the schema of the returned value. With `mayLack` the value may be
+ * missing.
+ */
+function successSchema(area: Area, value: JsonSchema | undefined, mayLack = false): JsonSchema {
+  if (!hasEnvelope(area)) return value ?? {}
+  const placeholder = 'the returned value'
+  const returned = mayLack ? [placeholder, undefined] : [value && placeholder]
+  const bodies = returned.map((one): unknown => JSON.parse(JSON.stringify(inEnvelope(area, one))))
+  return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
+}
+
+/** A schema that fits all examples. Texts that are keys of `known` are replaced by the schema there. */
+function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
+  const [example] = examples
+  if (typeof example === 'string') return known.get(example) ?? { type: 'string' }
+  if (typeof example === 'boolean') return { const: example }
+  const objects = examples.map(asRecord).filter((one) => one !== undefined)
+  const names = [...new Set(objects.flatMap((one) => Object.keys(one)))]
+  const properties = names.map((name) => [
+    name,
+    shapeOf(
+      objects.filter((one) => name in one).map((one) => one[name]),
+      known,
+    ),
+  ])
+  return {
+    type: 'object',
+    required: names.filter((name) => objects.every((one) => name in one)),
+    properties: Object.fromEntries(properties),
+  }
+}
+
+/** The ways to authenticate; `docs/api.md: Authentication`. */
+const SECURITY_SCHEMES = {
+  accessToken: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Authorization',
+    description: "An account's access token, alone or after Bearer",
+  },
+  gatewayUser: { type: 'apiKey', in: 'header', name: 'Gateway-User', description: "The account's user id" },
+  gatewayKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Gateway-Key',
+    description: "The id of a key of the account's own",
+  },
+  session: { type: 'apiKey', in: 'cookie', name: 'session', description: 'Of the console' },
+  bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
+  xApiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key: sk-…' },
+  alternateKey: { type: 'apiKey', in: 'header', name: 'x-alt-api-key', description: 'An API key: sk-…' },
+  googleKey: { type: 'apiKey', in: 'header', name: 'x-goog-api-key', description: 'An API key: sk-…' },
+  keyInQuery: { type: 'apiKey', in: 'query', name: 'key', description: 'An API key: sk-…' },
+  metricsToken: { type: 'http', scheme: 'bearer', description: 'options.metrics_token' },
+} as const
+
+type Requirement = { readonly [Scheme in keyof typeof SECURITY_SCHEMES]?: readonly [] }
+
+const ACCOUNT: readonly Requirement[] = [{ accessToken: [], gatewayUser: [] }, { session: [] }]
+const KEYED_ACCOUNT = ACCOUNT.map((requirement) => ({ ...requirement, gatewayKey: [] as const }))
+const BEARER: Requirement = { bearerKey: [] }
+const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
+
+/** Requirements by the locations in which an API key is accepted. */
+const KEYS: Readonly<Record<KeyLocations, readonly Requirement[]>> = {
+  bearer: [BEARER],
+  'x-api-key': [{ xApiKey: [] }, BEARER],
+  'model-list': [{ xApiKey: [] }, { googleKey: [] }, BEARER],
+  alternate: [...ALTERNATE, BEARER],
+  any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
+}
+
+/** Requirements by kind of access; a kind that is not listed needs an API key. */
+const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
+  anyone: [],
+  visitor: [],
+  account: ACCOUNT,
+  admin: ACCOUNT,
+  root: ACCOUNT,
+  'keyed-account': KEYED_ACCOUNT,
+  // No credentials are needed on the gateway's own machine.
+  operator: [{}, { metricsToken: [] }],
+}
+
+/** The alternative credentials that an endpoint accepts. */
+function securityOf(endpoint: Endpoint): readonly Requirement[] {
+  const known = ACCESS[endpoint.access]
+  if (known) return known
+  const keyIn = 'keyIn' in endpoint ? endpoint.keyIn : undefined
+  return KEYS[keyIn ?? 'bearer']
+}

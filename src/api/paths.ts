@@ -1,0 +1,110 @@
+import type { Area } from './envelopes.ts'
+
+/** Parameters of a path by name, undecoded. */
+export type PathParams = Readonly<Record<string, string>>
+
+/** Parameters at the beginning of a segment; any other colon is literal. */
+const PARAMETER = /(?<=\/)(:\w+\*?)/
+
+/** A colon, literal or percent-encoded. */
+const COLON = '(?::|%3[Aa])'
+
+/**
+ * Returns a matcher for paths such as `/api/token/:id/key`, where `:id` is one nonempty segment, and
+ * `/v1/models/:id*`, where it is the remaining path including slashes, up to the next literal. Paths are
+ * matched undecoded, except for a literal colon; dot segments and extra slashes do not match.
+ */
+export function pathPattern(path: string): (given: string) => PathParams | undefined {
+  const names = parameterNames(path)
+  const pieces = path.split(PARAMETER).map((piece, index) => {
+    if (index % 2 === 1) return piece.endsWith('*') ? '(.+)' : '([^/]+)'
+    return piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(':', COLON)
+  })
+  const expression = new RegExp(`^${pieces.join('')}$`)
+  // Comparing the literal beginning first rules out most patterns at a fraction of the cost.
+  const [beginning = ''] = path.split(':', 1)
+  return (given) => {
+    if (!given.startsWith(beginning)) return undefined
+    const found = expression.exec(given)
+    return found ? Object.fromEntries(names.map((name, index) => [name, found[index + 1] ?? ''])) : undefined
+  }
+}
+
+/** The names of a path's parameters, in order. */
+export function parameterNames(path: string): string[] {
+  return [...path.matchAll(/(?<=\/):(\w+)/g)].map(([, name = '']) => name)
+}
+
+/** Model lists of the alternate vendor whose errors have the usual shape. */
+const LISTS = /^\/v1beta\/(?:models$|openai\/)/
+
+/** The area of a path that no endpoint has, which decides the envelope of errors. `docs/api.md: Errors`. */
+export function pathArea(path: string): Area {
+  if (path.startsWith('/api/')) return 'management'
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
+  return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path) ? 'gemini' : 'relay'
+}
+
+/**
+ * A method follows a colon. Below `/v1` it must contain a capital letter, because model names may contain
+ * colons too.
+ */
+const METHOD = /^\/(?:v1beta\/models\/.+(?::|%3[Aa])\w+|v1\/models\/.+(?::|%3[Aa])[a-z]+[A-Z]\w*)$/
+
+/** Whether a path names a method of a model. */
+export function isModelMethod(path: string): boolean {
+  return METHOD.test(path)
+}
+
+/** Returns the path of a request target, undecoded, without its query. */
+export function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  return query === -1 ? url : url.slice(0, query)
+}
+
+const MAX_LENGTH = 200
+
+/** An API key, or any run of letters and digits of that length. */
+const KEY = /sk-[^/]*|[0-9a-z]{32,}/gi
+const UNSAFE = /[^\w/.~%:@+,=…-]/g
+
+/**
+ * Percent-encoded letters, digits, hyphens and percent signs, also if encoded repeatedly: keys could hide in
+ * these.
+ */
+const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
+
+/** Number of decoding passes before a nested encoding is given up. */
+const MAX_PASSES = 5
+
+/**
+ * Paths without markup and without anything like a key. Most paths are; this one test is cheaper than the
+ * replacements.
+ */
+const PLAIN = /^(?!.*(?:sk-|[0-9a-z]{32}))[\w/.~:@+,=-]*$/i
+
+/**
+ * Prepares a path for messages and logs: at most 200 characters, without markup and without keys in any
+ * encoding.
+ */
+export function shownPath(path: string): string {
+  return path.length <= MAX_LENGTH && PLAIN.test(path) ? path : redacted(path)
+}
+
+function redacted(path: string): string {
+  return unescaped(path)
+    .replace(KEY, (found) => (/^sk-/i.test(found) ? 'sk-…' : '…'))
+    .replace(UNSAFE, '?')
+    .slice(0, MAX_LENGTH)
+}
+
+/** The path with its escapes decoded; `…` if they are nested too deeply. */
+function unescaped(path: string): string {
+  let text = path
+  for (let i = 0; i < MAX_PASSES; i++) {
+    const before = text
+    text = before.replace(ESCAPED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    if (text === before) return text
+  }
+  return '…'
+}

@@ -1,0 +1,115 @@
+import { isJsonText } from '@sluice/wire/json/exact-json'
+import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
+import { TURN_BUDGET } from '../limits/event-loop.ts'
+import type { TextFormat } from './endpoint.ts'
+
+const IS_JSON = { 'content-type': 'application/json' }
+
+/** Number of characters written at a time. */
+const BATCH = 64 * 1024
+
+/** Part of a JSON text, and whether more follows. */
+interface Batch {
+  readonly text: string
+  readonly isLast: boolean
+}
+
+/**
+ * Sends a value as JSON with status 200. A large one is written batch by batch, as fast as its client reads,
+ * and other calls run in between.
+ */
+export async function sendJson(response: Response, headers: ResponseHeaders, value: unknown): Promise<void> {
+  const pieces = jsonPieces(value)
+  const first = nextBatch(pieces)
+  if (first.isLast) return sendBody(response, headers, Buffer.from(first.text))
+  return sendPieces(response, { ...IS_JSON, ...headers }, batches(first, pieces))
+}
+
+/** Sends rendered JSON with status 200. */
+export function sendBody(response: Response, headers: ResponseHeaders, body: Buffer): void {
+  const length = String(body.length)
+  response.writeHead(200, { ...IS_JSON, 'content-length': length, ...headers }).end(body)
+}
+
+async function* batches(
+  first: Batch,
+  pieces: Iterator<string, void>,
+): AsyncGenerator<string, void, undefined> {
+  let batch = first
+  yield batch.text
+  while (!batch.isLast) {
+    batch = await TURN_BUDGET.work(() => nextBatch(pieces))
+    yield batch.text
+  }
+}
+
+function nextBatch(pieces: Iterator<string, void>): Batch {
+  let text = ''
+  while (text.length < BATCH) {
+    const { done, value } = pieces.next()
+    if (done) return { text, isLast: true }
+    text += value
+  }
+  return { text, isLast: false }
+}
+
+/**
+ * Depth to which containers are divided: the response, its data, a list in the data, and the list's elements.
+ */
+const DEPTH = 4
+
+/** Yields the JSON of a value, as `JSON.stringify` writes it, in pieces: object members and list elements. */
+export function* jsonPieces(value: unknown, depth = DEPTH): Generator<string, void, undefined> {
+  if (depth > 0 && Array.isArray(value)) yield* elements(value, depth - 1)
+  else if (depth > 0 && isPlain(value)) yield* members(value, depth - 1)
+  else yield JSON.stringify(value)
+}
+
+function* elements(list: readonly unknown[], depth: number): Generator<string, void, undefined> {
+  let before = '['
+  for (const element of list) {
+    yield before
+    yield* jsonPieces(isWritten(element) ? element : null, depth)
+    before = ','
+  }
+  yield before === '[' ? '[]' : ']'
+}
+
+function* members(object: object, depth: number): Generator<string, void, undefined> {
+  let before = '{'
+  for (const [name, value] of Object.entries(object)) {
+    if (!isWritten(value)) continue
+    yield `${before}${JSON.stringify(name)}:`
+    yield* jsonPieces(value, depth)
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+function isWritten(value: unknown): boolean {
+  return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
+}
+
+/** Whether an object is fully described by its members, without `toJSON` or a class of its own. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value || isJsonText(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Sends a text response piece by piece; see `sendPieces`. */
+export function sendText(
+  response: Response,
+  { type, filename, isEndless }: TextFormat,
+  headers: ResponseHeaders,
+  text: AsyncIterable<string>,
+): Promise<void> {
+  const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
+  const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
+  return sendPieces(response, { 'content-type': type, ...saved, ...unbuffered, ...headers }, text)
+}
+
+/** Yields a text as a single piece. */
+export async function* wholeText(text: string): AsyncGenerator<string, void, undefined> {
+  yield await Promise.resolve(text)
+}

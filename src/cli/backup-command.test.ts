@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { unfinishedBytes, watchCopy } from './backup-command.ts'
+import { Progress } from './progress.ts'
+import type { Shell } from './shell.ts'
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'sluice-copy-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
+
+test('the progress of a copy is the size of its unfinished file', () => {
+  const path = folder()
+  expect(unfinishedBytes(join(path, 'nowhere/copy.db'))).toBe(0)
+  writeFileSync(join(path, 'copy.db'), '12345')
+  writeFileSync(join(path, 'other.db.0a.unfinished'), '123')
+  expect(unfinishedBytes(join(path, 'copy.db'))).toBe(0)
+  writeFileSync(join(path, 'copy.db.0a.unfinished'), '1234')
+  expect(unfinishedBytes(join(path, 'copy.db'))).toBe(4)
+})
+
+test('the progress of a copy is shown in MiB, and removed at its end', async () => {
+  const path = folder()
+  writeFileSync(join(path, 'sluice.db'), Buffer.alloc(4 * 2 ** 20))
+  writeFileSync(join(path, 'copy.db.0a.unfinished'), Buffer.alloc(2 ** 20))
+  const written: string[] = []
+  const err = { isTTY: true, write: (text: string) => void written.push(text) }
+  {
+    using _ = watchCopy(
+      new Progress({ err } as unknown as Shell, 'MiB', false),
+      join(path, 'sluice.db'),
+      join(path, 'copy.db'),
+    )
+    await expect.poll(() => written.length).toBeGreaterThan(0)
+  }
+  expect(written[0]).toContain(' 1 of 4 MiB (25 %)')
+  expect(written.at(-1)).toBe('\r\u001B[2K')
+})

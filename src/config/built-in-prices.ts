@@ -1,0 +1,412 @@
+import type { ToolKind } from '@sluice/wire/tool-use'
+import { createHash } from 'node:crypto'
+import {
+  type ConditionalPrice,
+  findProvider,
+  type MatchLogic,
+  type ModelInfo,
+  type ModelPrice,
+  type TieredPrices,
+} from '@pydantic/genai-prices'
+import { LRUCache } from 'lru-cache'
+import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
+import { FREE_PRICE, type ImagePrices, type Price } from '../domain/price.ts'
+import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import { TOOL_LIST_TEXT } from '../domain/tool-price.ts'
+import type { ToolPrices } from '../domain/tool-use.ts'
+import { freeze } from './freeze.ts'
+import { isRetired } from './retired-models.ts'
+import { type Vendor, VENDORS } from './vendors.ts'
+
+/** A model's entry in the built-in table. */
+interface BuiltInModel {
+  readonly vendor: string
+  /** Undefined if the table has no price that can be charged. */
+  readonly price: Price | undefined
+  /** Context length in tokens; undefined if the data does not state it. */
+  readonly contextTokens: number | undefined
+  /** Kinds of price that are not charged, by their keys in the data: `input_audio_mtok`. */
+  readonly uncharged: readonly string[]
+}
+
+/** The prices that come with the gateway. */
+export interface BuiltInPrices {
+  /**
+   * Returns the entry in that vendor's list if the name is there, otherwise that of the first vendor in the
+   * order of preference.
+   */
+  get(name: string, vendor?: string): BuiltInModel | undefined
+  /** The names that a vendor serves at its address today, and that the gateway can call and charge for. */
+  namesOf(vendor: Vendor): string[]
+  /** A hash of the data. */
+  readonly version: string
+}
+
+interface PriceListEntry {
+  readonly vendor: string
+  readonly model: ModelInfo
+}
+
+/** Bounds of the cache, because clients may ask for any name. Names of models are shorter than this. */
+const MAX_CACHED_NAMES = 4096
+const MAX_NAME_LENGTH = 200
+
+/** Models missing from the data; `docs/configuration.md: Prices` names pages with their prices. */
+const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
+  [
+    'openai',
+    ['omni-moderation-latest', 'omni-moderation-2024-09-26'].map((id) => ({
+      id,
+      match: { equals: id },
+      prices: { requests_kcount: 0 },
+    })),
+  ],
+  [
+    'cohere',
+    ['rerank-v3.5', 'rerank-english-v3.0', 'rerank-multilingual-v3.0'].map((id) => ({
+      id,
+      match: { equals: id },
+      prices: { search_units_kcount: 2 },
+    })),
+  ],
+])
+
+/** The prices of @pydantic/genai-prices as installed, without downloads. `now` selects among dated prices. */
+export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
+  const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
+  const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
+  const read = new LRUCache<ModelInfo, BuiltInModel & { readonly data: ModelPrice }>({
+    max: MAX_CACHED_NAMES,
+  })
+
+  function listedBy(vendor: string, name: string): PriceListEntry | undefined {
+    const models = lists.get(vendor) ?? modelsOf(vendor)
+    const model = models.find(({ match }) => matches(match, name))
+    return model && { vendor, model }
+  }
+
+  function search(name: string, vendor: string | undefined): PriceListEntry | undefined {
+    for (const spelling of new Set([name, withHyphenatedDate(name)])) {
+      const own = vendor === undefined ? undefined : listedBy(vendor, spelling)
+      if (own) return own
+      for (const { id, served } of VENDORS) {
+        const listed = served && !served.test(spelling) ? undefined : listedBy(id, spelling)
+        if (listed) return listed
+      }
+    }
+    return undefined
+  }
+
+  function get(name: string, vendor?: string): BuiltInModel | undefined {
+    if (name.length > MAX_NAME_LENGTH) return undefined
+    const key = JSON.stringify([name, vendor])
+    let listed = found.get(key)
+    if (listed === undefined) {
+      listed = search(name, vendor) ?? 'none'
+      found.set(key, listed)
+    }
+    if (listed === 'none') return undefined
+    const data = currentPrice(listed.model.prices, now())
+    const { vendor: id, model } = listed
+    let result = read.get(model)
+    if (result?.data !== data) {
+      const price = chargeablePrice(data, mediaPrices(id, model.id))
+      const contextTokens = model.context_window
+      result = Object.freeze({ vendor: id, price, contextTokens, uncharged: unchargedKinds(data), data })
+      read.set(model, result)
+    }
+    return result
+  }
+
+  return {
+    get,
+    namesOf({ id, protocol, served, uncallable }) {
+      const today = now()
+      const isServed = (name: string, prices: ModelPrice): boolean => {
+        // Names of rerank models are selected by `served` alone.
+        if (protocol === 'rerank') return true
+        return 'output_mtok' in prices || endpointByName(name) !== undefined
+      }
+      const names = (lists.get(id) ?? []).flatMap((model) => {
+        const prices = currentPrice(model.prices, today)
+        const price = chargeablePrice(prices, mediaPrices(id, model.id))
+        return price ? concreteNames(model).filter((name) => isServed(name, prices)) : []
+      })
+      return [...new Set(names)].filter(
+        (name) =>
+          (served?.test(name) ?? true) &&
+          !uncallable?.test(name) &&
+          !isForUnsupportedEndpoint(name) &&
+          !isRetired(id, name, today),
+      )
+    },
+    version: createHash('sha256')
+      .update(JSON.stringify([...lists]))
+      .update(MEDIA_PRICES_TEXT)
+      .update(TOOL_LIST_TEXT)
+      .digest('hex'),
+  }
+}
+
+function modelsOf(vendor: string): readonly ModelInfo[] {
+  const provider = findProvider({ providerId: vendor })
+  const listed = provider?.id === vendor ? provider.models : []
+  const others = mediaModels(vendor)
+    .filter((name) => !listed.some(({ match }) => matches(match, name)))
+    .map((name): ModelInfo => ({ id: name, match: namedOrDated(name), prices: {} }))
+  return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
+}
+
+/** Matches the name of a model with and without a date: `tts-1`, `tts-1-1106`. */
+function namedOrDated(name: string): ModelInfo['match'] {
+  const escaped = name.replaceAll('.', String.raw`\.`)
+  return { or: [{ equals: name }, { regex: String.raw`^${escaped}-(\d{4}|\d{4}-\d{2}-\d{2})$` }] }
+}
+
+/** The names of a model: those that its rule lists literally, and its id unless that is only a prefix. */
+function concreteNames({ id, match }: ModelInfo): string[] {
+  const own = matches(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
+  return own ? [id, ...literalNames(match)] : literalNames(match)
+}
+
+/** The current price: the last conditional one whose date or time of day applies, otherwise the first. */
+export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
+  if (!isList(prices)) return prices
+  return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
+}
+
+function holds(constraint: ConditionalPrice['constraint'], now: Date): boolean {
+  if (!constraint) return true
+  if (constraint.type === 'start_date') return now >= new Date(constraint.start_date)
+  const time = now.toISOString().slice(11, 19)
+  const [start, end] = [constraint.start_time.slice(0, 8), constraint.end_time.slice(0, 8)]
+  return start <= end ? time >= start && time < end : time >= start || time < end
+}
+
+function isList(prices: ModelPrice | readonly ConditionalPrice[]): prices is readonly ConditionalPrice[] {
+  return Array.isArray(prices)
+}
+
+/** Whether a rule of the price data matches a model name. Only regular expressions are case-sensitive. */
+export function matches(rule: MatchLogic, name: string): boolean {
+  const lower = name.toLowerCase()
+  if ('or' in rule) return rule.or.some((part) => matches(part, name))
+  if ('and' in rule) return rule.and.every((part) => matches(part, name))
+  if ('equals' in rule) return lower === rule.equals.toLowerCase()
+  if ('starts_with' in rule) return lower.startsWith(rule.starts_with.toLowerCase())
+  if ('ends_with' in rule) return lower.endsWith(rule.ends_with.toLowerCase())
+  if ('contains' in rule) return lower.includes(rule.contains.toLowerCase())
+  return new RegExp(rule.regex).test(name)
+}
+
+/** The names that a rule lists literally. */
+export function literalNames(rule: MatchLogic): string[] {
+  if ('or' in rule) return rule.or.flatMap(literalNames)
+  return 'equals' in rule ? [rule.equals] : []
+}
+
+/** Writes `-20250929` as `-2025-09-29`, because some vendors and the price data write dates differently. */
+export function withHyphenatedDate(name: string): string {
+  return name.replaceAll(/-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
+}
+
+type ToolKeys = { readonly [Kind in ToolKind]?: string }
+
+/** Prices that are missing from the data; see `media-prices.ts`. */
+type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
+
+/** Keys of prices per thousand calls, in USD: the data's own, and one used by the additional models. */
+const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
+
+/** The data's keys of prices per thousand uses of a tool, in USD. */
+const TOOL_KEYS = {
+  web_search: 'web_searches_kcount',
+  file_search: 'storage_searches_kcount',
+} as const satisfies ToolKeys
+
+/** The data's keys of prices per hour of recording, in USD, in order of preference. */
+const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
+
+const CHARGED_KEYS: ReadonlySet<string> = new Set([
+  ...TOKEN_KINDS.flatMap(({ data }) => data ?? []),
+  ...Object.values(COUNT_KEYS),
+  ...Object.values(TOOL_KEYS),
+  ...HOUR_KEYS,
+])
+
+const HOUR: Decimal = { digits: 3600n, scale: 0 }
+
+/**
+ * Decimal places of a price per second. Prices per hour have few, so that the rounding does not change the
+ * cost of a day of recordings.
+ */
+const PLACES = 18
+
+/** Converts a model's price from the data; undefined if it has no kind of price that is charged. */
+export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): Price | undefined {
+  const second = perSecond(data)
+  if (
+    data['input_mtok'] === undefined &&
+    data['output_mtok'] === undefined &&
+    data[COUNT_KEYS.request] === undefined &&
+    data[COUNT_KEYS.search_unit] === undefined &&
+    second === undefined &&
+    Object.keys(further).length === 0
+  ) {
+    return undefined
+  }
+  const starts = Object.values(data).flatMap((value) => (typeof value === 'object' ? value.tiers : []))
+  const above = [...new Set(starts.map(({ start }) => start))].sort((a, b) => a - b)
+  return freeze({
+    ...FREE_PRICE,
+    tokens: tokensAt(data, 0),
+    tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
+    request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
+    tools: toolsIn(data),
+    search_unit: perCall(data[COUNT_KEYS.search_unit]) ?? ZERO,
+    ...(second && { second }),
+    ...further,
+  })
+}
+
+/** The kinds of price in the data that a call could cause but that are not charged. */
+export function unchargedKinds(data: ModelPrice): readonly string[] {
+  return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
+}
+
+function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
+  const stated = byTokenKind(({ data: key }) => {
+    const value = key === undefined ? undefined : data[key]
+    return value === undefined ? undefined : exactDecimal(priceAt(value, prompt))
+  })
+  return completePrices({ ...stated, output: stated.output ?? ZERO })
+}
+
+function toolsIn(data: ModelPrice): ToolPrices {
+  return Object.fromEntries(
+    Object.entries(TOOL_KEYS).flatMap(([kind, key]) => {
+      const price = perCall(data[key])
+      return price ? [[kind, price]] : []
+    }),
+  )
+}
+
+function priceAt(value: number | TieredPrices, prompt: number): number {
+  if (typeof value === 'number') return value
+  return value.tiers.findLast(({ start }) => prompt > start)?.price ?? value.base
+}
+
+function perCall(perThousand: number | TieredPrices | undefined): Decimal | undefined {
+  if (perThousand === undefined) return undefined
+  const { digits, scale } = exactDecimal(priceAt(perThousand, 0))
+  return { digits, scale: scale + 3 }
+}
+
+function perSecond(data: ModelPrice): Decimal | undefined {
+  const perHour = data[HOUR_KEYS[0]] ?? data[HOUR_KEYS[1]]
+  return perHour === undefined ? undefined : divide(exactDecimal(priceAt(perHour, 0)), HOUR, PLACES)
+}
+
+/** The exact decimal: the shortest notation of a double is the number that the data states. */
+function exactDecimal(value: number): Decimal {
+  const decimal = parseDecimal(value)
+  if (!decimal || decimal.digits < 0n)
+    throw new RangeError(`the price data holds ${value}, which is no price`)
+  return decimal
+}
+
+/** Prices of one vendor for images, speech and recordings, by names of models without dates. */
+type VendorPrices = Readonly<Record<string, FurtherPrices>>
+
+const usd = (millionths: number): Decimal => ({ digits: BigInt(millionths), scale: 6 })
+
+/** USD per million characters. */
+const spoken = (dollars: number): FurtherPrices => ({ characters: { digits: BigInt(dollars), scale: 0 } })
+
+/** Thousandths of a dollar per minute. */
+const perMinute = (thousandths: number): FurtherPrices => ({
+  second: { digits: BigInt((thousandths * 100_000) / 60), scale: 8 },
+})
+
+/**
+ * Thousandths of a dollar per image, by size and quality. For `auto`, the most expensive result is charged.
+ */
+const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices => ({
+  image: Object.fromEntries(
+    Object.entries(thousandths).map(([form, price]) => [form, usd(price * 1000)]),
+  ) satisfies ImagePrices,
+})
+
+/** Thousandths of a dollar for a square image and for any other shape, by quality. */
+const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): FurtherPrices =>
+  images(
+    Object.fromEntries(
+      Object.entries(prices).flatMap(([quality, [square, oblong]]) => [
+        [`1024x1024/${quality}`, square],
+        [`1024x1536/${quality}`, oblong],
+        [`1536x1024/${quality}`, oblong],
+      ]),
+    ),
+  )
+
+const OPENAI: VendorPrices = {
+  'tts-1': spoken(15),
+  'tts-1-hd': spoken(30),
+  // Speech sent as plain bytes reports no tokens, so this is the vendor's own estimate per minute.
+  'gpt-4o-mini-tts': perMinute(15),
+  'gpt-4o-transcribe': perMinute(6),
+  'gpt-4o-transcribe-diarize': perMinute(6),
+  'gpt-4o-mini-transcribe': perMinute(3),
+  'dall-e-2': images({ '256x256': 16, '512x512': 18, '1024x1024': 20 }),
+  'dall-e-3': images({
+    default: 40,
+    '1024x1024': 40,
+    '1024x1792': 80,
+    '1792x1024': 80,
+    '1024x1024/hd': 80,
+    '1024x1792/hd': 120,
+    '1792x1024/hd': 120,
+  }),
+  'gpt-image-1': byQuality({ low: [11, 16], medium: [42, 63], high: [167, 250] }),
+  'gpt-image-1-mini': byQuality({ low: [5, 6], medium: [11, 15], high: [36, 52] }),
+  'gpt-image-1.5': byQuality({ low: [9, 13], medium: [34, 50], high: [133, 200] }),
+}
+
+const GOOGLE: VendorPrices = {
+  'imagen-4.0-generate-001': images({ default: 40 }),
+  'imagen-4.0-ultra-generate-001': images({ default: 60 }),
+  'imagen-4.0-fast-generate-001': images({ default: 20 }),
+}
+
+const XAI: VendorPrices = {
+  'grok-2-image': images({ default: 70 }),
+  'grok-imagine-image': images({ default: 20 }),
+}
+
+/**
+ * Published prices that are missing from the price data, by vendor; compared in November 2026 with the pages
+ * that `docs/configuration.md: Prices` names.
+ */
+const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google: GOOGLE, 'x-ai': XAI }
+
+/** A date or a month at the end of a name: `-2025-12-16`, `-1106`. */
+const DATE = /-(?:\d{4}-\d{2}-\d{2}|\d{4})$/
+
+/** A vendor's prices of images, speech and recordings for this model; undefined if there are none. */
+function mediaPrices(vendor: string, name: string): FurtherPrices | undefined {
+  const prices = PRICES[vendor]
+  if (!prices) return undefined
+  const found = [name, name.replace(DATE, '')].find((spelling) => Object.hasOwn(prices, spelling))
+  return found === undefined ? undefined : prices[found]
+}
+
+/** Names that have a price only in this list, by vendor. */
+function mediaModels(vendor: string): readonly string[] {
+  return Object.keys(PRICES[vendor] ?? {})
+}
+
+/** The list as text, which is part of the version of the built-in prices. */
+const MEDIA_PRICES_TEXT = JSON.stringify(PRICES, (_, value: unknown) =>
+  typeof value === 'bigint' ? String(value) : value,
+)

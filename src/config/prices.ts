@@ -1,0 +1,108 @@
+import { TOOL_KINDS, type ToolKind } from '@sluice/wire/tool-use'
+import { z } from 'zod'
+import { type Decimal, ZERO } from '../domain/decimal.ts'
+import { byUnit, type ImagePrices, PLAIN_UNITS, type Price } from '../domain/price.ts'
+import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import type { ToolPrices } from '../domain/tool-use.ts'
+import { decimal, dictionary, type Field, integer, list, section } from './fields.ts'
+import { YamlScalar } from './yaml-node.ts'
+
+const amount = decimal()
+
+/** A size, a size with a quality, or `default`: `1024x1024`, `1024x1024/hd`, `auto/high`. */
+const FORM = /^[a-z0-9][\w.-]{0,40}(?:\/[a-z0-9][\w.-]{0,40})?$/i
+
+const byForm = dictionary(amount, 'a mapping from SIZE, SIZE/QUALITY or default to USD per image')
+
+/** USD per image: a number, or a mapping by size and quality. `docs/configuration.md: Prices`. */
+const imagePrices: Field<ImagePrices> = z.unknown().transform((given, ctx): ImagePrices => {
+  const isOne = given instanceof YamlScalar
+  const { data, error } = isOne ? amount.safeParse(given) : byForm.safeParse(given)
+  for (const { message, path } of error?.issues ?? [])
+    ctx.issues.push({ code: 'custom', message, path, input: undefined })
+  if (data === undefined) return z.NEVER
+  if (!(data instanceof Map)) return { default: data as ImagePrices[string] }
+  const entries = [...(data as ReadonlyMap<string, ImagePrices[string]>)]
+  for (const [form] of entries) {
+    if (FORM.test(form)) continue
+    const message = 'expected SIZE, SIZE/QUALITY or default, such as 1024x1024/hd'
+    ctx.issues.push({ code: 'custom', message, path: [form], input: undefined })
+  }
+  if (entries.length === 0)
+    ctx.issues.push({
+      code: 'custom',
+      message: 'expected a price per image, found nothing',
+      input: undefined,
+    })
+  return Object.fromEntries(entries)
+})
+
+const tokenPrices = byTokenKind(() => amount.optional())
+const requiredPrices = byTokenKind(({ isRequired }) => (isRequired ? amount : amount.optional()))
+
+const tier = section({ above: integer(1), ...requiredPrices })
+
+const tools = section(
+  Object.fromEntries(TOOL_KINDS.map((kind) => [kind, amount.optional()])) as Record<
+    ToolKind,
+    ReturnType<typeof amount.optional>
+  >,
+)
+
+/** `docs/configuration.md: Prices`. */
+export const price: Field<Price> = section({
+  ...tokenPrices,
+  request: amount.optional(),
+  web_search: amount.optional(),
+  tools: tools.optional(),
+  ...byUnit(() => amount.optional()),
+  image: imagePrices.optional(),
+  tiers: list(tier, 'a list of { above, input, output }'),
+})
+  .superRefine((given, ctx) => {
+    const perToken = [...TOKEN_KINDS.map(({ name }) => given[name]), given.tiers[0]]
+    const hasOther = [given.request, ...PLAIN_UNITS.map(({ name }) => given[name]), given.image].some(
+      (value) => value !== undefined,
+    )
+    const isOther = hasOther && perToken.every((value) => value === undefined)
+    for (const { name } of isOther ? [] : TOKEN_KINDS.filter((kind) => kind.isRequired && !given[kind.name]))
+      ctx.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'expected a price per million tokens (0 if it is free), found nothing',
+      })
+    if (given.web_search && given.tools?.web_search)
+      ctx.addIssue({
+        code: 'custom',
+        path: ['web_search'],
+        message: 'is another name of tools.web_search, which is there as well: expected one of them',
+      })
+    for (const [index, { above }] of given.tiers.entries()) {
+      const last = given.tiers[index - 1]?.above ?? 0
+      if (above > last) continue
+      ctx.addIssue({
+        code: 'custom',
+        path: ['tiers', index, 'above'],
+        message: `expected more than ${last}, found ${above}`,
+      })
+    }
+  })
+  .transform((given) => ({
+    tokens: completePrices({ ...given, output: given.output ?? ZERO }),
+    // A stated price of a part applies to every tier that does not state another.
+    tiers: given.tiers.map((one) => ({
+      above: one.above,
+      tokens: completePrices(
+        byTokenKind(({ name, partOf }) => one[name] ?? (partOf ? given[name] : undefined)),
+      ),
+    })),
+    request: given.request ?? ZERO,
+    tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
+    ...byUnit(({ name }) => given[name] ?? ZERO),
+    image: given.image ?? {},
+  }))
+
+function toolPrices(given: { readonly [Kind in ToolKind]?: Decimal | undefined }): ToolPrices {
+  const stated = Object.entries(given).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(stated)
+}

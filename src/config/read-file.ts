@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import type { Channel } from '../domain/records/channel.ts'
+import { type FileContent, readContent } from './content.ts'
+import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
+import { type DocumentDiagnostic, type ParsedDocument, parseYamlDocument } from './document.ts'
+import type { Environment } from './environment.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
+import { warnings } from './warnings.ts'
+import { child, items, keys, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** A valid configuration file, as plain values except for the tree. */
+export interface FileReading {
+  /** The text of the file; empty if there is none. */
+  readonly text: string
+  readonly content: FileContent
+  /** Channels of the file, otherwise those of the environment, with patterns replaced by names of models. */
+  readonly channels: readonly Channel[]
+  /** The file without its users: there may be very many, and only the database merges them. */
+  readonly tree: YamlNode
+  readonly warnings: readonly Diagnostic[]
+  readonly environmentChannels: VendorChannels
+}
+
+/**
+ * Reads and checks the configuration file, or a text given instead. Throws a ConfigError with every error in
+ * it.
+ */
+export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: string): FileReading {
+  const { configFile } = environment
+  const file = configFile === undefined ? 'environment' : displayPath(configFile)
+  const text = given ?? contentOf(configFile, file)
+  const parsed = parseYamlDocument(text, (name) => environment.variables.get(name))
+  const document = withKeyFiles(parsed, dirname(configFile ?? ''))
+  const { content, diagnostics } = readContent(document)
+  if (!content) {
+    const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
+  }
+
+  const { models, users } = content
+  const environmentChannels = vendorChannels(
+    content.channels.length > 0 ? new Map() : environment.vendorKeys,
+    builtIn,
+  )
+  const declared = [...content.channels, ...environmentChannels.channels]
+  const settings = settingsOf(content, declared, environmentChannels, builtIn)
+  const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
+    const diagnostic = { path: pathText(path), message }
+    return inFile(
+      file,
+      configFile === undefined ? diagnostic : { line: document.lineOf(path), ...diagnostic },
+    )
+  })
+  const { channels } = settings
+  return { text, content, channels, tree: withoutUsers(document.tree), warnings: found, environmentChannels }
+}
+
+function withoutUsers(tree: YamlNode): YamlNode {
+  if (child(tree, 'users') === undefined) return tree
+  const others: Record<string, YamlNode> = Object.create(null)
+  for (const key of keys(tree)) if (key !== 'users') others[key] = child(tree, key)
+  return others
+}
+
+function inFile(file: string, diagnostic: DocumentDiagnostic): Diagnostic {
+  return { file, ...diagnostic }
+}
+
+function contentOf(file: string | undefined, name: string): string {
+  if (file === undefined) return ''
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([{ file: name, path: '', message: `expected a file that can be read: ${reason}` }])
+  }
+}
+
+/** The path of a file relative to the current folder, or absolute if it is outside. */
+function displayPath(file: string): string {
+  const path = relative(process.cwd(), file)
+  return path.startsWith('..') || isAbsolute(path) ? file : path
+}
+
+const PREFIX = 'file:'
+
+/** Maximum size of a file with a key, far above any real one. */
+const MAX_BYTES = 64 * 1024
+
+/**
+ * Reads the files that keys of channels and client secrets of identity providers name with `file:PATH`,
+ * relative to `folder`. Keys set over HTTP never name files, because only the operator's own file is
+ * processed here.
+ */
+export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDocument {
+  const diagnostics: DocumentDiagnostic[] = []
+  const read = (node: YamlNode, at: Path): YamlNode => {
+    const path = pathOf(node)
+    if (path === undefined) return node
+    const content = keyFileContent(resolve(folder, path))
+    if ('text' in content) return new YamlScalar(content.text, PREFIX)
+    const message = `expected a file that can be read: ${content.reason}`
+    diagnostics.push({ line: document.lineOf(at), path: pathText(at), message })
+    return new UnresolvedScalar(PREFIX)
+  }
+  const channelRead = (channel: YamlNode, at: Path): YamlNode =>
+    changed(channel, 'keys', (given) =>
+      eachItem(given, (key, position) => read(key, [...at, 'keys', position])),
+    )
+  const providerRead = (provider: YamlNode, at: Path): YamlNode =>
+    changed(provider, 'client_secret', (given) => trimmed(read(given, [...at, 'client_secret'])))
+  const channels = changed(document.tree, 'channels', (given) =>
+    eachItem(given, (channel, index) => channelRead(channel, ['channels', index])),
+  )
+  const tree = changed(channels, 'login', (login) =>
+    changed(login, 'oidc', (given) =>
+      eachItem(given, (provider, index) => providerRead(provider, ['login', 'oidc', index])),
+    ),
+  )
+  return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics] }
+}
+
+// A secret is one line, but editors end the file with a newline.
+function trimmed(node: YamlNode): YamlNode {
+  return node instanceof YamlScalar && node.source === PREFIX
+    ? new YamlScalar(String(node.value).trimEnd(), PREFIX)
+    : node
+}
+
+function pathOf(key: YamlNode): string | undefined {
+  const text = key instanceof YamlScalar && typeof key.value === 'string' ? key.value : ''
+  return text.startsWith(PREFIX) ? text.slice(PREFIX.length) : undefined
+}
+
+function keyFileContent(file: string): { readonly text: string } | { readonly reason: string } {
+  try {
+    const text = readFileSync(file, 'utf8')
+    return text.length > MAX_BYTES ? { reason: `it has more than ${MAX_BYTES} bytes` } : { text }
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function eachItem(node: YamlNode, change: (item: YamlNode, index: number) => YamlNode): YamlNode {
+  return Array.isArray(node) ? items(node).map(change) : node
+}
+
+/** A mapping with its entry `key` replaced; any other node unchanged. */
+function changed(node: YamlNode, key: string, change: (value: YamlNode) => YamlNode): YamlNode {
+  if (!keys(node).includes(key)) return node
+  const mapping: Record<string, YamlNode> = Object.create(null)
+  for (const name of keys(node)) mapping[name] = name === key ? change(child(node, name)) : child(node, name)
+  return mapping
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { catalogue } from './settings.ts'
+import { builtInPrices } from './built-in-prices.ts'
+
+test('a model is the same object until its price changes', () => {
+  let now = new Date('2026-05-01T12:00:00Z')
+  const models = catalogue(
+    new Map(),
+    new Map(),
+    builtInPrices(() => now),
+  )
+  const [first, again] = [models.get('deepseek-v4-pro'), models.get('deepseek-v4-pro')]
+  now = new Date('2026-10-01T12:00:00Z')
+  const later = models.get('deepseek-v4-pro')
+  expect(again).toBe(first)
+  expect(later.price).not.toBe(first.price)
+  expect(later.price?.tokens.input).toEqual({ digits: 66n, scale: 2 })
+})

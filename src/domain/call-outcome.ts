@@ -1,0 +1,29 @@
+/** Reason of a charge, stored with it. `docs/ledger.md: Outcomes`. */
+export type SettlementReason =
+  /** The response ended regularly, with valid usage. */
+  | 'complete'
+  /**
+   * The response ended regularly, but its usage was missing or invalid, so the gateway counted the tokens.
+   */
+  | 'estimated'
+  /** The client disconnected before the end. */
+  | 'client_gone'
+  /**
+   * The upstream broke off, timed out or failed after content had been delivered, or the hold was used up.
+   */
+  | 'cut'
+  /** Nothing was delivered, and nothing is charged. */
+  | 'failed'
+  /** The gateway crashed during the call; the next start settled it at its last recorded progress. */
+  | 'crash'
+  /** The node was lost with its data folder: an estimate for its open calls, until the folder is back. */
+  | 'lost-node'
+
+/** Irregularities of responses that the usage log reports. */
+export const CALL_NOTES = [
+  /** The provider reported a regular end, but the arguments of a tool call were truncated. */
+  'cut_arguments',
+] as const
+
+/** Note about a response in the usage log. */
+export type CallNote = (typeof CALL_NOTES)[number]

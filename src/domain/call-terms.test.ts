@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Budget, BUDGET_PERIODS } from './budget.ts'
+import {
+  afterOperatorChange,
+  grantsAfter,
+  hasOperatorTerms,
+  loosened,
+  loosenedGrant,
+  NO_OPERATOR_TERMS,
+  type TokenGrants,
+} from './call-terms.ts'
+import { allowedAddresses } from './ip-allow-list.ts'
+import type { CallRateLimit } from './rate-limit.ts'
+
+const OFF: CallRateLimit = { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 }
+const DAILY: Budget = { amount: 100, period: 'day' }
+const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } }
+
+const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
+  loosened({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
+
+describe('terms that are looser than the operator’s', () => {
+  test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
+    ['a larger budget', { amount: 101, period: 'day' }, {}, 'budget'],
+    ['no budget', undefined, {}, 'budget'],
+    ['the budget of a longer period, which begins anew', { amount: 1, period: 'month' }, {}, 'budget_period'],
+    ['more requests', DAILY, { requests: 11 }, 'rate_limit_requests'],
+    ['any number of requests', DAILY, { requests: 0 }, 'rate_limit_requests'],
+    ['more calls at once', DAILY, { parallel: 4 }, 'rate_limit_parallel'],
+    ['any number of calls at once', DAILY, { parallel: 0 }, 'rate_limit_parallel'],
+    ['a shorter window', DAILY, { windowMs: 59_000 }, 'rate_limit_window'],
+    ['a longer window, which counts anew', DAILY, { requests: 1, windowMs: 61_000 }, 'rate_limit_window'],
+  ])('terms are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
+    expect(field(budget, rateLimit)).toBe(expected)
+  })
+
+  test('terms that are less, equal, or not restricted by the operator are accepted', () => {
+    expect(field(DAILY, {})).toBeUndefined()
+    expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
+    const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
+    expect(
+      loosened({ budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } }, parallelAlone),
+    ).toBeUndefined()
+  })
+})
+
+const budget = fc.record({
+  amount: fc.integer({ min: 1, max: 9 }),
+  period: fc.constantFrom(...BUDGET_PERIODS),
+})
+const part = fc.record(
+  {
+    requests: fc.integer({ min: 0, max: 3 }),
+    tokens: fc.integer({ min: 0, max: 3 }),
+    parallel: fc.integer({ min: 0, max: 3 }),
+    windowMs: fc.constantFrom(1_000, 60_000),
+  },
+  { requiredKeys: [] },
+)
+const change = fc.record({ budget: fc.option(budget), rateLimit: part }, { requiredKeys: [] })
+
+test("an operator's change replaces what the holder has, whoever changed it before", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), change)), (changes) => {
+      let terms: { budget: Budget | undefined; rateLimit: CallRateLimit } = {
+        budget: undefined,
+        rateLimit: OFF,
+      }
+      let given = NO_OPERATOR_TERMS
+      for (const [isByOperator, { budget, rateLimit }] of changes) {
+        const next = {
+          budget: budget === undefined ? terms.budget : (budget ?? undefined),
+          rateLimit: { ...terms.rateLimit, ...rateLimit },
+        }
+        if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, terms.rateLimit.windowMs)
+        else if (loosened(next, given)) continue
+        terms = next
+        expect(loosened(terms, given)).toBeUndefined()
+      }
+    }),
+  )
+})
+
+test('terms that an operator removes no longer restrict the holder', () => {
+  const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
+  expect(hasOperatorTerms({ operator_terms: given })).toBe(true)
+  const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
+  expect(hasOperatorTerms({ operator_terms: after })).toBe(false)
+})
+
+const address = fc.tuple(
+  fc.constantFrom(10, 11),
+  fc.constantFrom(0, 1),
+  fc.constantFrom(0, 128),
+  fc.constantFrom(0, 1),
+)
+const range = fc
+  .tuple(address, fc.constantFrom('', '/8', '/15', '/16', '/25', '/32'))
+  .map(([parts, bits]) => parts.join('.') + bits)
+const grants: fc.Arbitrary<TokenGrants> = fc.record({
+  remain_quota: fc.integer({ min: 0, max: 5 }),
+  unlimited_quota: fc.boolean(),
+  model_limits_enabled: fc.boolean(),
+  model_limits: fc.subarray(['a', 'b', 'c']).map((names) => names.join(', ')),
+  allow_ips: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
+  expired_time: fc.constantFrom(-1, 1, 2, 3),
+})
+const used_quota = fc.integer({ min: 0, max: 3 })
+
+/** The models, out of three, that a token may call. */
+const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
+  ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
+
+test('an accepted token permits nothing that the operator’s does not', () => {
+  fc.assert(
+    fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
+      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs)
+      // Quota that was spent was taken from the balance.
+      if (loosenedGrant({ ...own, used_quota: used }, given ?? {})) return
+      if (!theirs.unlimited_quota)
+        expect(own.unlimited_quota ? Number.POSITIVE_INFINITY : own.remain_quota + used).toBeLessThanOrEqual(
+          theirs.remain_quota,
+        )
+      expect(models(theirs)).toEqual(expect.arrayContaining(models(own)))
+      const from = parts.join('.')
+      if (allowedAddresses(own.allow_ips)(from)) expect(allowedAddresses(theirs.allow_ips)(from)).toBe(true)
+      const end = (one: TokenGrants): number =>
+        one.expired_time === -1 ? Number.POSITIVE_INFINITY : one.expired_time
+      expect(end(own)).toBeLessThanOrEqual(end(theirs))
+    }),
+  )
+})
+
+test('a token as the operator created it is accepted, also once some of its quota is spent', () => {
+  fc.assert(
+    fc.property(grants, used_quota, (theirs, used) => {
+      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
+      const spent = { ...theirs, remain_quota: theirs.remain_quota - used, used_quota: used }
+      expect(loosenedGrant(spent, given)).toBeUndefined()
+    }),
+  )
+})
+
+test('an operator removes a limit by changing its fields, and keeps the others', () => {
+  const token = {
+    remain_quota: 5,
+    unlimited_quota: false,
+    model_limits_enabled: true,
+    model_limits: 'a',
+    allow_ips: null,
+    expired_time: -1,
+    used_quota: 1,
+  }
+  const before = { quota: 9, models: 'a', expires: 7 }
+  expect(
+    grantsAfter(before, { ...token, model_limits_enabled: false }, { model_limits_enabled: false }),
+  ).toEqual({ quota: 9, expires: 7 })
+  expect(grantsAfter(before, token, { remain_quota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
+  expect(
+    grantsAfter({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
+  ).toBeUndefined()
+})

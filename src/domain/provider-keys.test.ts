@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { parseBedrockKey } from './provider-keys.ts'
+
+const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
+
+test('a Bedrock key is an account id and its secret, with a session token or without', () => {
+  const aws = { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: SECRET }
+  expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}`)).toEqual({ aws })
+  expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}:FwoGZ/+=`)).toEqual({
+    aws: { ...aws, sessionToken: 'FwoGZ/+=' },
+  })
+})
+
+test('a Bedrock API key has no colon', () => {
+  expect(parseBedrockKey('ABSKQmVkcm9ja0FQSUtleS0xMjM0')).toEqual({ bearer: 'ABSKQmVkcm9ja0FQSUtleS0xMjM0' })
+})
+
+test.each([
+  '',
+  'short',
+  `:${SECRET}`,
+  'AKIAIOSFODNN7EXAMPLE:',
+  'AKIAIOSFODNN7EXAMPLE:short',
+  `lower-case:${SECRET}`,
+  `AKIAIOSFODNN7EXAMPLE:${SECRET}:`,
+  `AKIAIOSFODNN7EXAMPLE:${SECRET}:token:more`,
+])('%j is not a Bedrock key', (text) => {
+  expect(parseBedrockKey(text)).toBeUndefined()
+})

@@ -1,0 +1,50 @@
+import { TOOL_KINDS } from '@sluice/wire/tool-use'
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { LISTED_TOOLS, listedTool, toolVendor } from './tool-price.ts'
+
+test('docs/configuration.md has the current list of tools', () => {
+  const page = readFileSync('docs/configuration.md', 'utf8')
+  const rows = page
+    .slice(page.indexOf('### Tools'))
+    .matchAll(/^\| ([\w-]+) \| `(\w+)`(.*) \| (\w+) \| ([\d.]+) \| `(.+)` \| (\S+) \|$/gm)
+  expect(
+    [...rows].map(([, vendor, kind, models, unit, price, source, date]) => [
+      vendor,
+      kind,
+      models !== '',
+      unit,
+      price,
+      source,
+      date,
+    ]),
+  ).toEqual(
+    LISTED_TOOLS.map(({ vendor, kind, models, unit, price, source, date }) => [
+      vendor,
+      kind,
+      models !== undefined,
+      unit,
+      price,
+      source,
+      date,
+    ]),
+  )
+})
+
+test('every kind of tool has a price at every vendor and in every dialect', () => {
+  for (const kind of TOOL_KINDS)
+    for (const vendor of ['openai', 'anthropic', 'google', 'x-ai', 'openrouter'] as const)
+      for (const dialect of ['chat', 'messages', 'responses', 'gemini'] as const)
+        expect(listedTool(kind, { vendor, dialect, model: 'm' }).kind).toBe(kind)
+})
+
+test.each([
+  ['https://api.openai.com/v1', 'generic', 'messages', 'openai'],
+  ['https://eu.api.x.ai/v1', 'generic', 'responses', 'x-ai'],
+  ['https://openrouter.ai/api/v1', 'generic', 'chat', 'openrouter'],
+  ['https://example.com/v1', 'generic', 'messages', 'anthropic'],
+  ['https://openai.com.example.com/v1', 'generic', 'gemini', 'google'],
+  ['https://example.com', 'azure', 'messages', 'openai'],
+] as const)('the vendor at %s (%o) for %s is %s', (base_url, provider, dialect, vendor) => {
+  expect(toolVendor({ base_url, provider }, dialect)).toBe(vendor)
+})

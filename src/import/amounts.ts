@@ -1,0 +1,66 @@
+import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../domain/decimal.ts'
+import type { AmountSums, SummedColumn } from '../store/operations/find-accounts.ts'
+import { UnreadableValue } from './cells.ts'
+
+/** Default of the other gateways: quota units per dollar. */
+const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
+
+/** Converts amounts of quota from the unit of the source to the unit here. */
+export class Units {
+  readonly #theirs: Decimal
+  readonly #ours: number
+
+  /** `theirs` is the option of the source; undefined = never set. Throws `UnreadableValue`. */
+  constructor(theirs: string | undefined, ours: number) {
+    const read = theirs === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(theirs)
+    if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')
+    this.#theirs = read
+    this.#ours = ours
+  }
+
+  /** Tells whether a unit is worth the same on both sides. */
+  get areSame(): boolean {
+    return this.#theirs.digits === BigInt(this.#ours) * 10n ** BigInt(this.#theirs.scale)
+  }
+
+  /** Units per dollar on both sides, in words. */
+  get description(): string {
+    return `${decimalText(this.#theirs)} to the dollar there, ${this.#ours} here`
+  }
+
+  /** Converts an amount, rounding half away from zero. Throws `UnreadableValue` beyond 2^53. */
+  convert(column: string, amount: number): number {
+    if (this.areSame) return amount
+    const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })
+    const converted = Number(divide(worth, this.#theirs, 0).digits)
+    if (!Number.isSafeInteger(converted))
+      throw new UnreadableValue(column, 'an amount that can be counted here')
+    return converted
+  }
+}
+
+/**
+ * Maximum id, and maximum sum of a column over all users or tokens: half of the range of safe integers, so
+ * that later charges and ids have the other half.
+ */
+export const MAX_IMPORTED = 2 ** 52
+
+/** Sums of the amounts of all users and tokens: those here, and those imported so far. */
+export class RunningSums {
+  readonly #sums: Record<SummedColumn, number>
+
+  constructor(here: AmountSums) {
+    this.#sums = { ...here }
+  }
+
+  /** Adds the amounts of a row. Throws `UnreadableValue` and adds none of them if a sum becomes too large. */
+  add(amounts: Partial<AmountSums>): void {
+    const added = Object.entries(amounts) as [SummedColumn, number][]
+    for (const [column, amount] of added) {
+      if (this.#sums[column] + Math.abs(amount) <= MAX_IMPORTED) continue
+      const [, name = ''] = column.split('.')
+      throw new UnreadableValue(name, `an amount that, with all others, is at most ${MAX_IMPORTED}`)
+    }
+    for (const [column, amount] of added) this.#sums[column] += Math.abs(amount)
+  }
+}

@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Kysely, sql } from 'kysely'
+import type { Environment } from '../../config/environment.ts'
+import { secretOfDataFolder } from '../../store/data-folder.ts'
+import { isCurrent } from '../../store/migrations/steps.ts'
+import type { Database } from '../../store/schema.ts'
+import { refuseOtherSecret, deriveSecrets, type Secrets } from '../../store/secrets.ts'
+import { openForReading } from '../../store/sqlite/connection.ts'
+import { kyselyOver } from '../../store/sqlite/dialect.ts'
+import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
+import { openSqliteStore } from '../../store/sqlite/open.ts'
+import { COUNTED_TABLES } from './tables.ts'
+import { lockFolder } from '../lock-folder.ts'
+import type { HighestIds } from '../postgres-target.ts'
+
+/** Calls that an earlier run left open. */
+export interface OpenCalls {
+  readonly count: number
+  /** Quota units that were charged for these calls; in a dry run, the sum of their holds. */
+  readonly quota: number
+}
+
+/** Embedded database, locked against writes of other processes until `close`. */
+export interface Source {
+  readonly db: Kysely<Database>
+  readonly secrets: Secrets
+  readonly openCalls: OpenCalls
+  highestIds(): Promise<HighestIds>
+  close(): Promise<void>
+}
+
+/**
+ * Locks the data folder, settles calls that a crash left open, and opens the database at `path` for reading.
+ * With `readOnly` nothing is settled. Rejects with a sentence for the operator.
+ */
+export async function openSource(
+  environment: Environment,
+  path: string,
+  { readOnly }: { readonly readOnly: boolean },
+): Promise<Source> {
+  refuseMissing(path, environment.dataDir)
+  const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
+  try {
+    const secrets = secretsOf(environment)
+    await refuseForeignContent(path)
+    const settled = readOnly ? undefined : await settleOpenCalls(path, secrets)
+    const connection = openForReading(path)
+    const db = kyselyOver(connection)
+    if (readOnly) await refuseOutdated(db, secrets)
+    connection.exec('BEGIN')
+    return {
+      db,
+      secrets,
+      openCalls: settled ?? (await sumOpenHolds(db)),
+      highestIds: () => highestIds(db),
+      close() {
+        connection.close()
+        lock.release()
+        return Promise.resolve()
+      },
+    }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function refuseMissing(path: string, dataDir: string): void {
+  if (existsSync(path)) return
+  throw new Error(
+    `there is no database of a gateway in ${dataDir}: set DATA_DIR to the folder of the gateway that is to be moved`,
+  )
+}
+
+function secretsOf({ secret, dataDir }: Environment): Secrets {
+  if (secret === undefined && !existsSync(join(dataDir, 'secret'))) {
+    throw new Error(
+      `${dataDir} holds no file "secret": set GATEWAY_SECRET to the secret that the database was made with`,
+    )
+  }
+  return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
+}
+
+async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
+  const store = await openSqliteStore({ path, secrets, onCallingThread: true })
+  try {
+    return await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
+  } finally {
+    await store.close()
+  }
+}
+
+// Before anything is written: a trigger would run with it.
+async function refuseForeignContent(path: string): Promise<void> {
+  const connection = openForReading(path)
+  try {
+    await refuseForeignSchema(connection, await isUpToDate(kyselyOver(connection)))
+  } finally {
+    connection.close()
+  }
+}
+
+async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  return isCurrent(rows.map(({ name }) => name))
+}
+
+async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+  if (!(await isUpToDate(db))) {
+    throw new Error(
+      'the database is one of an older version: start the gateway once, or move it without --dry-run, which updates it',
+    )
+  }
+  const identity = await db.selectFrom('store_identity').select('key_check').executeTakeFirst()
+  refuseOtherSecret(identity?.key_check, secrets)
+}
+
+async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
+  const { rows } = await sql<OpenCalls>`
+    select count(*) as count, coalesce(sum(amount), 0) as quota from holds`.execute(db)
+  return rows[0] ?? { count: 0, quota: 0 }
+}
+
+// Taken from SQLite's own counters, which include rows that were deleted since.
+async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
+  const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
+  const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
+  return new Map(COUNTED_TABLES.map((name) => [name, counted.get(name) ?? 0]))
+}
+
+/** Object of a schema, as SQLite keeps it. */
+interface SchemaObject {
+  readonly type: string
+  readonly name: string
+  readonly sql: string | null
+}
+
+/**
+ * Refuses a database whose schema has views, triggers or virtual tables that no version of Sluice makes: they
+ * would run what their author wrote as soon as the database is read or written. The triggers of a current
+ * schema must be those of this version, word for word.
+ */
+async function refuseForeignSchema(db: DatabaseSync, isCurrent: boolean): Promise<void> {
+  const own = new DatabaseSync(':memory:')
+  try {
+    await migrateConnection(own)
+    const expected = new Map(objectsOf(own).map((object) => [object.name, object]))
+    for (const { type, name, sql } of objectsOf(db)) {
+      const same = expected.get(name)
+      const isOwnTrigger = type === 'trigger' && same?.type === type && (!isCurrent || same.sql === sql)
+      if (!isOwnTrigger && runsCode(type, sql))
+        throw new Error(
+          `the database has a ${type} "${name}" that Sluice did not make: remove it, or copy a backup from before it`,
+        )
+    }
+  } finally {
+    own.close()
+  }
+}
+
+function objectsOf(db: DatabaseSync): SchemaObject[] {
+  return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as unknown as SchemaObject[]
+}
+
+/** Tells whether reading or writing the object runs something; plain tables have no computed columns. */
+function runsCode(type: string, sql: string | null): boolean {
+  if (type === 'view' || type === 'trigger') return true
+  return sql !== null && (/^create virtual/i.test(sql) || /\b(?:generated always|as)\s*\(/i.test(sql))
+}

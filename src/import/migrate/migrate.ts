@@ -1,0 +1,383 @@
+import { isUtf8 } from 'node:buffer'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Environment } from '../../config/environment.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import type { Database } from '../../store/schema.ts'
+import { refuseOtherSecret } from '../../store/secrets.ts'
+import {
+  databaseName,
+  postgresUrl,
+  advanceSequences,
+  isEmptyDatabase,
+  openTarget,
+  prepareTarget,
+  withMappedErrors,
+} from '../postgres-target.ts'
+import { type OpenCalls, openSource, type Source } from './embedded-database.ts'
+import { differingSums, readSums, type Sums } from './sums.ts'
+import { COPIED_TABLES, type CopiedTable } from './tables.ts'
+
+type Db = Kysely<Database>
+
+/** Options of a migration. */
+export interface MigrateOptions {
+  /** Environment of the gateway that is moved. */
+  readonly environment: Environment
+  /** `postgres:` URL of the target. */
+  readonly to: string
+  /** True = reports what would be done and writes nothing. */
+  readonly dryRun: boolean
+  /** Called with the number of rows that are copied so far, and that of all. */
+  readonly onProgress: (rows: number, total: number) => void
+}
+
+/** Result of a migration. */
+export interface MigrationReport {
+  /** Description of the target, without its password. */
+  readonly to: string
+  readonly dryRun: boolean
+  readonly openCalls: OpenCalls
+  /** Row counts of each table before the copy. */
+  readonly before: readonly TableState[]
+  /** Row counts of each table after the copy; those from before in a dry run. */
+  readonly tables: readonly TableState[]
+  readonly here: Sums
+  /** Sums of the target; undefined if it has no tables yet. */
+  readonly there: Sums | undefined
+  /** Sentences about differences; empty if the copy is verified, and in a dry run. */
+  readonly differences: readonly string[]
+}
+
+/**
+ * Copies the embedded database into an empty PostgreSQL database, or completes a copy that was interrupted,
+ * and compares the two. Calls that a crash left open are settled first; otherwise the source is only read.
+ * Rejects with a sentence for the operator while a gateway runs, if the secret differs, and if the target
+ * holds anything else.
+ */
+export async function migrate(orders: MigrateOptions): Promise<MigrationReport> {
+  const { environment, dryRun } = orders
+  const to = postgresUrl(orders.to)
+  if (to === undefined)
+    throw new Error('--to: expected a URL such as postgres://user:password@host:5432/sluice')
+  const path = sqlitePath(environment.databaseUrl)
+  if (path === undefined) {
+    throw new Error(
+      'DATABASE_URL names PostgreSQL already: unset it for this command, or let it name the file to copy (sqlite:PATH)',
+    )
+  }
+  const target = openTarget(to)
+  try {
+    // Checks the target first, so that nothing happens to the source if the target is unreachable.
+    const isEmpty = await withMappedErrors(() => isEmptyDatabase(target, to))
+    const source = await openSource(environment, path, { readOnly: dryRun })
+    try {
+      return await withMappedErrors(() => copyAndVerify(source, target, isEmpty, { ...orders, to }))
+    } finally {
+      await source.close()
+    }
+  } finally {
+    await target.destroy()
+  }
+}
+
+async function copyAndVerify(
+  source: Source,
+  target: Db,
+  isEmpty: boolean,
+  { to, dryRun, onProgress }: MigrateOptions,
+): Promise<MigrationReport> {
+  if (!isEmpty) await refuseOtherTargetSecret(target, source, to)
+  const existing = isEmpty ? undefined : await compare(source.db, target)
+  if (existing) await refuseOtherContent(existing, target, to)
+  const before = existing?.tables ?? (await countsOfEmptyTarget(source.db))
+  const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before }
+  const here = await readSums(source.db)
+  if (dryRun) {
+    const there = isEmpty ? undefined : await readSums(target)
+    return { ...common, tables: before, here, there, differences: [] }
+  }
+  await prepareTarget(to, source.secrets)
+  const total = before.reduce((sum, { here }) => sum + here, 0)
+  await copyRows(source.db, target, (rows) => onProgress(rows, total))
+  await advanceSequences(target, await source.highestIds())
+  const after = await compare(source.db, target)
+  const there = await readSums(target)
+  return {
+    ...common,
+    tables: after.tables,
+    here,
+    there,
+    differences: [...remainingDifferences(after), ...differingSums(here, there)],
+  }
+}
+
+async function copyRows(source: Db, target: Db, onProgress: (rows: number) => void): Promise<void> {
+  let done = 0
+  for (const table of COPIED_TABLES) {
+    const columns = await columnsOf(source, table.name)
+    for await (const rows of readPages(source, table, columns)) {
+      await refuseBrokenTexts(source, table, rows)
+      await insertMissing(target, table, columns, rows)
+      done += rows.length
+      onProgress(done)
+    }
+  }
+}
+
+async function refuseOtherTargetSecret(target: Db, { secrets }: Source, to: string): Promise<void> {
+  const identity = await target.selectFrom('store_identity').select('key_check').executeTakeFirst()
+  if (!identity) return
+  try {
+    refuseOtherSecret(identity.key_check, secrets)
+  } catch (error) {
+    throw new Error(
+      `${databaseName(to)} was made with another GATEWAY_SECRET than this gateway's, whose keys could not be read there: ` +
+        'name an empty database',
+      { cause: error },
+    )
+  }
+}
+
+/** Refuses a target that holds anything but an unfinished copy of this source. */
+async function refuseOtherContent(existing: Comparison, target: Db, to: string): Promise<void> {
+  const holds = await target.selectFrom('holds').select('id').limit(1).executeTakeFirst()
+  const sentences = [...existing.contradictions, ...(holds ? ['a gateway has calls open there'] : [])]
+  if (sentences.length === 0) return
+  const more = existing.contradictionCount - existing.contradictions.length
+  throw new Error(
+    `${databaseName(to)} is not empty, and not a copy of the present database:\n` +
+      sentences.map((sentence) => `  ${sentence}\n`).join('') +
+      (more > 0 ? `  and ${more} more\n` : '') +
+      'Nothing was written. Name an empty database.',
+  )
+}
+
+async function countsOfEmptyTarget(source: Db): Promise<TableState[]> {
+  const states: TableState[] = []
+  for (const { name } of COPIED_TABLES) {
+    const { count } = await source
+      .selectFrom(name as 'users')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    states.push({ table: name, here: count, there: 0 })
+  }
+  return states
+}
+
+function remainingDifferences(after: Comparison): string[] {
+  if (isComplete(after)) return []
+  const more = after.contradictionCount - after.contradictions.length
+  return [
+    ...after.tables.flatMap(({ table, here, there }) =>
+      here === there ? [] : [`${table}: ${here} rows here, ${there} there`],
+    ),
+    ...after.contradictions,
+    ...(more > 0 ? [`and ${more} more rows that differ`] : []),
+  ]
+}
+
+/** Maximum number of differences that are described one by one; further ones are only counted. */
+const MAX_REPORTED = 20
+
+/** Columns whose values must not be shown. */
+const SECRET_COLUMNS: ReadonlySet<string> = new Set([
+  'password_hash',
+  'access_token_hash',
+  'key_hash',
+  'key_cipher',
+  'keys_cipher',
+  'id_hash',
+])
+
+/** Row counts of a table on both sides. */
+interface TableState {
+  readonly table: string
+  /** Rows in the source. */
+  readonly here: number
+  /** Rows in the target. */
+  readonly there: number
+}
+
+/** Result of comparing a target with a source. */
+interface Comparison {
+  readonly tables: readonly TableState[]
+  /** Sentences about rows that the target has alone or with other values; the first ones only. */
+  readonly contradictions: readonly string[]
+  readonly contradictionCount: number
+}
+
+/** Tells whether the target has all rows of the source and no others. */
+function isComplete({ tables, contradictionCount }: Comparison): boolean {
+  return contradictionCount === 0 && tables.every(({ here, there }) => here === there)
+}
+
+/** Compares every row of the copied tables, column by column. Ignores columns that only the target has. */
+async function compare(source: Db, target: Db): Promise<Comparison> {
+  const found = new Contradictions()
+  const tables: TableState[] = []
+  for (const table of COPIED_TABLES) tables.push(await compareTable(source, target, table, found))
+  return { tables, contradictions: found.sentences, contradictionCount: found.count }
+}
+
+async function compareTable(
+  source: Db,
+  target: Db,
+  table: CopiedTable,
+  found: Contradictions,
+): Promise<TableState> {
+  const columns = await columnsOf(source, table.name)
+  const there = await countRows(target, table.name)
+  let here = 0
+  let matched = 0
+  for await (const rows of readPages(source, table, columns)) {
+    here += rows.length
+    if (there === 0) continue
+    const others = await rowsWithKeys(target, table, columns, rows)
+    matched += others.size
+    for (const row of rows) {
+      const other = others.get(keyOf(table, row))
+      if (!other) continue
+      const column = columns.find((name) => row[name] !== other[name])
+      if (column !== undefined) found.add(differenceBetween(table, row, other, column))
+    }
+  }
+  if (matched < there) await findUnexpectedRows(source, target, table, found)
+  return { table: table.name, here, there }
+}
+
+/** Finds rows of the target that the source does not have. */
+async function findUnexpectedRows(
+  source: Db,
+  target: Db,
+  table: CopiedTable,
+  found: Contradictions,
+): Promise<void> {
+  for await (const rows of readPages(target, table, table.key)) {
+    const known = await rowsWithKeys(source, table, table.key, rows)
+    for (const row of rows) {
+      if (!known.has(keyOf(table, row))) found.add(`${rowName(table, row)} exists in the target alone`)
+    }
+  }
+}
+
+class Contradictions {
+  readonly sentences: string[] = []
+  count = 0
+
+  add(sentence: string): void {
+    this.count += 1
+    if (this.sentences.length < MAX_REPORTED) this.sentences.push(sentence)
+  }
+}
+
+function differenceBetween(table: CopiedTable, row: Row, other: Row, column: string): string {
+  const values = SECRET_COLUMNS.has(column)
+    ? ''
+    : ` (${displayed(row[column])} here, ${displayed(other[column])} there)`
+  return `${rowName(table, row)} has another ${column}${values}`
+}
+
+function rowName(table: CopiedTable, row: Row): string {
+  const key = table.key.map((name) => (SECRET_COLUMNS.has(name) ? '…' : displayed(row[name])))
+  return `${table.name} ${key.join(', ')}`
+}
+
+function displayed(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing'
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+/** Row as the drivers of both databases return it: numbers, texts and nulls. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** Returns the names of a table's columns. */
+export async function columnsOf(db: Db, name: string): Promise<readonly string[]> {
+  const tables = await db.introspection.getTables()
+  return tables.find((table) => table.name === name)?.columns.map((column) => column.name) ?? []
+}
+
+/** Counts the rows of a table. */
+export async function countRows(db: Db, name: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+/** Reads all rows in batches, ordered by key as this database orders texts. */
+export async function* readPages(
+  db: Db,
+  table: CopiedTable,
+  columns: readonly string[],
+): AsyncGenerator<Row[]> {
+  let after: RawBuilder<unknown> = sql``
+  for (;;) {
+    const { rows } = await sql<Row>`
+      select ${columnList(columns)} from ${sql.table(table.name)} ${after}
+      order by ${columnList(table.key)} limit ${sql.lit(table.batchSize)}`.execute(db)
+    const last = rows.at(-1)
+    if (!last) return
+    yield rows
+    if (rows.length < table.batchSize) return
+    after = sql`where (${columnList(table.key)}) > (${sql.join(table.key.map((name) => last[name]))})`
+  }
+}
+
+/** Reads the rows that have the same keys as `wanted`, by key. */
+export async function rowsWithKeys(
+  db: Db,
+  table: CopiedTable,
+  columns: readonly string[],
+  wanted: readonly Row[],
+): Promise<ReadonlyMap<string, Row>> {
+  const [first = '', ...more] = table.key
+  const hasKey = (row: Row): RawBuilder<unknown> =>
+    sql`(${sql.join(
+      table.key.map((name) => sql`${sql.ref(name)} = ${row[name]}`),
+      sql` and `,
+    )})`
+  const condition =
+    more.length === 0
+      ? sql`${sql.ref(first)} in (${sql.join(wanted.map((row) => row[first]))})`
+      : sql.join(wanted.map(hasKey), sql` or `)
+  const { rows } =
+    await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${condition}`.execute(db)
+  return new Map(rows.map((row) => [keyOf(table, row), row]))
+}
+
+/**
+ * Refuses texts of SQLite that are not UTF-8, because a different text would arrive. The driver replaces such
+ * bytes by U+FFFD, so only rows with that character are read again.
+ */
+export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readonly Row[]): Promise<void> {
+  for (const row of rows)
+    for (const [column, value] of Object.entries(row)) {
+      if (typeof value !== 'string' || !value.includes('\uFFFD')) continue
+      const found = await sql<{ bytes: Uint8Array }>`
+        select cast(${sql.ref(column)} as blob) as bytes from ${sql.table(table.name)}
+        where (${columnList(table.key)}) = (${sql.join(table.key.map((name) => row[name]))})`.execute(db)
+      const [{ bytes } = { bytes: undefined }] = found.rows
+      if (!bytes || !isUtf8(bytes))
+        throw new Error(`${table.name}.${column}: a text is not UTF-8, in the row ${keyOf(table, row)}`)
+    }
+}
+
+/** Inserts all or none of the rows whose keys are missing. */
+export async function insertMissing(
+  db: Db,
+  table: CopiedTable,
+  columns: readonly string[],
+  rows: readonly Row[],
+): Promise<void> {
+  const values = rows.map((row) => sql`(${sql.join(columns.map((name) => row[name]))})`)
+  await sql`
+    insert into ${sql.table(table.name)} (${columnList(columns)}) values ${sql.join(values)}
+    on conflict do nothing`.execute(db)
+}
+
+/** Returns a row's key as one text. */
+export function keyOf({ key }: CopiedTable, row: Row): string {
+  return JSON.stringify(key.map((name) => row[name]))
+}
+
+function columnList(columns: readonly string[]): RawBuilder<unknown> {
+  return sql.join(columns.map((name) => sql.ref(name)))
+}

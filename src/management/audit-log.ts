@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain/audit.ts'
+import type { Json } from '../domain/json.ts'
+import { wantedText, wholeNumber } from './input-fields.ts'
+import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
+import type { ManagementParts } from './parts.ts'
+import { type Cell, csvLine } from './csv.ts'
+
+/** An entry of the audit log in responses; `docs/administration.md: Audit log`. */
+export const auditSchema = z.object({
+  id: z.int(),
+  at: z.int().describe('Unix seconds'),
+  actor_id: z.int().describe('0 = no user'),
+  actor: z.string(),
+  via: z.enum(VIAS),
+  address: z.string(),
+  action: z.string(),
+  object: z.object({ kind: z.enum(OBJECT_KINDS), id: z.int().nullable(), name: z.string() }),
+  changes: z.array(z.object({ field: z.string(), before: z.unknown(), after: z.unknown() })),
+})
+
+/** Converts an entry for responses. */
+function auditObject({
+  id,
+  atMs,
+  actorId,
+  actor,
+  via,
+  address,
+  action,
+  object,
+  changes,
+}: AuditEntry): z.output<typeof auditSchema> {
+  return {
+    id,
+    at: Math.floor(atMs / 1000),
+    actor_id: actorId,
+    actor,
+    via,
+    address,
+    action,
+    object: { ...object },
+    changes: changes.map((change) => ({ ...change })),
+  }
+}
+
+/** A page of the audit log. */
+export const auditPageSchema = pageSchema(auditSchema)
+
+/** A page of the audit log, newest first. */
+export async function listAudit(
+  { store }: Pick<ManagementParts, 'store'>,
+  filter: AuditFilter,
+  page: Page,
+): Promise<z.output<typeof auditPageSchema>> {
+  const { entries, total } = await store.read('auditPage', {
+    filter,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  return pageObject(page, total, entries.map(auditObject))
+}
+
+const KIND = `expected one of ${OBJECT_KINDS.join(', ')}`
+
+/** The filters of the audit log; `docs/administration.md: Audit log`. Times are Unix seconds. */
+export const auditQuery = z.object({
+  actor: wantedText().describe('Name or id of who made the change'),
+  kind: z
+    .enum(['', ...OBJECT_KINDS], { error: KIND })
+    .transform((kind) => (kind === '' ? undefined : kind))
+    .optional(),
+  object: wantedText().describe('Name or id of the object'),
+  from: wholeNumber().describe('Included'),
+  to: wholeNumber().describe('Excluded'),
+})
+
+/** Converts a query to a filter. */
+export function auditFilter({ from, to, ...wanted }: z.output<typeof auditQuery>): AuditFilter {
+  return {
+    ...wanted,
+    fromMs: from === undefined ? undefined : from * 1000,
+    beforeMs: to === undefined ? undefined : to * 1000,
+  }
+}
+
+/** Number of entries returned by one read of the store. */
+const BATCH = 500
+
+const COLUMNS = [
+  'id',
+  'at',
+  'actor_id',
+  'actor',
+  'via',
+  'address',
+  'action',
+  'object_kind',
+  'object_id',
+  'object_name',
+  'field',
+  'before',
+  'after',
+]
+
+/**
+ * The audit log as CSV, newest first, one line per changed field. Each piece consists of whole lines; for a
+ * slow client at most one is buffered.
+ */
+export async function* auditCsv(
+  { store }: Pick<ManagementParts, 'store'>,
+  filter: AuditFilter,
+): AsyncGenerator<string, void, undefined> {
+  // The header waits for the first read, so that a failure of that read is still sent as an error response.
+  let head = csvLine(COLUMNS)
+  for (let beforeId: number | null = null; ; ) {
+    const entries: readonly AuditEntry[] = await store.read('auditBefore', { filter, beforeId, limit: BATCH })
+    const piece = head + entries.map(linesOf).join('')
+    if (piece !== '') yield piece
+    const last = entries.at(-1)
+    if (!last) return
+    head = ''
+    beforeId = last.id
+  }
+}
+
+function linesOf({ id, atMs, actorId, actor, via, address, action, object, changes }: AuditEntry): string {
+  const time = new Date(atMs).toISOString()
+  const { kind, id: objectId, name } = object
+  const head = [id, time, actorId, actor, via, address, action, kind, objectId, name]
+  if (changes.length === 0) return csvLine([...head, '', null, null])
+  return changes
+    .map(({ field, before, after }) => csvLine([...head, field, cellOf(before), cellOf(after)]))
+    .join('')
+}
+
+function cellOf(value: Json): Cell {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+}

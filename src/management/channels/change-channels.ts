@@ -1,0 +1,237 @@
+import { z } from 'zod'
+import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts'
+import { GatewayError } from '../../errors.ts'
+import { type Actor, roleCeiling } from '../authority.ts'
+import { versionField, withPresent } from '../expected-version.ts'
+import type { AdministrationParts } from '../parts.ts'
+import {
+  channelDefinition,
+  keysOfType,
+  meantProxy,
+  newChannel,
+  requireType,
+  unstored,
+} from './channel-definition.ts'
+import { type ChannelFields, type GivenFields, objectIn, someChannelFields } from './channel-fields.ts'
+import {
+  CHANNEL_ID,
+  editableChannel,
+  fieldsOf,
+  refuseDeclared,
+  refuseDeclaredName,
+  storedObject,
+} from './channel-object.ts'
+import { type ShownChannel, shownChannel } from './list-channels.ts'
+
+/** Maximum number of channels that one request may create. */
+const MAX_CHANNELS_PER_REQUEST = 1000
+
+/** A channel to create: its fields are below `channel`, or next to `mode`. */
+export const newChannelBody = someChannelFields.extend({
+  mode: z
+    .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
+    .default('single'),
+  channel: someChannelFields
+    .meta({ required: ['name', 'type'], description: 'The fields, where they are not beside it' })
+    .optional(),
+})
+
+/**
+ * Creates a channel with all its keys; with mode `batch`, one channel per key, with numbered names. Throws
+ * `invalid_request` if the schema of gateway.yaml refuses it. Resolves to the ids when the channels are live.
+ */
+export async function createChannels(
+  { store, liveConfig, nowMs }: AdministrationParts,
+  { mode, channel, ...beside }: z.output<typeof newChannelBody>,
+): Promise<{ ids: number[] }> {
+  const single = newChannel(channel ?? beside)
+  const channels = mode === 'batch' && single.keys.length > 1 ? numbered(single) : [single]
+  for (const { name } of channels) refuseDeclaredName(liveConfig, name)
+  const created_time = Math.floor(nowMs() / 1000)
+  const ids = await liveConfig.change(
+    (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
+    () => store.write('createChannels', { channels, created_time }),
+  )
+  return { ids }
+}
+
+function numbered(channel: ChannelDefinition): ChannelDefinition[] {
+  if (channel.keys.length > MAX_CHANNELS_PER_REQUEST) {
+    throw new GatewayError(
+      'invalid_request',
+      `key: expected at most ${MAX_CHANNELS_PER_REQUEST} keys in a batch`,
+    )
+  }
+  return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
+}
+
+/** A change of a channel. Absent fields stay unchanged, and so do the keys if `key` is empty. */
+export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, version: versionField.nullish() })
+
+/**
+ * Changes a stored channel. Stored secrets are not sent to another address unless root makes the change.
+ * Resolves to the changed channel when it is live.
+ */
+export async function updateChannel(
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
+  { id, version, ...given }: z.output<typeof channelChange>,
+  by: Actor,
+): Promise<ShownChannel> {
+  const { store, liveConfig } = parts
+  const before = await editableChannel(parts, id)
+  const channel = changedChannel(before, given, by)
+  refuseDeclaredName(liveConfig, channel.name)
+  const after = { ...before, ...channel }
+  const next = await withPresent(
+    () =>
+      liveConfig.change(
+        (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
+        () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
+      ),
+    async () => shownChannel(parts, storedObject(await editableChannel(parts, id))),
+  )
+  if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
+  return shownChannel(parts, storedObject({ ...after, version: next }))
+}
+
+/** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
+export async function deleteChannels(
+  { store, liveConfig }: AdministrationParts,
+  ids: readonly number[],
+): Promise<number> {
+  for (const id of ids) refuseDeclared(liveConfig, id)
+  const deleted = new Set(ids)
+  return liveConfig.change(
+    (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !deleted.has(id)) }),
+    () => store.write('deleteChannels', { ids: [...deleted] }),
+  )
+}
+
+/** The name of every draft, because its own may be missing, or be that of the channel that it changes. */
+const NAME = 'unsaved channel'
+
+/** The fields of a channel that is not saved; with an `id`, changes to the stored channel. */
+export const draftField = someChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
+
+/** A channel that is not saved. */
+export interface Draft {
+  readonly channel: Channel
+  /** The model for its tests; undefined if it does not state one. */
+  readonly preferredModel: unknown
+}
+
+/**
+ * Reads a channel as if it were saved, with the same rules for addresses and secrets, without saving it. If
+ * it lists no models yet, `model` is its only one.
+ */
+export async function draftChannel(
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  { id, ...given }: z.output<typeof draftField>,
+  model: string | null | undefined,
+  by: Actor,
+): Promise<Draft> {
+  const read =
+    id === undefined || id === null
+      ? newChannel({ ...given, name: NAME })
+      : changedChannel(await editableChannel(parts, id), given, by)
+  const definition = { ...withModel(read, model), name: NAME }
+  const channels = await parts.liveConfig.preview((stored) => ({
+    ...stored,
+    channels: [...stored.channels.filter(({ name }) => name !== NAME), unstored(definition)],
+  }))
+  const channel = channels.get(NAME)
+  if (!channel) throw new GatewayError('invalid_request', `gateway.yaml declares a channel named "${NAME}"`)
+  return { channel, preferredModel: read.family['test_model'] }
+}
+
+function withModel(channel: ChannelDefinition, model: string | null | undefined): ChannelDefinition {
+  const { models } = channel.declared
+  const isEmpty = Array.isArray(models) && models.length === 0
+  return isEmpty && model ? { ...channel, declared: { ...channel.declared, models: [model] } } : channel
+}
+
+/**
+ * A stored channel with the given fields. Absent ones stay unchanged, and so do the keys if `key` is empty.
+ * Throws if stored secrets would be sent to another address, unless root makes the change.
+ */
+export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
+  const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const shown = fieldsOf(before)
+  const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
+  const keys = keysOfType(requireType(fields.type), given.key)
+  const read = channelDefinition(fields, keys.length > 0 ? keys : before.keys)
+  const { base_url } = before.declared
+  // An imported address may lack the version that is added to others.
+  const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined
+  const channel = isSame ? { ...read, declared: { ...read.declared, base_url } } : read
+  requireSecretsForNewAddress(by, before, channel, {
+    keys: keys.length > 0,
+    headers: given.header_override !== undefined,
+  })
+  return channel
+}
+
+/** The fields with the stored proxy, if the sent one equals the shown one, which lacks the password. */
+function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
+  const setting = objectIn('setting', fields.setting)
+  if (setting['proxy'] === undefined) return fields
+  const proxy = meantProxy(setting['proxy'], declared['proxy'])
+  return { ...fields, setting: JSON.stringify({ ...setting, proxy }) }
+}
+
+/**
+ * A new type implies its own protocol unless the change states another one. Tools send back every field that
+ * they were shown, so an unchanged protocol does not count.
+ */
+function protocolOfNewType(
+  shown: ReturnType<typeof fieldsOf>,
+  { type, protocol }: Pick<GivenFields, 'type' | 'protocol'>,
+): { protocol?: undefined } {
+  const isNewType = type !== undefined && type !== 0 && type !== shown.type
+  const stated = protocol === undefined || protocol === null ? [] : [protocol].flat()
+  return isNewType && (stated.length === 0 || String(stated) === String(shown.protocol))
+    ? { protocol: undefined }
+    : {}
+}
+
+/**
+ * The destination of a channel's secrets: scheme, host and port of its address, or the provider with the
+ * settings that determine its address, and the proxy. Every field that affects where secrets are sent must be
+ * included here.
+ */
+function destinationOf({ declared }: ChannelDefinition): string {
+  const address = declared['base_url']
+  const origin = typeof address === 'string' ? (URL.parse(address)?.origin ?? address) : ''
+  const { provider, region, location, proxy } = declared
+  return JSON.stringify([origin, provider, region, location, proxy])
+}
+
+/** The kinds of secrets that a request supplies itself. */
+export interface SuppliedSecrets {
+  readonly keys: boolean
+  readonly headers: boolean
+}
+
+/**
+ * Throws if stored secrets would be sent to a different destination than before, unless the request supplies
+ * them itself, or root makes it, who may read them. Every operation that changes the destination of stored
+ * secrets must call this first.
+ */
+export function requireSecretsForNewAddress(
+  by: Actor,
+  before: ChannelDefinition,
+  after: ChannelDefinition,
+  supplied: SuppliedSecrets,
+): void {
+  if (roleCeiling(by) === undefined || destinationOf(before) === destinationOf(after)) return
+  if (before.keys.length > 0 && !supplied.keys) throw missingSecret('key', 'its keys')
+  const hasHeaders = Object.keys(before.declared['headers'] ?? {}).length > 0
+  if (hasHeaders && !supplied.headers) throw missingSecret('header_override', 'its headers')
+}
+
+function missingSecret(field: string, what: string): GatewayError {
+  return new GatewayError(
+    'role_too_low',
+    `${field}: expected ${what} anew, as the channel gets another address; only root may change it without them`,
+  )
+}

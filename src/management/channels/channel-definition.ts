@@ -1,0 +1,358 @@
+import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { parseRecord } from '@sluice/wire/json/record'
+import { parseBedrockKey, parseServiceAccount } from '../../domain/provider-keys.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
+import {
+  CHANNEL,
+  type Channel,
+  type ChannelDefinition,
+  type StoredChannel,
+} from '../../domain/records/channel.ts'
+import type { Field } from '../../domain/records/record.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
+import { GatewayError } from '../../errors.ts'
+import { tooLong } from '../input-fields.ts'
+import { storedFields } from '../record-schemas.ts'
+import {
+  type ChannelFields,
+  channelFields,
+  type GivenFields,
+  objectIn,
+  OWN_FIELDS,
+  PLAIN_SETTINGS,
+  textsIn,
+} from './channel-fields.ts'
+import { type ChannelType, channelType, KNOWN_TYPES, withVersion } from './channel-types.ts'
+
+/** Flags in `settings`, and the request field that each of them allows. */
+export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
+  ALLOWABLE_FIELDS.map((field) => [`allow_${field}`, field]),
+)
+
+/** Maximum number of characters of the unknown fields stored with a channel. */
+const MAX_EXTRA_CHARACTERS = 65_536
+
+/** Fields that have a meaning here; others are stored unchanged. */
+const MAPPED_FIELDS = new Set([
+  'name',
+  'protocol',
+  'models',
+  'group',
+  'model_mapping',
+  'header_override',
+  ...Object.keys(PLAIN_SETTINGS),
+  'weight',
+  'status',
+  'setting',
+  'settings',
+])
+
+/** The channel type with a number; throws `invalid_request` if it is unknown. */
+export function requireType(type: number): ChannelType {
+  const known = channelType(type)
+  if (known) return known
+  throw new GatewayError('invalid_request', `type: expected one of ${KNOWN_TYPES}, found ${type}`)
+}
+
+/**
+ * Converts a channel from the format of tools to that of gateway.yaml: addresses get their version,
+ * comma-separated texts become lists, JSON texts become mappings. The file's schema validates the result.
+ */
+export function channelDefinition(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
+  const type = requireType(fields.type)
+  const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
+  const settings = objectIn('settings', fields.settings)
+  const provider = providerPart(type, { keys: given, other: textOf(fields['other']) })
+  const { keys } = provider
+  const address = withVersion(fields.base_url ?? '', type)
+  const groups = listIn(fields.group)
+  const declared: Record<string, Json> = {
+    protocol: protocolOf(fields, type),
+    ...(address === '' && type.provider ? {} : { base_url: address }),
+    ...provider.declared,
+    ...editsIn(setting, fields['param_override']),
+    ...statusesIn(textOf(fields['status_code_mapping'])),
+    models: listIn(fields.models),
+    groups: groups.length > 0 ? groups : ['default'],
+    model_mapping: textsIn('model_mapping', fields.model_mapping),
+    headers: headersIn(fields.header_override),
+    allow: Object.entries(ALLOW_FLAGS).flatMap(([name, gated]) =>
+      flag('settings', settings, name) ? [gated] : [],
+    ),
+    disable_store: flag('settings', settings, 'disable_store'),
+    pass_through: flag('setting', { pass_through_body_enabled: passThrough }, 'pass_through_body_enabled'),
+  }
+  for (const [name, value] of Object.entries(storedFields(PLAIN_SETTINGS, fields))) {
+    const { type, default: usual }: Field = PLAIN_SETTINGS[name as keyof typeof PLAIN_SETTINGS]
+    if (type.encode(value) !== type.encode(usual)) declared[name] = type.toJson(value) as Json
+  }
+  if (fields.weight) declared['weight'] = fields.weight
+  const extra = Object.entries(extraFields(fields))
+  const unbounded = extra.filter(
+    ([name, value]) => typeof value !== 'string' || !Object.hasOwn(channelFields.shape, name),
+  )
+  const family = {
+    ...Object.fromEntries(extra),
+    base_url: fields.base_url ?? '',
+    ...(provider.other !== undefined && { other: provider.other }),
+    setting: withoutPassword(setting) as JsonObject,
+    settings: Object.fromEntries(
+      Object.entries(settings).filter(
+        ([name]) => !Object.hasOwn(ALLOW_FLAGS, name) && name !== 'disable_store',
+      ),
+    ) as JsonObject,
+  }
+  if (JSON.stringify(unbounded).length > MAX_EXTRA_CHARACTERS) {
+    throw new GatewayError(
+      'invalid_request',
+      `a channel may not have more than ${MAX_EXTRA_CHARACTERS} characters of other fields`,
+    )
+  }
+  return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
+}
+
+/** The keys in a text, for a channel of that type. Throws `invalid_request` if one has the wrong form. */
+export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
+  const given = text?.trim() ?? ''
+  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
+  if (keys.every((key) => isWithin(key, TEXT_BYTES.providerKey))) return keys
+  throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
+}
+
+/** The keys in a text, one per line. Throws `invalid_request` if a nonempty text contains none. */
+export function keysIn(text: string | null | undefined): string[] {
+  const given = text ?? ''
+  const keys = given
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (keys.length === 0 && given !== '') {
+    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+  }
+  return [...new Set(keys)]
+}
+
+/** The protocol stated for the channel, or otherwise that of its type. */
+function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
+  const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
+  if (first !== undefined) return others.length > 0 ? [first, ...others] : first
+  if (type.protocol) return type.protocols ?? type.protocol
+  throw new GatewayError(
+    'invalid_request',
+    `protocol: expected what the upstream of a channel of type ${type.type} speaks: ${PROTOCOL_NAMES.join(', ')}, or a list of them`,
+  )
+}
+
+/**
+ * Changes to requests, the proxy and the probe, as stated by tools; values that are not texts have no effect.
+ */
+function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
+  const proxy = textOf(setting['proxy'])
+  const systemPrompt = textOf(setting['system_prompt'])
+  const probe = textOf(setting['probe'])
+  const set = parseRecord(textOf(override)) ?? {}
+  const isPlain = Object.keys(set).length > 0 && !Object.hasOwn(set, 'operations')
+  return {
+    ...(proxy !== '' && { proxy }),
+    ...(systemPrompt !== '' && { system_prompt: systemPrompt }),
+    ...(probe !== '' && { probe }),
+    ...(isPlain && { override: { set: set as JsonObject } }),
+  }
+}
+
+// The proxy itself is a declared setting, and is encrypted together with the keys.
+function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
+  const { proxy } = setting
+  return typeof proxy === 'string' ? { ...setting, proxy: shownProxy(proxy) } : setting
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value.trim() : ''
+}
+
+function extraFields(fields: ChannelFields): Record<string, Json> {
+  const others = Object.entries(fields).filter(
+    ([name, value]) => value !== undefined && !MAPPED_FIELDS.has(name) && !OWN_FIELDS.has(name),
+  )
+  return Object.fromEntries(others) as Record<string, Json>
+}
+
+function listIn(text: string | null | undefined): string[] {
+  const names = (text ?? '').split(',').map((name) => name.trim())
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+function headersIn(text: string | null | undefined): Record<string, string> {
+  const headers = textsIn('header_override', text)
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/\{(?:api_key|client_header:)/.test(value)) continue
+    throw new GatewayError(
+      'invalid_request',
+      `header_override: ${name}: placeholders are not supported; expected a fixed value (the channel's key is sent without a header of yours, and no header of a client is sent upstream)`,
+    )
+  }
+  return headers
+}
+
+function flag(field: string, object: Record<string, unknown>, name: string): boolean {
+  const value = object[name] ?? false
+  if (typeof value === 'boolean') return value
+  throw new GatewayError('invalid_request', `${field}: expected true or false for ${name}`)
+}
+
+/**
+ * A new channel with the given fields. Throws `invalid_request` if its type requires a key and it has none.
+ */
+export function newChannel(given: GivenFields): ChannelDefinition {
+  const fields = wholeChannel(given)
+  const type = requireType(fields.type)
+  const keys = keysOfType(type, fields.key)
+  if (keys.length === 0 && !type.keyless) {
+    throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+  }
+  return channelDefinition(fields, keys)
+}
+
+/** The fields of a channel; throws if its name or type is missing. */
+function wholeChannel(given: GivenFields): ChannelFields {
+  const { name, type } = given
+  if (name !== undefined && type !== undefined) return { ...given, name, type }
+  const missing = [
+    ...(name === undefined ? ['name: expected a text'] : []),
+    ...(type === undefined ? [`type: expected one of ${KNOWN_TYPES}`] : []),
+  ]
+  throw new GatewayError('invalid_request', missing.join('; '))
+}
+
+/** A channel as it would be stored, with placeholders for the columns that the store sets. */
+export function unstored(channel: ChannelDefinition): StoredChannel {
+  return { ...CHANNEL.defaults, ...channel, id: 0, version: '' }
+}
+
+/** Additional members with which a provider's channel is declared. */
+interface ProviderPart {
+  readonly declared: Readonly<Record<string, Json>>
+  /** Keys in the form of gateway.yaml. */
+  readonly keys: readonly string[]
+  /** The field `other` of tools: a version, a region or a location. */
+  readonly other?: string
+}
+
+/**
+ * Reads the provider-specific part of a channel in the format of tools: `other` contains Azure's API version
+ * or Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
+ */
+function providerPart(
+  { provider }: ChannelType,
+  given: { readonly keys: readonly string[]; readonly other: string },
+): ProviderPart {
+  const { keys, other } = given
+  if (provider === undefined) return { declared: {}, keys }
+  switch (provider) {
+    case 'azure':
+      return { declared: { provider, ...(other !== '' && { api_version: other }) }, keys }
+    case 'bedrock':
+      return bedrockText(keys, other)
+    case 'vertex': {
+      const location = locationIn(other)
+      return { declared: { provider, ...(location !== '' && { location }) }, keys }
+    }
+  }
+}
+
+/** Splits the keys of a Vertex channel: one service account, or a JSON list of them. */
+function serviceAccountsIn(text: string): string[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new GatewayError(
+      'invalid_request',
+      "key: expected the JSON of a service account's key, or a list of them",
+    )
+  }
+  return [value].flat().map((account) => JSON.stringify(account))
+}
+
+/**
+ * The part of a key that may be shown: a service account's e-mail address, or the id of an AWS key; empty for
+ * others.
+ */
+export function keyId(provider: Channel['provider'] | undefined, key: string): string {
+  if (provider === 'vertex') {
+    const account = parseServiceAccount(key)
+    return 'email' in account ? account.email : ''
+  }
+  const parsed = provider === 'bedrock' ? parseBedrockKey(key) : undefined
+  return parsed && 'aws' in parsed ? parsed.aws.accessKeyId : ''
+}
+
+const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/
+const BEDROCK_LINES = 'key: expected ID|SECRET|REGION or API_KEY|REGION, with a region such as eu-central-1'
+
+// Reads `ID|SECRET|REGION` or `API_KEY|REGION`, or keys in the form of gateway.yaml without a region.
+function bedrockText(given: readonly string[], other: string): ProviderPart {
+  const regions = new Set<string>()
+  const keys = given.map((line) => {
+    const parts = line.split('|')
+    if (parts.length === 1) return line
+    const region = (parts.pop() as string).trim()
+    // The message does not repeat the text, because it may be the secret.
+    if (!REGION.test(region)) throw new GatewayError('invalid_request', BEDROCK_LINES)
+    regions.add(region)
+    return parts.join(':')
+  })
+  if (regions.size > 1)
+    throw new GatewayError('invalid_request', 'key: expected the same region in every key')
+  const region = [...regions][0] ?? other
+  return {
+    declared: { provider: 'bedrock', ...(region !== '' && { region }) },
+    keys,
+    ...(region !== '' && { other: region }),
+  }
+}
+
+// A location, or a JSON object with one for each model and a default.
+function locationIn(other: string): string {
+  if (!other.startsWith('{')) return other
+  let value: unknown
+  try {
+    value = JSON.parse(other)
+  } catch {
+    value = undefined
+  }
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  const [first, ...more] = entries
+  if (first?.[0] === 'default' && typeof first[1] === 'string' && more.length === 0) return first[1]
+  throw new GatewayError('invalid_request', 'other: expected one location, such as europe-west4 or global')
+}
+
+/** Whether an entry of a tool's mapping maps one error status to another. */
+export function isMappedStatus(from: string, to: unknown): boolean {
+  return isErrorStatus(from) && isErrorStatus(String(to))
+}
+
+/** The statuses that a tool maps to others, in the format of gateway.yaml; other entries are omitted. */
+function statusesIn(mapping: string): Record<string, Json> {
+  const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
+    isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],
+  )
+  return entries.length > 0 ? { status_mapping: Object.fromEntries(entries) } : {}
+}
+
+function isErrorStatus(text: string): boolean {
+  return /^[45]\d\d$/.test(text)
+}
+
+/** A proxy's URL without its password, for responses. */
+export function shownProxy(proxy: string): string {
+  return proxy.replace(/^([^/@]*\/\/[^/@:]*):.*@/s, '$1:***@')
+}
+
+/**
+ * Returns the proxy that is meant: if the sent one equals the shown form of the stored one, the stored one.
+ */
+export function meantProxy(sent: unknown, stored: unknown): unknown {
+  return typeof stored === 'string' && sent === shownProxy(stored) ? stored : sent
+}

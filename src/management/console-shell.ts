@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { hasResponse } from '../domain/records/usage.ts'
+import type { User } from '../domain/records/user.ts'
+import { Role } from '../domain/role.ts'
+import { version } from '../domain/version.ts'
+import { troubledChannels, troubledChannelSchema } from './channels/channel-health.ts'
+import type { AdministrationParts } from './parts.ts'
+import { quotaDisplay } from './gateway-status.ts'
+import { noUser } from './users/list-users.ts'
+import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
+
+/** The data that every page of the console needs. `docs/api.md: Console`. */
+export const consoleShellSchema = z.object({
+  user: profileSchema,
+  version: z.string(),
+  node: z.string(),
+  server_time: z.int().describe('Unix seconds'),
+  display: z.object({
+    kind: z.enum(['USD', 'CNY', 'TOKENS']),
+    quota_per_unit: z.int().describe('Quota units in one US dollar'),
+    usd_exchange_rate: z.number().describe('CNY per USD'),
+  }),
+  groups: groupsSchema,
+  limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int(), slot_days: z.int() }),
+  setup: z.object({ has_channel: z.boolean(), has_own_key: z.boolean(), has_call: z.boolean() }),
+  counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
+  troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
+})
+
+/** Number of newest calls, of all users, that are searched for one with a response. */
+const SEARCHED_CALLS = 20
+
+/** The data for the pages of an account, read at one moment. */
+export async function consoleShell(
+  parts: AdministrationParts,
+  user: User,
+): Promise<z.output<typeof consoleShellSchema>> {
+  const { store, node, nowMs } = parts
+  const settings = parts.settings()
+  const isAdmin = user.role >= Role.admin
+  const [profile, keys, troubled] = await Promise.all([
+    store.read('managedUser', { userId: user.id }),
+    store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
+    isAdmin ? troubledChannels(parts) : null,
+  ])
+  if (!profile) return noUser(user.id)
+  const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
+  return {
+    user: await profileObject(parts, profile),
+    version: version(),
+    node,
+    server_time: Math.floor(nowMs() / 1000),
+    display: { kind: display, quota_per_unit, usd_exchange_rate },
+    groups: usableGroupsObject(settings, user),
+    limits: {
+      max_user_tokens: settings.options.max_user_tokens,
+      usage_log_days: settings.options.usage_log_days,
+      slot_days: settings.options.slot_days,
+    },
+    setup: {
+      has_channel: settings.channels.length > 0,
+      has_own_key: keys.total > 0,
+      has_call: profile.request_count > 0 || (isAdmin && (await hasCall(parts))),
+    },
+    counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
+    troubled_channels: troubled,
+  }
+}
+
+/** Whether a recent call of any user had a response. */
+async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
+  const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
+  return entries.some(hasResponse)
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { MAX_QUOTA_USD } from '../domain/options.ts'
+import type { Settings } from '../domain/settings.ts'
+import { isWithin, TEXT_BYTES } from '../domain/text-length.ts'
+import { GatewayError } from '../errors.ts'
+
+/** Validates input; throws `invalid_request` with a message that names every invalid field. */
+export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
+  const read = schema.safeParse(given)
+  if (read.success) return read.data
+  const messages = read.error.issues.map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join('.')}: ${message}`,
+  )
+  throw new GatewayError('invalid_request', messages.join('; '))
+}
+
+const USER_EXPECTED = 'expected the id or the name of a user'
+
+/** A user, by id or by name. */
+export const userField = z
+  .union([z.int(), textField(USER_EXPECTED)], { error: orTooLong(USER_EXPECTED) })
+  .refine((given) => (typeof given === 'number' ? given > 0 : given !== ''), { error: USER_EXPECTED })
+
+/** The input of operations on one user. */
+export const userInput = z.object({ user: userField }, { error: 'expected an object that names a user' })
+
+/** A text of at most `bytes` bytes. `expected` is the error if another type is given. */
+export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
+  return z
+    .string({ error: expected })
+    .refine((text) => isWithin(text, bytes), { error: tooLong(bytes), abort: true })
+    .meta({ 'x-max-bytes': bytes })
+}
+
+/** A JSON value of any type, whose texts and names of members have at most `bytes` bytes each. */
+export function anyField(bytes: number = TEXT_BYTES.plain) {
+  return z
+    .unknown()
+    .refine((value) => textsOf(value).every((text) => isWithin(text, bytes)), { error: tooLong(bytes) })
+    .meta({ 'x-max-bytes': bytes })
+}
+
+/** The message of a union with a text: that the text is too long if it is, otherwise `expected`. */
+export function orTooLong(expected: string) {
+  return ({ errors = [] }: { readonly errors?: readonly (readonly { readonly message: string }[])[] }) =>
+    errors.flat().find(({ message }) => message.endsWith(' bytes'))?.message ?? expected
+}
+
+/** The message for a text with more bytes. */
+export function tooLong(bytes: number): string {
+  return `expected at most ${bytes} bytes`
+}
+
+/** The texts within a JSON value, including names of members. */
+function textsOf(value: unknown): string[] {
+  const texts: string[] = []
+  const pending = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (typeof next === 'string') texts.push(next)
+    else if (typeof next === 'object' && next !== null) {
+      if (!Array.isArray(next)) texts.push(...Object.keys(next))
+      for (const part of Object.values(next)) pending.push(part)
+    }
+  }
+  return texts
+}
+
+/** A whole number in a query; an empty parameter counts as absent. */
+export function wholeNumber() {
+  const error = 'expected a whole number of at most 15 digits'
+  return z
+    .string()
+    .regex(/^(?:\d{1,15})?$/, { error })
+    .transform((text) => (text === '' ? undefined : Number(text)))
+    .meta({ type: 'integer', minimum: 0 })
+    .optional()
+}
+
+/** A text in a query that is compared for equality; an empty parameter counts as absent. */
+export function wantedText() {
+  return z
+    .string()
+    .max(2000, { error: 'expected at most 2000 characters' })
+    .transform((text) => (text === '' ? undefined : text))
+    .optional()
+}
+
+/**
+ * Schemas of the ids of `kind`, whole numbers from 1 to 2^53 − 1: in JSON, in a path, and as a list in a
+ * body.
+ */
+export function idFields(kind: 'token' | 'channel', notAList: string) {
+  const error = `expected the id of a ${kind}`
+  const id = z.int({ error }).positive({ error })
+  const written = z
+    .string()
+    .regex(/^[1-9]\d{0,15}$/, { error })
+    .transform(Number)
+    .pipe(id)
+  // Validated as a whole, so that a thousand invalid ids cause a single issue.
+  const ids = z
+    .array(z.unknown().meta({ type: 'integer' }), { error: notAList })
+    .refine((given) => given.length > 0 && given.every((one) => id.safeParse(one).success), {
+      error: `expected ids of ${kind}s, at least one`,
+    })
+    .transform((given) => given as number[])
+  return {
+    id,
+    written,
+    path: z.object({ id: written }),
+    body: z.object({ ids }, { error: 'expected an object with ids' }),
+  }
+}
+
+/** The maximum quota, in quota units. */
+export function maxQuota({ options }: Settings): number {
+  return MAX_QUOTA_USD * options.quota_per_unit
+}
+
+/**
+ * Throws `invalid_request` for a quota below `min` or above the maximum; `field` is its name in the message.
+ */
+export function requireQuota(field: string, quota: number, min: number, settings: Settings): void {
+  const max = maxQuota(settings)
+  if (quota >= min && quota <= max) return
+  throw new GatewayError(
+    'invalid_request',
+    `${field}: expected whole quota units from ${min} to ${max}, not ${quota}`,
+  )
+}

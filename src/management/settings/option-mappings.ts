@@ -1,0 +1,235 @@
+import type { Budget } from '../../domain/budget.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import { asObject, isJsonObject, type Json, type JsonObject } from '../../domain/json.ts'
+import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
+import { decimalTexts } from '../../domain/price.ts'
+import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
+import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
+import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
+import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
+import type { LiveSettings } from '../parts.ts'
+import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.ts'
+
+type Groups = Settings['groups']
+
+/** An option whose value is a JSON object by group. */
+interface GroupOption {
+  text(groups: Groups): string
+  changes(value: string, state: OptionState, key: string): Change[]
+}
+
+const { defaults } = GROUP_SETTINGS
+
+/** The options that are settings of groups, in the order of responses. */
+export const GROUP_OPTIONS: ReadonlyMap<string, GroupOption> = new Map<string, GroupOption>([
+  ['GroupRatio', { text: ratiosText, changes: ratioChanges }],
+  ['UserUsableGroups', { text: openGroupsText, changes: openGroupChanges }],
+  ['GroupBudget', { text: budgetsText, changes: budgetChanges }],
+])
+
+function ratiosText(groups: Groups): string {
+  return decimalsJson(new Map([...groups.values()].map(({ name, ratio }) => [name, ratio])))
+}
+
+// Stored groups without a ratio are removed.
+function ratioChanges(value: string, state: OptionState, key: string): Change[] {
+  const ratios = decimalsIn(key, value)
+  const set = changesOf(ratios.keys(), state, key, (name, group) => {
+    const ratio = ratios.get(name)!
+    return group && sameDecimal(group.ratio, ratio) ? undefined : groupJson({ open: false, ...group, ratio })
+  })
+  const removed = state.stored.entries.filter(
+    ({ section, name }) => section === 'groups' && !ratios.has(name),
+  )
+  return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
+}
+
+/** The open groups, each with its name as its description. */
+function openGroupsText(groups: Groups): string {
+  const open = [...groups.values()].filter((group) => group.open)
+  return JSON.stringify(Object.fromEntries(open.map(({ name }) => [name, name])))
+}
+
+function openGroupChanges(value: string, state: OptionState, key: string): Change[] {
+  const named = mappingIn(key, value)
+  const names = new Set([...state.settings.groups.keys(), ...named.keys()])
+  return changesOf(names, state, key, (name, group) => {
+    const open = named.has(name)
+    return group?.open === open ? undefined : groupJson({ ...defaults, ...group, open })
+  })
+}
+
+function budgetsText(groups: Groups): string {
+  const budgets = [...groups.values()].filter(({ budget }) => budget)
+  return JSON.stringify(Object.fromEntries(budgets.map(({ name, budget }) => [name, budgetJson(budget)])))
+}
+
+// A group that the value does not name loses its budget.
+function budgetChanges(value: string, state: OptionState, key: string): Change[] {
+  mappingIn(key, value)
+  const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
+  const names = new Set([...state.settings.groups.keys(), ...given.keys()])
+  return changesOf(names, state, key, (name, group) => {
+    const budget = given.get(name)
+    if (isSameBudget(group?.budget, budget)) return undefined
+    const others = groupJson({ ...defaults, open: false, ...group, budget: undefined })
+    return { ...others, ...asObject(budget) }
+  })
+}
+
+/** Changes of these groups; `next` returns what a group becomes, or undefined if it stays as it is. */
+function changesOf(
+  names: Iterable<string>,
+  { settings, liveConfig }: OptionState,
+  key: string,
+  next: (name: string, group: Group | undefined) => JsonObject | undefined,
+): Change[] {
+  return [...names].flatMap((name): Change[] => {
+    const value = next(name, settings.groups.get(name))
+    if (!value) return []
+    if (liveConfig.declared.groups.has(name)) throw managed(key, `groups.${name}`)
+    return [{ section: 'groups', name, value }]
+  })
+}
+
+function groupJson({ ratio, open, budget }: Omit<Group, 'name'>): JsonObject {
+  return { ratio: decimalText(ratio), open, ...budgetJson(budget) }
+}
+
+/** A budget in the form of gateway.yaml; empty if there is none. */
+function budgetJson(budget: Budget | undefined): JsonObject {
+  return budget ? { budget: budget.amount, budget_period: budget.period } : {}
+}
+
+function isSameBudget(budget: Budget | undefined, given: Json | undefined): boolean {
+  const now = budgetJson(budget)
+  const { budget: amount, budget_period: period, ...others } = asObject(given)
+  if (given !== undefined && (!isJsonObject(given) || Object.keys(others).length > 0)) return false
+  return amount === now['budget'] && period === now['budget_period']
+}
+
+const { fields } = MODEL_SETTINGS
+
+/** A setting of a model other than its price, by its key in gateway.yaml. */
+export type ModelSetting = NamesWith<typeof fields, 'edit'>
+
+/** The options that are such settings, by model. */
+export const MODEL_OPTIONS = new Map(
+  Object.entries(fieldsWith(fields, 'edit')).map(([name, { as }]): [string, ModelSetting] => [
+    as,
+    name as ModelSetting,
+  ]),
+)
+
+/** One setting of all models that have it, as a JSON object by model. */
+export function modelSettingText({ models }: Settings, setting: ModelSetting): string {
+  const members = models.declared.toSorted().flatMap((name): [string, Json][] => {
+    const model = models.get(name)
+    return isSameSetting(model, setting, fields[setting].default) ? [] : [[name, model[setting]]]
+  })
+  return JSON.stringify(Object.fromEntries(members))
+}
+
+/** A value that an option gives for a model. Throws `invalid_request` if it is neither a text nor a list. */
+export function settingJson(key: string, name: string, value: unknown): string | readonly string[] {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value
+  throw new GatewayError(
+    'invalid_request',
+    `${key}: expected a text or a list of texts for ${JSON.stringify(name)}`,
+  )
+}
+
+/** Whether a model has a setting with this value. */
+export function isSameSetting(model: Model, setting: ModelSetting, json: Json): boolean {
+  return JSON.stringify(model[setting]) === JSON.stringify(json)
+}
+
+/** The options that are ratios of models. */
+export const RATIO_OPTIONS = new Map<string, RatioName>([
+  ['ModelRatio', 'model'],
+  ['CompletionRatio', 'completion'],
+  ['CacheRatio', 'cache'],
+  ['CreateCacheRatio', 'createCache'],
+  ['ImageRatio', 'image'],
+  ['ImageCompletionRatio', 'imageCompletion'],
+  ['AudioRatio', 'audio'],
+  ['AudioCompletionRatio', 'audioCompletion'],
+  ['CharacterPrice', 'characters'],
+  ['SecondPrice', 'second'],
+  ['SearchUnitPrice', 'search_unit'],
+  ['ImagePrice', 'images'],
+  ['ModelPrice', 'price'],
+])
+
+/**
+ * The ratios of all models that are served, declared, or have stored ratios: the stored ones, otherwise those
+ * of the live price.
+ */
+export function modelRatios(
+  settings: Settings,
+  { declared }: LiveSettings,
+  { entries }: StoredConfiguration,
+): ReadonlyMap<string, Ratios> {
+  const set = new Map(
+    entries.flatMap(({ section, name, value }): [string, Ratios][] =>
+      section === 'ratios' && !declared.models.has(name) ? [[name, readRatios(value)]] : [],
+    ),
+  )
+  const served = settings.channels.flatMap(({ models }) => models)
+  const names = new Set([...settings.models.declared, ...set.keys(), ...served])
+  return new Map(
+    [...names].toSorted().map((name): [string, Ratios] => {
+      const price = settings.models.get(name).price
+      return [name, { ...(price && ratiosOf(price)), ...set.get(name) }]
+    }),
+  )
+}
+
+/** One kind of ratio by model, as a JSON object of exact decimals; prices of images are by form. */
+export function ratioText(all: ReadonlyMap<string, Ratios>, ratio: RatioName): string {
+  const members = [...all].flatMap(([name, ratios]): string[] => {
+    const text = valueText(ratios, ratio)
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]
+  })
+  return `{${members.join(',')}}`
+}
+
+function valueText(ratios: Ratios, ratio: RatioName): string | undefined {
+  if (ratio !== 'images') return ratios[ratio] && decimalText(ratios[ratio])
+  const forms = Object.entries(ratios.images ? decimalTexts(ratios.images) : {})
+  if (forms.length === 0) return undefined
+  const [[form, price] = ['', '']] = forms
+  if (forms.length === 1 && form === 'default') return price
+  return `{${forms.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+}
+
+/** Whether one kind of ratio is the same in both. */
+export function isSameRatio(ratio: RatioName, a: Ratios | undefined, b: Ratios): boolean {
+  const text = (ratios: Ratios | undefined): string | undefined =>
+    JSON.stringify(ratiosJson({ [ratio]: ratios?.[ratio] }))
+  return text(a) === text(b)
+}
+
+/** A change of a stored entry; an undefined value removes the entry. */
+export interface Change {
+  readonly section: StoredSection
+  readonly name: string
+  readonly value: Json | undefined
+}
+
+/** The state from which changes are computed. */
+export interface OptionState {
+  readonly settings: Settings
+  readonly liveConfig: LiveSettings
+  readonly stored: StoredConfiguration
+}
+
+/** The refusal of a change of what the file declares at that path. */
+export function managed(key: string, path: string): GatewayError {
+  return new GatewayError(
+    'managed_by_file',
+    `${key}: ${path} is set in gateway.yaml, and can be changed there alone`,
+  )
+}

@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import type { Token } from '../../domain/records/token.ts'
+import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain/search-pattern.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Store } from '../../store/store.ts'
+import { readInput, userInput } from '../input-fields.ts'
+import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
+import type { ManagementParts } from '../parts.ts'
+import { findUser } from '../users/list-users.ts'
+import { maskedTokens, noOwnToken, TOKEN_ID, type TokenObject, tokenSchema } from './token-object.ts'
+
+/** The input of operations on one token of any user. */
+export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
+
+/** The live token with the id given by an operator; throws `not_found`. `given` is validated here. */
+export async function findToken(
+  store: Pick<Store, 'read'>,
+  given: z.input<typeof anyTokenInput>,
+): Promise<Token> {
+  const { id } = readInput(anyTokenInput, given)
+  const token = await store.read('tokenById', { tokenId: id })
+  return token ?? noToken(id)
+}
+
+/** Throws `not_found` for a token. */
+export function noToken(id: number): never {
+  throw new GatewayError('not_found', `there is no token with the id ${id}`)
+}
+
+/** A user's tokens with masked keys, oldest first. */
+export async function listTokens(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<TokenObject[]> {
+  const { user: idOrName } = readInput(userInput, given)
+  const { id: userId } = await findUser(parts.store, idOrName)
+  const tokens = await parts.store.read('keyedTokens', { userId })
+  return maskedTokens(parts, tokens.toReversed())
+}
+
+/** `docs/api.md: Token page`. */
+export const tokenPageSchema = pageSchema(tokenSchema)
+
+/** A page of tokens. */
+export type TokenPage = z.output<typeof tokenPageSchema>
+
+/** A page of a user's tokens, newest first. */
+export async function tokenPage(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { user: userId, ...page }: Page & { readonly user: number },
+): Promise<TokenPage> {
+  const { tokens, total } = await parts.store.read('keyedTokenPage', {
+    userId,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  return pageObject(page, total, await maskedTokens(parts, tokens))
+}
+
+/** A search for tokens; an empty or absent pattern matches everything. */
+interface TokenSearch extends Page {
+  readonly user: number
+  /** The pattern of the name. */
+  readonly keyword?: string | undefined
+  /** The pattern of the key, with or without `sk-`. */
+  readonly token?: string | undefined
+}
+
+/**
+ * A page of the user's tokens that match both patterns, newest first. Names match case-insensitively, keys
+ * case-sensitively. Keys are stored encrypted, so if a key pattern is given, they are decrypted and compared
+ * here. An invalid pattern is `invalid_request`.
+ */
+export async function searchTokens(
+  parts: ManagementParts,
+  { user: userId, keyword = '', token = '', ...page }: TokenSearch,
+): Promise<TokenPage> {
+  const keyPattern = token.replace(/^(?:sk-)+/, '')
+  refuse('keyword', patternError(keyword))
+  refuse('token', patternError(keyPattern))
+  const checkCount = (tokens: number): void => {
+    if (tokens < parts.settings().options.max_user_tokens) return
+    const error = 'at the maximum number of tokens, only an exact search is possible, without %'
+    if (hasWildcard(keyword)) refuse('keyword', error)
+    if (hasWildcard(keyPattern)) refuse('token', error)
+  }
+  const hasName = (name: string): boolean => keyword === '' || matchesAnyCase(keyword, name)
+  const { store } = parts
+  const all: readonly { readonly id: number; readonly name: string; readonly key?: string }[] =
+    keyPattern === ''
+      ? await store.read('ownTokenNames', { userId })
+      : await store.read('ownTokenKeys', { userId })
+  checkCount(all.length)
+  const found = all.filter(({ name, key = '' }) => hasName(name) && matches(keyPattern, key))
+  const start = offsetOf(page)
+  const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
+  const tokens = tokenIds.length === 0 ? [] : await store.read('keyedTokensOf', { userId, tokenIds })
+  return pageObject(page, found.length, await maskedTokens(parts, tokens))
+}
+
+function refuse(field: string, error: string | undefined): void {
+  if (error !== undefined) throw new GatewayError('invalid_request', `${field}: ${error}`)
+}
+
+/** Maximum number of keys that one request may reveal; `docs/api.md: Limits`. */
+const MAX_KEYS_PER_REQUEST = 100
+
+/** The unmasked key of one of the user's tokens, with `sk-`. */
+export async function revealKey(
+  { store }: ManagementParts,
+  { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
+): Promise<string> {
+  await store.write('noteReveal', { kind: 'key', ids: [tokenId], userId })
+  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
+}
+
+/**
+ * The unmasked keys, by id, of the given tokens that belong to the user; more than 100 ids are
+ * `batch_too_many`.
+ */
+export async function revealKeys(
+  { store }: ManagementParts,
+  { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },
+): Promise<Record<string, string>> {
+  if (ids.length > MAX_KEYS_PER_REQUEST) {
+    throw new GatewayError(
+      'batch_too_many',
+      `ids: at most ${MAX_KEYS_PER_REQUEST} keys are revealed at once, not ${ids.length}`,
+      { details: { limit: MAX_KEYS_PER_REQUEST, given: ids.length } },
+    )
+  }
+  await store.write('noteReveal', { kind: 'key', ids, userId })
+  const found = await store.read('revealKeys', { tokenIds: ids, userId })
+  return Object.fromEntries(found.map(({ tokenId, key }) => [String(tokenId), `sk-${key}`]))
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import type { ManagedUser, User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Store } from '../../store/store.ts'
+import { type Actor, requireManageable } from '../authority.ts'
+import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import type { ManagementParts } from '../parts.ts'
+import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
+
+/** A search for users; without parameters it finds all of them. */
+export const userSearchInput = pageQuery.extend({
+  keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
+  group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
+})
+
+/** A page of users. */
+export const userPageSchema = pageSchema(managedUserSchema)
+
+/**
+ * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
+ */
+export async function findUsers(
+  parts: ManagementParts,
+  query: z.output<typeof userSearchInput>,
+): Promise<z.output<typeof userPageSchema>> {
+  const page = pageOf(query)
+  const { users, total } = await parts.store.read('pageOfUsers', {
+    keyword: query.keyword?.trim() ?? '',
+    group: query.group || undefined,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  const items = await managedUserObjects(parts, users)
+  return pageObject(page, total, items)
+}
+
+/** All users, oldest first. */
+export async function listUsers(parts: ManagementParts): Promise<UserObject[]> {
+  return userObjects(parts, await parts.store.read('listUsers'))
+}
+
+/** The user with an id or a name; throws `not_found`. */
+export async function findUser(store: Pick<Store, 'read'>, idOrName: number | string): Promise<User> {
+  const user = await (typeof idOrName === 'number'
+    ? store.read('userById', idOrName)
+    : store.read('userByName', idOrName))
+  return user ?? noUser(idOrName)
+}
+
+/** Throws `not_found` for a user. */
+export function noUser(idOrName: number | string): never {
+  const named = typeof idOrName === 'number' ? `with the id ${idOrName}` : `"${idOrName}"`
+  throw new GatewayError('not_found', `there is no user ${named}`)
+}
+
+/** The user with an id, whose role must be below the actor's, or any user for root; throws otherwise. */
+export async function manageableUser(
+  { store }: Pick<ManagementParts, 'store'>,
+  userId: number,
+  by: Actor,
+): Promise<ManagedUser> {
+  const user = (await store.read('managedUser', { userId })) ?? noUser(userId)
+  requireManageable(by, user)
+  return user
+}

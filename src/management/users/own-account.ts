@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-client.ts'
+import type { IdentityLink } from '../../accounts/authentication/oidc/pending-sign-in.ts'
+import type { ManagedUser, User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Identity } from '../../store/operations/sign-ins.ts'
+import { fairQueueKey } from '../authority.ts'
+import type { ManagementParts } from '../parts.ts'
+import { bodyShape, storedFields } from '../record-schemas.ts'
+import { noUser } from './list-users.ts'
+import { claimedPasswordField, keepAccessTokensField, OWN_FIELDS, passwordField } from './user-object.ts'
+
+/** The fields that users may change about themselves; null counts as absent. */
+export const ownProfileInput = z.object(
+  {
+    ...bodyShape(OWN_FIELDS, 'change'),
+    password: passwordField.nullish(),
+    original_password: claimedPasswordField.nullish(),
+    keep_access_tokens: keepAccessTokensField.nullish(),
+  },
+  { error: 'expected an object with the fields to change' },
+)
+
+/**
+ * Changes the given fields. A new password requires the current one, ends all sessions of the user, including
+ * this one, and revokes the access token. A first password ends all sessions except `session`, that of the
+ * request.
+ */
+export async function changeOwnProfile(
+  parts: ManagementParts,
+  { id: userId, username }: User,
+  input: z.output<typeof ownProfileInput>,
+  session: string | undefined,
+): Promise<ManagedUser> {
+  const { password, original_password: original } = input
+  const change =
+    typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
+  const user = await parts.ledger.changeUser({
+    userId,
+    fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
+    passwordWas: change.passwordWas,
+    keptSession: change.passwordWas === null ? session : undefined,
+    keepAccessTokens: input.keep_access_tokens ?? false,
+  })
+  return user ?? noUser(userId)
+}
+
+async function newPassword(
+  { store, passwords }: ManagementParts,
+  { userId, username }: { readonly userId: number; readonly username: string },
+  password: string,
+  original: string | null | undefined,
+): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string | null }> {
+  const { passwordHash: passwordWas } = (await store.read('credentials', { username })) ?? noUser(username)
+  const queue = fairQueueKey({ id: userId })
+  if (passwordWas === null) return { passwordHash: await passwords.hash(password, queue), passwordWas }
+  if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {
+    throw new GatewayError('invalid_request', 'original_password: expected your present password')
+  }
+  return { passwordHash: await passwords.hash(password, queue), passwordWas }
+}
+
+/** Sessions of a user; times are Unix seconds. `docs/api.md: Sessions`. */
+export const sessionsSchema = z.array(
+  z.object({
+    id: z.string(),
+    created_time: z.int(),
+    last_used: z.int().describe('To the minute'),
+    address: z.string(),
+    user_agent: z.string(),
+    current: z.boolean().describe('The session of this request'),
+  }),
+)
+
+/** The live sessions of a user, latest first. `current` is the HMAC of the request's own session. */
+export async function ownSessions(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { id: userId }: User,
+  current: string | undefined,
+): Promise<z.output<typeof sessionsSchema>> {
+  const nowSeconds = Math.floor(nowMs() / 1000)
+  const sessions = await store.read('sessionsOf', { userId, nowSeconds })
+  return sessions.map(({ idHash, created_time, lastUsed, address, userAgent }) => ({
+    id: idHash,
+    created_time,
+    last_used: lastUsed,
+    address,
+    user_agent: userAgent,
+    current: idHash === current,
+  }))
+}
+
+/** Identities of a user; times are Unix seconds. `docs/api.md: Linked identities`. */
+export const identitiesSchema = z.array(
+  z.object({
+    issuer: z.string(),
+    subject: z.string(),
+    provider: z.string().describe('Name of the provider; empty where it is no longer configured'),
+    created_time: z.int(),
+  }),
+)
+
+/** The identities of a user, oldest first. */
+export async function ownIdentities(
+  { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,
+  { id }: User,
+): Promise<z.output<typeof identitiesSchema>> {
+  const names = new Map(settings().login.oidc.map(({ issuer, name }) => [issuer, name]))
+  const identities = await store.read('identitiesOf', id)
+  return identities.map(({ issuer, subject, created_time }) => ({
+    issuer,
+    subject,
+    provider: names.get(issuer) ?? '',
+    created_time,
+  }))
+}
+
+/**
+ * Links a verified identity to the user whose session began the sign-in. Throws 401 if that session has
+ * ended, and 403 if the identity belongs to another user.
+ */
+export async function linkIdentity(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { issuer, subject }: VerifiedIdentity,
+  link: IdentityLink,
+): Promise<void> {
+  const nowSeconds = Math.floor(nowMs() / 1000)
+  const outcome = await store.write('linkIdentity', { identity: { issuer, subject }, ...link, nowSeconds })
+  switch (outcome) {
+    case 'linked':
+      return
+    case 'session over':
+      throw new GatewayError('unauthorized', 'the session that began this has ended: log in again')
+    case 'taken':
+      throw new GatewayError('sign_in_refused', 'this identity belongs to another user here')
+  }
+}
+
+/**
+ * Removes an identity from a user, and ends all sessions of the user except that of the request. Throws 404
+ * if the user does not have the identity, and 400 if there is no other way to sign in.
+ */
+export async function unlinkIdentity(
+  { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,
+  { id: userId }: User,
+  identity: Identity,
+  keptSession: string | undefined,
+): Promise<void> {
+  const acceptsPasswords = settings().login.password
+  const outcome = await store.write('unlinkIdentity', { identity, userId, keptSession, acceptsPasswords })
+  switch (outcome) {
+    case 'unlinked':
+      return
+    case 'unknown':
+      throw new GatewayError('not_found', 'there is no such identity')
+    case 'last way':
+      throw new GatewayError(
+        'invalid_request',
+        'this identity is the only way to sign in to the account: set a password first, or create an access token',
+      )
+  }
+}

@@ -1,0 +1,319 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-client.ts'
+import { SESSION_SECONDS } from '../../accounts/authentication/session-cookie.ts'
+import { isBcrypt } from '../../domain/bcrypt-hash.ts'
+import type { OidcProvider } from '../../domain/settings.ts'
+import { isOfType } from '../../domain/records/field-types.ts'
+import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
+import { GatewayError } from '../../errors.ts'
+import type { SignInProof } from '../../store/operations/sign-ins.ts'
+import { textField } from '../input-fields.ts'
+import type { AdministrationParts, ManagementParts } from '../parts.ts'
+import { claimedPasswordField } from './user-object.ts'
+
+const USERNAME = 'expected the name of a user'
+const ACCESS_TOKEN = 'expected an access token'
+
+/** The credentials of a login: a name and its password, or only an access token. */
+export const loginInput = z
+  .object(
+    {
+      username: textField(USERNAME).min(1).optional(),
+      password: claimedPasswordField.optional(),
+      access_token: textField(ACCESS_TOKEN).min(1, { error: ACCESS_TOKEN }).optional(),
+    },
+    { error: 'expected an object with username and password' },
+  )
+  .transform(({ username, password, access_token: accessToken }, ctx): Credentials => {
+    const refuse = (path: string, message: string): void =>
+      void ctx.issues.push({ code: 'custom', path: [path], message, input: undefined })
+    if (accessToken !== undefined) {
+      if (username !== undefined) refuse('username', 'expected none beside access_token')
+      if (password !== undefined) refuse('password', 'expected none beside access_token')
+      return { accessToken }
+    }
+    if (username === undefined) refuse('username', USERNAME)
+    if (password === undefined) refuse('password', 'expected a password')
+    return { username: username ?? '', password: password ?? '' }
+  })
+
+/** The credentials of a login. */
+type Credentials = PasswordCredentials | { readonly accessToken: string }
+
+interface PasswordCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+type Parts = Pick<
+  AdministrationParts,
+  'store' | 'passwords' | 'signIns' | 'settings' | 'hashAccessToken' | 'nowMs'
+>
+
+/** A user, and the value of the cookie of its new session. */
+interface LoggedIn {
+  readonly user: ManagedUser
+  readonly session: string
+}
+
+/**
+ * Starts a session of 30 days for a client in the address block `from`. A refusal is recorded in the audit
+ * log.
+ */
+export async function logIn(
+  parts: Parts,
+  credentials: Credentials,
+  from: string,
+  place: SignInPlace,
+): Promise<LoggedIn> {
+  try {
+    return 'accessToken' in credentials
+      ? await logInByToken(parts, credentials.accessToken, place)
+      : await logInByPassword(parts, credentials, from, place)
+  } catch (error) {
+    const username = 'username' in credentials ? credentials.username : undefined
+    await noteRefusal(parts, error, username)
+    throw error
+  }
+}
+
+/**
+ * An unknown name, a wrong password and a user without a password get the same 401 after the same time. Only
+ * a client with the right password learns that the user is banned: 403. An imported bcrypt hash is replaced
+ * by an Argon2id hash.
+ */
+async function logInByPassword(
+  parts: Parts,
+  { username, password }: PasswordCredentials,
+  from: string,
+  place: SignInPlace,
+): Promise<LoggedIn> {
+  const { store, passwords, signIns } = parts
+  if (!parts.settings().login.password)
+    throw new GatewayError('sign_in_refused', 'this gateway does not accept passwords: login.password is off')
+  const found = await store.read('credentials', { username })
+  const passwordHash = found?.passwordHash ?? null
+  const isRight = await passwords.verify(passwordHash, password, from)
+  if (!found || passwordHash === null || !isRight) {
+    if (await store.read('hasBcryptPasswords')) await passwords.spendOtherTime(passwordHash, password, from)
+    throw invalidCredentials()
+  }
+  const { user } = found
+  requireEnabled(user)
+  const newHash = isBcrypt(passwordHash) ? await passwords.hash(password, from) : undefined
+  const session = await startSession(parts, user.id, { kind: 'password', passwordHash, newHash }, place)
+  if (session === undefined) throw invalidCredentials()
+  signIns.remember(username, from)
+  return { user, session }
+}
+
+/**
+ * The session ends with the access token. The token is found by its HMAC, so that timing reveals nothing
+ * about its text.
+ */
+async function logInByToken(parts: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {
+  const { store, hashAccessToken } = parts
+  const owner = await store.read('userByAccessToken', hashAccessToken(accessToken))
+  const user = owner && (await store.read('managedUser', { userId: owner.id }))
+  if (!user) throw invalidToken()
+  requireEnabled(user)
+  const session = await startSession(parts, user.id, { kind: 'access token', accessToken }, place)
+  if (session === undefined) throw invalidToken()
+  return { user, session }
+}
+
+function requireEnabled({ status }: ManagedUser): void {
+  if (status !== USER_STATUS.enabled) throw new GatewayError('user_disabled', 'this user has been banned')
+}
+
+function invalidCredentials(): GatewayError {
+  return new GatewayError('unauthorized', 'username or password is incorrect, or the user has been banned')
+}
+
+function invalidToken(): GatewayError {
+  return new GatewayError('unauthorized', 'invalid access token')
+}
+
+/** Maximum number of characters of a `User-Agent` that are stored. */
+const MAX_USER_AGENT = 256
+
+/** The origin of a sign-in, as the user sees it in the list of sessions. */
+interface SignInPlace {
+  readonly address: string
+  readonly userAgent: string | undefined
+}
+
+/**
+ * Starts a session of 30 days, and resolves to the value of its cookie; undefined if the proof is no longer
+ * valid.
+ */
+async function startSession(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  userId: number,
+  proof: SignInProof,
+  { address, userAgent = '' }: SignInPlace,
+): Promise<string | undefined> {
+  const cookieValue = randomBytes(32).toString('base64url')
+  const created_time = Math.floor(nowMs() / 1000)
+  const isBegun = await store.write('beginSession', {
+    userId,
+    cookieValue,
+    proof,
+    created_time,
+    expiresTime: created_time + SESSION_SECONDS,
+    address,
+    userAgent: userAgent.slice(0, MAX_USER_AGENT),
+  })
+  return isBegun ? cookieValue : undefined
+}
+
+/**
+ * Adds a refused sign-in to the audit log. Errors other than refusals are ignored. If the log cannot be
+ * written, the response is not affected.
+ */
+async function noteRefusal(
+  { store }: Pick<ManagementParts, 'store'>,
+  error: unknown,
+  username: string | undefined,
+): Promise<void> {
+  if (!(error instanceof GatewayError) || error.kind.status >= 500) return
+  await store.write('noteRefusedSignIn', { username }).catch(() => {})
+}
+
+type IdentityParts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+
+/**
+ * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
+ * only; a first sign-in creates one if the provider's settings allow that. Group and role follow the
+ * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
+ */
+export async function signInByIdentity(
+  parts: IdentityParts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  try {
+    return await sessionFor(parts, provider, identity, place)
+  } catch (error) {
+    await noteRefusal(parts, error, undefined)
+    throw error
+  }
+}
+
+async function sessionFor(
+  parts: IdentityParts,
+  provider: OidcProvider,
+  identity: VerifiedIdentity,
+  place: SignInPlace,
+): Promise<{ readonly user: ManagedUser; readonly session: string }> {
+  const { issuer, subject, logoutUrl } = identity
+  const rights = directoryRights(provider, identity.claims)
+  const found =
+    (await parts.store.read('userByIdentity', { issuer, subject })) ??
+    (await createdUser(parts, provider, identity, rights))
+  if (found.status !== USER_STATUS.enabled)
+    throw new GatewayError('user_disabled', 'this user has been banned')
+  const user = await withRights(parts, found, rights)
+  const proof = { kind: 'identity', issuer, subject, logoutUrl } as const
+  const session = await startSession(parts, user.id, proof, place)
+  if (session === undefined) throw refusal('the user was changed meanwhile; start again')
+  return { user, session }
+}
+
+async function withRights(
+  { ledger, apiKeys }: IdentityParts,
+  user: ManagedUser,
+  rights: DirectoryRights,
+): Promise<ManagedUser> {
+  const fields = changedRights(user, rights)
+  if (Object.keys(fields).length === 0) return user
+  const changed = await ledger.changeUser({ userId: user.id, fields })
+  apiKeys.forgetUser(user.id)
+  return changed ?? user
+}
+
+async function createdUser(
+  { store, nowMs }: IdentityParts,
+  { name, create, usernameClaim }: OidcProvider,
+  { issuer, subject, claims }: VerifiedIdentity,
+  { group, role }: DirectoryRights,
+): Promise<ManagedUser> {
+  if (!create) throw refusal(`no user here belongs to your account at "${name}"; ask an administrator`)
+  const { [usernameClaim]: username, name: displayName } = claims
+  if (!isOfType(USER.fields.username.type, username))
+    throw refusal(`the claim "${usernameClaim}" that "${name}" sends is missing, or no username`)
+  try {
+    return await store.write('createUserOfIdentity', {
+      identity: { issuer, subject },
+      user: {
+        username,
+        display_name: isOfType(USER.fields.display_name.type, displayName) ? displayName : undefined,
+        role: role ?? Role.user,
+        status: USER_STATUS.enabled,
+        group: group ?? 'default',
+        quota: 0,
+        accessToken: null,
+        created_time: Math.floor(nowMs() / 1000),
+      },
+    })
+  } catch (error) {
+    // Another sign-in of the same person, possibly on another node, may have been first.
+    const present = await store.read('userByIdentity', { issuer, subject })
+    if (present) return present
+    // The name is taken or imitates another one: its holder at the provider may not be the user here.
+    if (error instanceof GatewayError && error.code === 'invalid_request')
+      throw refusal(`${error.message}; ${WAY_OUT}`)
+    throw error
+  }
+}
+
+const WAY_OUT =
+  'ask an administrator for a user with another name, sign in as that user, and link your account to it'
+
+function refusal(sentence: string): GatewayError {
+  return new GatewayError('sign_in_refused', sentence)
+}
+
+/** Group of users who have none of the mapped values. */
+const DEFAULT_GROUP = 'default'
+
+/** Rights of a user that a directory determines; undefined ones are managed in the gateway. */
+interface DirectoryRights {
+  readonly group: string | undefined
+  readonly role: Exclude<Role, typeof Role.root> | undefined
+}
+
+/**
+ * Rights that follow from the claims. A claim that is missing, or is neither a text nor a list of texts,
+ * names no groups.
+ */
+export function directoryRights(
+  { groupClaim, groups, admins }: OidcProvider,
+  claims: Readonly<Record<string, unknown>>,
+): DirectoryRights {
+  if (groupClaim === undefined) return { group: undefined, role: undefined }
+  const claimed = new Set([claims[groupClaim]].flat().filter((value) => typeof value === 'string'))
+  const mapped = [...groups].find(([value]) => claimed.has(value))
+  const isAdmin = admins.some((value) => claimed.has(value))
+  return {
+    group: groups.size === 0 ? undefined : (mapped?.[1] ?? DEFAULT_GROUP),
+    role: admins.length === 0 ? undefined : isAdmin ? Role.admin : Role.user,
+  }
+}
+
+/**
+ * The rights that differ from a user's current ones. Root stays root: no directory can take the operator's
+ * account.
+ */
+export function changedRights(
+  { group, role }: Pick<User, 'group' | 'role'>,
+  rights: DirectoryRights,
+): { readonly group?: string; readonly role?: Role } {
+  return {
+    ...(rights.group !== undefined && rights.group !== group && { group: rights.group }),
+    ...(rights.role !== undefined && role !== Role.root && rights.role !== role && { role: rights.role }),
+  }
+}
