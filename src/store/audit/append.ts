@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { AuditEntry, Origin } from '../../domain/audit.ts'
-import type { AuditLogTable } from '../schema.ts'
+import type { Database } from '../schema.ts'
 import type { Db } from '../operations/operation.ts'
 
 /** Maximum number of rows in one statement, because databases limit the number of parameters. */
@@ -13,7 +13,7 @@ export type NewEntry = Pick<AuditEntry, 'action' | 'object' | 'changes'> & {
 
 /** Adds entries to the audit log, in the transaction that makes the reported changes. */
 export async function appendEntries(db: Db, origin: Origin, entries: Iterable<NewEntry>): Promise<void> {
-  let rows: Insertable<AuditLogTable>[] = []
+  let rows: Insertable<Database['audit_log']>[] = []
   const insert = async (): Promise<void> => {
     if (rows.length > 0) await db.insertInto('audit_log').values(rows).execute()
     rows = []

@@ -2,7 +2,8 @@ import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../.
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { DeclaredRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelFields, entryFields, KINDS, type ObjectState } from './object-states.ts'
+import { channelFields, entryFields, KINDS } from './object-fields.ts'
+import type { ObjectState } from './object-states.ts'
 
 /** Rows of the declared settings; secrets are tags. */
 export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secrets): DeclaredRow[] {

@@ -5,12 +5,14 @@ import { TOKEN } from '../../../domain/records/token.ts'
 import { HOLD, USAGE } from '../../../domain/records/usage.ts'
 import { USER } from '../../../domain/records/user.ts'
 import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
+import { TABLES } from '../../tables.ts'
 import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
-/** Creates the schema of version 0.1.0, as `schema.ts` describes it. */
+/** Creates the schema of version 0.1.0, with the tables of records and those of `TABLES`. */
 export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await createTables(db, [...ACCOUNT_TABLES, ...KEPT_TABLES, ...SETTING_TABLES], types)
-  await createUsageTables(db, types)
+  const others = Object.entries(TABLES).map(([name, table]) => ({ name, ...table }))
+  await createTables(db, [...RECORDS, ...others], types)
+  await (types.isShared ? createPartitioned(db, types) : createOwn(db, types))
   const statements = types.isShared ? BANK_TABLES : SQLITE_TRIGGERS
   for (const statement of statements) await sql.raw(statement).execute(db)
 }
@@ -42,21 +44,6 @@ const USAGE_SUMS: Table = {
   key: SUM_KEY,
 }
 
-const OTHERS: readonly Table[] = [
-  { name: 'usage_refusals', columns: recordColumns(REFUSAL), key: REFUSAL_KEY },
-  {
-    name: 'price_sets',
-    columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },
-    key: ['version', 'model', 'group_name'],
-  },
-]
-
-/** Creates the usage log and its sums. */
-async function createUsageTables(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await (types.isShared ? createPartitioned(db, types) : createOwn(db, types))
-  await createTables(db, OTHERS, types)
-}
-
 async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const { columns } = USAGE_LOG
   const references = {
@@ -84,79 +71,7 @@ async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promi
       with (fillfactor = 80)`.execute(db)
 }
 
-/** Stored channels and settings, the audit log, and alerts. */
-const SETTING_TABLES: readonly Table[] = [
-  {
-    name: 'channels',
-    columns: recordColumns(CHANNEL),
-  },
-  {
-    name: 'stored_settings',
-    columns: { section: 'text', name: 'text', value: 'text' },
-    key: ['section', 'name'],
-  },
-  {
-    name: 'declared_settings',
-    columns: { kind: 'text', name: 'text', object_id: 'integer?', fields: 'text', tags: 'text' },
-    key: ['kind', 'name'],
-    rows: 'plain',
-  },
-  {
-    name: 'audit_log',
-    columns: {
-      id: 'id',
-      at_ms: 'integer',
-      actor_id: 'integer',
-      object_id: 'integer?',
-      actor: 'text',
-      via: 'text',
-      address: 'text',
-      action: 'text',
-      object_kind: 'text',
-      object_name: 'text',
-      changes: 'text',
-    },
-    indexes: { audit_log_by_time: '(at_ms)', audit_log_by_object: '(object_kind, object_name, id)' },
-  },
-  {
-    name: 'alert_outbox',
-    columns: {
-      id: 'text',
-      target: 'text',
-      type: 'text',
-      data: 'text',
-      created_ms: 'integer',
-      due_ms: 'integer',
-      first_ms: 'integer?',
-      attempts: 'integer',
-    },
-    key: ['target', 'id'],
-    indexes: { alert_outbox_by_due: '(target, due_ms)' },
-  },
-  {
-    name: 'alert_thresholds',
-    columns: { type: 'text primary key', threshold: 'integer' },
-  },
-  {
-    name: 'alert_conditions',
-    columns: { name: 'text primary key', until_ms: 'integer' },
-  },
-  {
-    name: 'alert_sender',
-    columns: { id: 'integer primary key', node: 'text', until_ms: 'integer' },
-  },
-  {
-    name: 'low_quotas_told',
-    columns: { user_id: 'integer primary key' },
-  },
-]
-
-/** Users and tokens, with their sign-ins, holds and budgets. */
-const ACCOUNT_TABLES: readonly Table[] = [
-  {
-    name: 'store_identity',
-    columns: { id: 'integer primary key', key_check: 'text' },
-  },
+const RECORDS: readonly Table[] = [
   {
     name: USER.table,
     columns: recordColumns(USER),
@@ -164,114 +79,9 @@ const ACCOUNT_TABLES: readonly Table[] = [
     indexes: { users_by_comparable_name: '(comparable_name)' },
   },
   { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
-  {
-    name: HOLD.table,
-    columns: recordColumns(HOLD),
-  },
-  {
-    name: 'budget_periods',
-    columns: { account: 'text primary key', owner: 'text', amount: 'integer', used: 'integer' },
-    indexes: { budget_periods_by_owner: '(owner)' },
-  },
-  {
-    name: 'budget_crossings',
-    columns: { account: 'text', percent: 'integer', amount: 'integer', used: 'integer' },
-    key: ['account', 'percent'],
-  },
-  {
-    name: 'sessions',
-    columns: {
-      id_hash: 'text primary key',
-      user_id: 'integer references users (id)',
-      created_time: 'integer',
-      expires_time: 'integer',
-      address: "text default ''",
-      user_agent: "text default ''",
-      last_used: 'integer default 0',
-      access_token_hash: 'text?',
-      logout_cipher: 'text?',
-    },
-    indexes: { sessions_by_user: '(user_id)', sessions_by_end: '(expires_time)' },
-  },
-  {
-    name: 'identities',
-    columns: {
-      issuer: 'text',
-      subject: 'text',
-      user_id: 'integer references users (id)',
-      created_time: 'integer',
-    },
-    key: ['issuer', 'subject'],
-    indexes: { identities_by_user: '(user_id)' },
-  },
-  {
-    name: 'used_states',
-    columns: { hash: 'text primary key', expires_time: 'integer' },
-    indexes: { used_states_by_end: '(expires_time)' },
-  },
-]
-
-/** Stored responses, and data that later calls need. */
-const KEPT_TABLES: readonly Table[] = [
-  {
-    name: 'stored_responses',
-    columns: {
-      id: 'sorted primary key',
-      user_id: 'integer',
-      model: 'text',
-      group_name: 'text',
-      channel: 'text',
-      key_tag: 'text',
-      upstream_id: 'text',
-      tokens: 'integer',
-      previous_id: 'text?',
-      created_ms: 'integer',
-      expires_ms: 'integer',
-      content_cipher: 'text?',
-      call_id: 'text?',
-      rate: 'text?',
-      outcome: 'text?',
-      kept_bytes: 'integer?',
-      streamed: 'text?',
-      price_incomplete: 'integer default 0',
-    },
-    indexes: {
-      stored_responses_by_call: '(call_id) where call_id is not null',
-      // Excludes native responses, for which it would be a fifth of the cost; their ids sort by time.
-      stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
-      stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
-    },
-  },
-  {
-    name: 'response_parts',
-    columns: { response_id: 'text', part: 'integer', created_ms: 'integer', content_cipher: 'text' },
-    key: ['response_id', 'part'],
-    rows: 'plain',
-    // The search for parts without a response looks only at the first part of each.
-    indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
-  },
-  {
-    name: 'reasoning_origins',
-    columns: { hash: 'text primary key', channel: 'text', key_tag: 'text', expires_ms: 'integer' },
-    indexes: { reasoning_origins_by_end: '(expires_ms)' },
-  },
-  {
-    name: 'kept_signatures',
-    columns: {
-      user_id: 'integer',
-      hash: 'text',
-      content_cipher: 'text',
-      expires_ms: 'integer',
-      kept_ms: 'integer default 0',
-    },
-    key: ['user_id', 'hash'],
-    rows: 'plain',
-    indexes: { kept_signatures_by_end: '(expires_ms)', kept_signatures_by_age: '(user_id, kept_ms)' },
-  },
-  {
-    name: 'kept_sums',
-    columns: { user_id: 'integer primary key', bytes: 'integer' },
-  },
+  { name: HOLD.table, columns: recordColumns(HOLD) },
+  { name: CHANNEL.table, columns: recordColumns(CHANNEL) },
+  { name: REFUSAL.table, columns: recordColumns(REFUSAL), key: REFUSAL_KEY },
 ]
 
 /**

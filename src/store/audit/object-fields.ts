@@ -1,0 +1,98 @@
+import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
+import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
+import { OPTIONS } from '../../domain/options.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
+import type { Stored } from '../../domain/records/field-types.ts'
+import type { StoredEntry, StoredSection } from '../../domain/settings.ts'
+import type { Field, RecordColumns } from '../../domain/records/record.ts'
+import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
+import { USER, type UserRow } from '../../domain/records/user.ts'
+import { type Secrets, tagOf } from '../secrets.ts'
+
+/** Kinds of objects, by the section of their settings. */
+export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
+  options: 'option',
+  groups: 'group',
+  models: 'model',
+  ratios: 'price',
+}
+
+/** Options that are secrets, and sections of the file that have some. */
+const SECRET_OPTIONS: ReadonlySet<string> = new Set([
+  ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
+  'login',
+  'alerts',
+])
+
+/** The fields of a user that can be changed, by their names in the API. */
+export function userFields(row: UserRow): Fields {
+  return auditFields(USER, row)
+}
+
+/** The fields of a token that can be changed, by their names in the API. */
+export function tokenFields(row: TokenRow): Fields {
+  return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
+}
+
+/** The fields of a channel, by their names in gateway.yaml. Fields of tools may contain credentials. */
+export function channelFields(
+  { name, declared, keys, status, family }: ChannelDefinition,
+  secrets: Secrets,
+): Fields {
+  const settings: Readonly<Record<string, Field>> = CHANNEL_SETTINGS.fields
+  const shown = (field: string, value: Json): Json | Secret => {
+    const { audit, secret = !audit } = settings[field] ?? {}
+    const isOpen = isEmptyJson(value) || (field === 'base_url' && isPlainAddress(value))
+    return secret && !isOpen ? secretValue(value, secrets) : value
+  }
+  const fields = Object.entries(declared).map(([field, value]) => [field, shown(field, value)])
+  return {
+    name,
+    status,
+    ...Object.fromEntries(fields),
+    keys: keys.length > 0 ? shown('keys', keys) : null,
+    other_fields: isEmptyJson(family) ? null : secretValue(family, secrets),
+  }
+}
+
+/** The fields of a setting: those of its object, or its value. */
+export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
+  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : { value }
+}
+
+function auditFields({ columns }: RecordColumns, row: object): Fields {
+  const values = row as Readonly<Record<string, Stored>>
+  const audited = columns.filter(({ audit }) => audit)
+  return Object.fromEntries(
+    audited.map(({ audit, field, name, secret, type }) => {
+      const value = values[name] ?? null
+      const shown = secret ? secretOf(value as string | null) : (type.decode(value) as Json)
+      return [typeof audit === 'string' ? audit : field, shown]
+    }),
+  )
+}
+
+function secretOf(hash: string | null): Secret | null {
+  return hash === null ? null : new Secret(hash)
+}
+
+function secretValue(value: Json, secrets: Secrets): Secret {
+  return new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
+}
+
+/** Paths of providers' APIs; some servers take their key in other parts of a path. */
+const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
+
+/** Whether an address contains neither credentials nor a query, nor a path that may be a credential. */
+function isPlainAddress(value: Json): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  const isPlain = url && url.username === '' && url.password === '' && PLAIN_PATH.test(url.pathname)
+  return Boolean(isPlain && url.search === '' && url.hash === '')
+}
+
+function isEmptyJson(value: Json): boolean {
+  return ['{}', '[]', '""', 'null', 'false'].includes(JSON.stringify(value))
+}
