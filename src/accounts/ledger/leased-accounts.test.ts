@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
-import { LEDGER_BANKS } from '../../../test/ledger-banks.ts'
-import type { LedgerNode } from '../../../test/ledger-nodes.ts'
+import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
+
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { GatewayError } from '../../errors.ts'
 import { hashKey } from '../../store/secrets.ts'
