@@ -1,21 +1,23 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type BudgetName, budgetsIn, ownerOf } from '../../domain/budget.ts'
+import { type BudgetName, ownerOf } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import type { ParkedHold, SettledCall } from '../../domain/records/usage.ts'
 import type { UserRow } from '../../domain/records/user.ts'
-import type {
-  AccountName,
-  AccountState,
-  Bank,
-  BankStatement,
-  BudgetRequest,
-  HeldReport,
-  Loan,
-  LoanRequest,
+import {
+  type AccountName,
+  accountsOf,
+  type AccountState,
+  type Bank,
+  type BankStatement,
+  type BudgetRequest,
+  type HeldReport,
+  type Loan,
+  type LoanRequest,
 } from '../bank.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { AccountChange } from './account-changes.ts'
+import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 
 /** Denominator of the part of the free quota that one loan takes, unless more is needed. */
@@ -171,21 +173,18 @@ export class LocalBank implements BankOperations {
   }
 
   // A lower amount ends the leases, which were lent under the higher one.
-  #setBudget({ account }: BudgetRequest, to: number): void {
-    const { amount } = this.#rows.budget(account)
-    if (to <= 0 || to === amount) return
-    if (to < amount) this.#recallBudget(account)
-    this.#rows.setBudget(account, to)
+  #setBudget({ account: name }: BudgetRequest, amount: number): void {
+    const { budgets } = this.#rows
+    const before = budgets.find(name).amount
+    if (amount <= 0 || amount === before) return
+    if (amount < before) this.#recallBudget(name)
+    budgets.open({ name, amount })
   }
 
   #recallBudget(account: AccountName): void {
     if (this.#book.leased(account) === 0) return
     this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
   }
-}
-
-function accountsOf({ token_id, user_id, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
-  return [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
 }
 
 /** Name of the borrower that owns a parked hold while no process continues it. */
@@ -217,22 +216,16 @@ class AccountRows {
   readonly #userById: StatementSync
   readonly #tokenRemain: StatementSync
   readonly #userRemain: StatementSync
-  readonly #budget: StatementSync
-  readonly #setBudget: StatementSync
   readonly #held: StatementSync
+  readonly budgets: BudgetRows
 
   constructor(db: DatabaseSync) {
+    this.budgets = new BudgetRows(db)
     this.#tokenById = db.prepare('SELECT * FROM tokens WHERE id = ?')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
     this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
-    this.#budget = db.prepare('SELECT amount, used FROM budget_periods WHERE account = ?')
-    // A cast keeps it an integer, because the driver binds every number as a double.
-    this.#setBudget = db.prepare(
-      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
-       ON CONFLICT (account) DO UPDATE SET amount = excluded.amount`,
-    )
     this.#held = db.prepare(
       'SELECT owner, sum(amount) AS held FROM holds WHERE instr(budgets, json_quote(?)) > 0 GROUP BY owner',
     )
@@ -249,30 +242,17 @@ class AccountRows {
   /** The balance of an account, lent or not; undefined for an unknown one. */
   remain(account: AccountName): number | undefined {
     if (account.startsWith('b:')) {
-      const { amount, used } = this.budget(account as BudgetName)
+      const { amount, used } = this.budgets.find(account as BudgetName)
       return amount - used
     }
     const rows = account.startsWith('u:') ? this.#userRemain : this.#tokenRemain
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** A budget's account; zeros for one without a row. */
-  budget(account: BudgetName): { readonly amount: number; readonly used: number } {
-    const row = this.#budget.get(account)
-    return {
-      amount: (row?.['amount'] as number | undefined) ?? 0,
-      used: (row?.['used'] as number | undefined) ?? 0,
-    }
-  }
-
   /** Sums of the open holds on a budget, by their owners. */
   heldOn(account: AccountName): ReadonlyMap<string, number> {
     const rows = this.#held.all(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))
-  }
-
-  setBudget(account: BudgetName, amount: number): void {
-    this.#setBudget.run(account, ownerOf(account), amount)
   }
 }
 
