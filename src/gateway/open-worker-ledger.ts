@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { OwnerAnnouncer } from '../cluster/owner-announcer.ts'
+import type { OwnerAnnouncer } from '../cluster/join-through-owner.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { BankClient } from '../accounts/ledger/bank-client.ts'
 import { leasedLedger } from '../accounts/ledger/leased-ledger.ts'
@@ -15,7 +15,7 @@ import type { BankRequest } from '../store/sqlite/owned-database.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger } from './opened-ledger.ts'
-import { pruneOwn } from './prune-own.ts'
+import { pruneOwn } from './prune.ts'
 
 /** Input of `openWorkerLedger`. */
 interface WorkerLedgerOptions {

@@ -2,8 +2,7 @@ import type { Config } from '../config/config.ts'
 import { declaredSettings } from '../config/declared-settings.ts'
 import { declaredId } from '../management/channels/channel-object.ts'
 import type { Store } from '../store/store.ts'
-import { fileOrigin } from './file-origin.ts'
-import { type FirstCredentials, seedAccounts } from './seed-accounts.ts'
+import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts.ts'
 
 /**
  * Takes a new or changed gateway.yaml over into the database: creates the users that it declares, and adds

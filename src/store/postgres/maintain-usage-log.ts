@@ -2,7 +2,6 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from '../schema.ts'
 import { firstIdOf, startOf } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
-import { type DayRange, daysPerPartition, missingRanges } from './usage-days.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
