@@ -1,4 +1,4 @@
-import type { OpenedLedger } from './opened-ledger.ts'
+import type { OpenedLedger } from './open-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
 import { KeepingRoom, type RoomLog, spaceOf } from '../relay/state/keeping-room.ts'
 import { KeptBound } from '../relay/state/stored-response-limit.ts'

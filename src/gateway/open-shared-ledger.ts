@@ -15,7 +15,7 @@ import { pruneExpired, pruneParts } from '../store/prune-expired.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
+import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.ts'
 
 /** Maximum time for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000

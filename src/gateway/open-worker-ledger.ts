@@ -14,7 +14,7 @@ import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { BankRequest } from '../store/sqlite/owned-database.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { OpenedLedger } from './opened-ledger.ts'
+import type { OpenedLedger } from './open-ledger.ts'
 import { pruneOwn } from './prune.ts'
 
 /** Input of `openWorkerLedger`. */

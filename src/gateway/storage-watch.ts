@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { OpenedLedger } from './opened-ledger.ts'
+import type { OpenedLedger } from './open-ledger.ts'
 import type { StorageHealth } from '../accounts/ledger/ledger-writer.ts'
 
 /** Interval at which a storage that cannot be written is tried again. */
