@@ -4,7 +4,7 @@ import type { BankNodes } from '../cluster/join-cluster.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import { recordFile } from './record-file.ts'
+import { recordConfiguration } from './record-configuration.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
 import { type Prune, pruneOwn } from './prune.ts'
@@ -70,7 +70,7 @@ async function openOwnLedger(
 ): Promise<OpenedLedger> {
   const store = await openSqliteStore({ path, secrets, thread })
   try {
-    const firstCredentials = await recordFile(store, config)
+    const firstCredentials = await recordConfiguration(store, config)
     const ledger = new Ledger(store, randomUUID())
     const recovered = await ledger.recover()
     return {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { recordFile } from './record-file.ts'
+import { recordConfiguration } from './record-configuration.ts'
 import { type LeasedLedger, leasedLedger, NODES_CHANGED } from '../accounts/ledger/leased-ledger.ts'
 import { sharedStore } from '../accounts/ledger/shared-store.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
@@ -87,7 +87,7 @@ export async function openSharedLedger({
     },
   })
   const { store, ledger } = leased
-  const firstCredentials = await recordFile(store, config)
+  const firstCredentials = await recordConfiguration(store, config)
   const recovered = await ledger.recover()
   await leased.start()
   const announceNodes = (): Promise<void> => announcements.announce(NODES_CHANGED).catch(() => {})

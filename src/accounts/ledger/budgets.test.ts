@@ -13,7 +13,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-import { BudgetExceeded } from './unaffordable.ts'
+import { BudgetExceeded } from './quota-refusal.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS = byTier(400, 5000)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { gatewaySecrets } from '../gateway-secrets.ts'
-import { recordFile } from '../record-file.ts'
+import { recordConfiguration } from '../record-configuration.ts'
 import type { FirstCredentials } from '../seed-accounts.ts'
 import type { Config } from '../../config/config.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
@@ -18,7 +18,7 @@ import { explainedError, urlOf } from '../listen.ts'
 import { CAN_SHARE, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
-import { CollectedMetrics } from './collected-metrics.ts'
+import { WorkerMetrics } from './worker-metrics.ts'
 import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -76,12 +76,12 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     }),
     (open) => open.close(),
   )
-  const firstCredentials = await recordFile(database.store, config)
+  const firstCredentials = await recordConfiguration(database.store, config)
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
   let { fileText } = config
   const { workers: planned, configFile, variables } = environment
   const places = new HeldPlaces()
-  const metrics = new CollectedMetrics(() => started.serving)
+  const metrics = new WorkerMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
   const shared = { database, announce, shares: new HeldShares(), places, metrics }
   let unresolved = 0
@@ -171,7 +171,7 @@ interface SharedParts {
   readonly announce: (text: string) => void
   readonly shares: HeldShares
   readonly places: HeldPlaces
-  readonly metrics: CollectedMetrics
+  readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
 

@@ -16,7 +16,7 @@ import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
-import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
+import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
 /** Maximum time for which the last message waits to be sent. */
 const GOODBYE_MS = 1_000

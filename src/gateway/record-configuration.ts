@@ -9,7 +9,7 @@ import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts
  * what has changed since it was last read to the audit log. Resolves to the first user's credentials if this
  * created them.
  */
-export async function recordFile(
+export async function recordConfiguration(
   store: Store,
   { users, fileNode }: Config,
 ): Promise<FirstCredentials | undefined> {
