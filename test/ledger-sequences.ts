@@ -365,7 +365,7 @@ class Slot {
     this.#budgets.set(of, amount)
     const budget = amount > 0 ? { amount, period: periodOf(of) } : null
     const { ledger } = this.#processOf(0)
-    if (of === 'user') this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { budget } }))
+    if (of === 'user') this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { terms: { budget } } }))
     if (of === 'token 0') this.#changes.push(this.#changeToken(0, { budget }))
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()
@@ -408,7 +408,7 @@ class Slot {
     const budgets = this.#budgetsOf(command)
     for (const { account, amount } of budgets) this.#stated.set(account, amount)
     const free = this.#model.free(token, budgets)
-    const amount = { all: Math.max(free, 1), more: Math.max(free, 0) + 1 }[command.amount] ?? command.amount
+    const amount = amountOf(command.amount, free)
     const fits = amount <= free
     if (fits !== amount <= this.#model.free(token, [])) this.ofBudgets += 1
     const id = `${this.#name} ${this.#made++}`
@@ -533,6 +533,11 @@ class Slot {
     const commands = this.#sequence.map((command) => JSON.stringify(command)).join('\n')
     this.violation ??= `${what}, at command ${this.#next} on ${this.#beganWith} of\n${commands}`
   }
+}
+
+function amountOf(wanted: HoldCommand['amount'], free: number): number {
+  if (wanted === 'all') return Math.max(free, 1)
+  return wanted === 'more' ? Math.max(free, 0) + 1 : wanted
 }
 
 function periodOf(of: BudgetOf): 'day' | 'week' | 'month' {

@@ -134,7 +134,7 @@ interface LocalBudget {
 }
 
 /**
- * Accounts of budgets on a node that has the database to itself. The first use reads what is used in the
+ * Accounts of budgets on a node that has the database to itself; `docs/ledger.md: Accounts of budgets`. The first use reads what is used in the
  * period, after every write queued earlier; from then on the balances here are ahead of the store.
  */
 class LocalBudgets {
