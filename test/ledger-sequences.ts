@@ -302,7 +302,10 @@ class Slot {
         const group = this.#groups.find((name) => (name === hold.facts.group) !== isOther) ?? ''
         // A call is answered by a channel of one of its groups.
         const answering = hold.budgets.some(({ terms }) => terms.owner === `g:${group}`)
-        this.#settle(id, command.do === 'settle' ? command.by : 0, answering ? group : hold.facts.group)
+        const by = command.do === 'settle' ? command.by : 0
+        // A charge above its hold may use up what other holds of its process have borrowed.
+        const quota = this.#isLeased ? Math.min(by, hold.amount) : by
+        this.#settle(id, quota, answering ? group : hold.facts.group)
         return
       }
       case 'grant': {
@@ -325,6 +328,10 @@ class Slot {
         return void this.#changes.push(this.#bench.store.write('deleteTokens', deletion))
       }
     }
+  }
+
+  get #isLeased(): boolean {
+    return this.#processOf(0).bankClient !== undefined
   }
 
   #processOf(index: number): LedgerProcess {
@@ -365,7 +372,8 @@ class Slot {
     this.#budgets.set(of, amount)
     const budget = amount > 0 ? { amount, period: periodOf(of) } : null
     const { ledger } = this.#processOf(0)
-    if (of === 'user') this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { terms: { budget } } }))
+    if (of === 'user')
+      this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { terms: { budget } } }))
     if (of === 'token 0') this.#changes.push(this.#changeToken(0, { budget }))
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()
@@ -386,8 +394,7 @@ class Slot {
     await this.settled()
     const fits = by <= this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
     let grew = hold.grow(by)
-    const isLeased = this.#processOf(0).bankClient !== undefined
-    if (isLeased && fits && !grew) {
+    if (this.#isLeased && fits && !grew) {
       // A hold that was refused once keeps what it has.
       if (this.#refused.has(id)) return
       for (const endMs = performance.now() + PATIENCE_MS; !grew && performance.now() < endMs; ) {
