@@ -94,21 +94,17 @@ export class BankModel {
     this.isEnabled = isEnabled
   }
 
-  // A lower amount ends the leases, except for what is held.
   #setBudget(amount: number): void {
-    if (amount < this.#budget) {
-      this.accounts.b.epoch += 1
-      for (const [name, { amount: lent, held }] of this.leases)
-        if (name.startsWith('b')) this.#giveBack('b', name.slice(1), lent - held)
-    }
+    if (amount < this.#budget) this.#recall('b')
     this.accounts.b.remain += amount - this.#budget
     this.#budget = amount
   }
 
-  #recall(kind: 't' | 'u'): void {
+  // Ends the leases, except for what is held.
+  #recall(kind: Kind): void {
     this.accounts[kind].epoch += 1
-    this.accounts[kind].leased = 0
-    for (const name of this.leases.keys()) if (name.startsWith(kind)) this.leases.delete(name)
+    for (const [name, { amount, held }] of this.leases)
+      if (name.startsWith(kind)) this.#giveBack(kind, name.slice(1), amount - held)
   }
 
   #move(quota: number): void {

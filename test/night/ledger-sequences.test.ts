@@ -12,7 +12,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     `${count} sequences of calls, grants, budgets, deletions and crashes leave the balances of the model: run $run of ${runs}, seed $seed`,
     { timeout: 600_000 },
     async ({ seed: seedOfRun }) => {
-      const report = await runSequences(open, seedOfRun, { count, atOnce: isLeased ? 60 : 250 })
+      const report = await runSequences(open, seedOfRun, { count, atOnce: isLeased ? 20 : 250 })
       console.log(report)
       expect(report.violation).toBeUndefined()
       expect(report.sequences).toBeGreaterThanOrEqual(count)

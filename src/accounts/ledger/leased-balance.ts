@@ -131,8 +131,8 @@ export class LeasedBalance extends Balance {
   #enterEpoch(epoch: number): void {
     this.epoch = epoch
     this.#setLease(0)
-    // The bank dropped its record of the holds together with the lease.
-    this.#reported = { held: 0, estimate: 0 }
+    // The bank may have dropped its record of the holds together with the lease.
+    this.markUnsynced()
   }
 
   #setLease(amount: number): void {

@@ -10,7 +10,7 @@ test.each(LEDGER_PLACES)(
   '$name: sequences of calls, grants, budgets, deletions and crashes leave the balances of the model',
   async ({ open, isLeased }) => {
     const count = isLeased ? byTier(60, 300) : byTier(500, 2000)
-    const report = await runSequences(open, SEED, { count, atOnce: isLeased ? 60 : 250 })
+    const report = await runSequences(open, SEED, { count, atOnce: isLeased ? 20 : 250 })
     console.info(`SEED=${SEED} repeats it:`, report)
     expect(report.violation).toBeUndefined()
     expect(report.sequences).toBeGreaterThanOrEqual(count)

@@ -118,7 +118,7 @@ export class LocalBank implements BankOperations {
   applyChanges(changes: readonly AccountChange[]): void {
     for (const { account, recalls, recallsBudgets } of changes) {
       if (recallsBudgets) for (const budget of this.#book.budgetsOf(account)) this.#recallBudget(budget)
-      this.#announce(account, recalls ? this.#book.recall(account) : this.#book.epoch(account))
+      this.#announce(account, recalls ? this.#recall(account) : this.#book.epoch(account))
     }
   }
 
@@ -183,7 +183,12 @@ export class LocalBank implements BankOperations {
 
   #recallBudget(account: AccountName): void {
     if (this.#book.leased(account) === 0) return
-    this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
+    this.#announce(account, this.#recall(account))
+  }
+
+  // The nodes keep what their open holds need.
+  #recall(account: AccountName): number {
+    return this.#book.recall(account, this.#rows.heldOn(account))
   }
 }
 
@@ -216,7 +221,9 @@ class AccountRows {
   readonly #userById: StatementSync
   readonly #tokenRemain: StatementSync
   readonly #userRemain: StatementSync
-  readonly #held: StatementSync
+  readonly #heldOnBudget: StatementSync
+  readonly #heldOnToken: StatementSync
+  readonly #heldOnUser: StatementSync
   readonly budgets: BudgetRows
 
   constructor(db: DatabaseSync) {
@@ -226,9 +233,11 @@ class AccountRows {
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
     this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
-    this.#held = db.prepare(
-      'SELECT owner, sum(amount) AS held FROM holds WHERE instr(budgets, json_quote(?)) > 0 GROUP BY owner',
-    )
+    const held = (where: string): StatementSync =>
+      db.prepare(`SELECT owner, sum(amount) AS held FROM holds WHERE ${where} GROUP BY owner`)
+    this.#heldOnBudget = held('instr(budgets, json_quote(?)) > 0')
+    this.#heldOnToken = held('token_id = ?')
+    this.#heldOnUser = held('user_id = ?')
   }
 
   /** The token of a request, with its user; undefined for an unknown one. */
@@ -249,10 +258,16 @@ class AccountRows {
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** Sums of the open holds on a budget, by their owners. */
+  /** Sums of the open holds on an account, by their owners. */
   heldOn(account: AccountName): ReadonlyMap<string, number> {
-    const rows = this.#held.all(account) as { owner: string; held: number }[]
+    const rows = this.#holdsOn(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))
+  }
+
+  #holdsOn(account: AccountName): unknown[] {
+    if (account.startsWith('b:')) return this.#heldOnBudget.all(account)
+    const holds = account.startsWith('u:') ? this.#heldOnUser : this.#heldOnToken
+    return holds.all(Number(account.slice(2)))
   }
 }
 
