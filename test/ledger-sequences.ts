@@ -215,7 +215,7 @@ class Slot {
   #next = 0
   #made = 0
   #open = new Map<string, OpenHold>()
-  /** Holds that could not grow once; no quota is borrowed for them again. */
+  /** Holds that could not grow once. */
   readonly #refused = new Set<string>()
   /** Changes that may not be durable yet. */
   #changes: Promise<unknown>[] = []
@@ -395,8 +395,8 @@ class Slot {
     const fits = by <= this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
     let grew = hold.grow(by)
     if (this.#isLeased && fits && !grew) {
-      // A hold that was refused once keeps what it has.
-      if (this.#refused.has(id)) return
+      // A bank lends nothing to a deleted token, nor again to a hold that was refused once.
+      if (this.#refused.has(id) || this.#deleted[sum.token]) return
       for (const endMs = performance.now() + PATIENCE_MS; !grew && performance.now() < endMs; ) {
         await delay(10)
         grew = hold.grow(by)
