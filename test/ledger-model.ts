@@ -41,12 +41,14 @@ export class LedgerModel {
     return this.#sumOf((hold) => token === undefined || hold.token === token)
   }
 
+  /** What is used and held of a budget. */
+  charged(account: string): number {
+    return (this.spent.get(account) ?? 0) + this.#sumOf((hold) => hold.budgets.includes(account))
+  }
+
   /** The maximum further hold of the token, on these budgets. */
   free(token: 0 | 1, budgets: readonly ModelBudget[]): number {
-    const ofBudgets = budgets.map(
-      ({ account, amount }) =>
-        amount - (this.spent.get(account) ?? 0) - this.#sumOf((hold) => hold.budgets.includes(account)),
-    )
+    const ofBudgets = budgets.map(({ account, amount }) => amount - this.charged(account))
     return Math.min(this.remain[token] - this.held(token), this.user - this.held(), ...ofBudgets)
   }
 

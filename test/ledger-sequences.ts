@@ -19,10 +19,16 @@ type Command =
   | { readonly do: 'settle'; readonly nth: number; readonly by: number; readonly isOther: boolean }
   | { readonly do: 'void' | 'show'; readonly nth: number }
   | { readonly do: 'grant'; readonly by: number }
-  | { readonly do: 'set'; readonly token: 0 | 1; readonly remain: number }
+  | { readonly do: 'set'; readonly remain: number; readonly call: HoldCommand }
   | { readonly do: 'delete'; readonly token: 0 | 1 }
-  /** Sets a budget, or turns it off by 0. */
-  | { readonly do: 'budget'; readonly of: BudgetOf; readonly amount: number }
+  /** Sets a budget; to this much above what is used and held, if `isTight`. */
+  | {
+      readonly do: 'budget'
+      readonly of: BudgetOf
+      readonly amount: number
+      readonly isTight: boolean
+      readonly call: HoldCommand
+    }
 
 interface HoldCommand {
   readonly process: number
@@ -144,10 +150,11 @@ function sequenceOf(random: () => number): Command[] {
     if (dice < 0.73) return { do: 'extend', nth: upTo(9), by: 1 + upTo(300) }
     if (dice < 0.82) return { do: 'mark', nth: upTo(9), by: upTo(300) }
     if (dice < 0.88) return { do: 'grant', by: upTo(800) }
-    if (dice < 0.93) return { do: 'set', token: token(), remain: upTo(TOKEN_QUOTA) }
+    if (dice < 0.93) return { do: 'set', remain: upTo(TOKEN_QUOTA), call: holdOf(random) }
     if (dice < 0.995) {
       const of = BUDGETS[upTo(BUDGETS.length - 1)] ?? 'user'
-      return { do: 'budget', of, amount: random() < 0.2 ? 0 : 1 + upTo(1200) }
+      const [isTight, amount] = [random() < 0.4, random() < 0.2 ? 0 : 1 + upTo(1200)]
+      return { do: 'budget', of, amount: isTight ? 1 + upTo(30) : amount, isTight, call: holdOf(random) }
     }
     return { do: 'delete', token: token() }
   })
@@ -315,12 +322,14 @@ class Slot {
       }
       case 'set': {
         await this.#untilSynced()
-        if (!this.#deleted[command.token]) model.remain[command.token] = command.remain
-        this.#changes.push(this.#changeToken(command.token, { remain_quota: command.remain }))
-        return this.#untilSynced()
+        const { token } = command.call
+        if (!this.#deleted[token]) model.remain[token] = command.remain
+        this.#changes.push(this.#changeToken(token, { remain_quota: command.remain }))
+        await this.#untilSynced()
+        return this.#holdTooMuch(command.call)
       }
       case 'budget':
-        return this.#setBudget(command.of, command.amount)
+        return this.#setBudget(command)
       case 'delete': {
         this.#deleted[command.token] = true
         const tokenIds = [this.#tokenIds[command.token]]
@@ -367,7 +376,14 @@ class Slot {
     }
   }
 
-  async #setBudget(of: BudgetOf, amount: number): Promise<void> {
+  async #setBudget({ of, isTight, amount: by, call: given }: Command & { do: 'budget' }): Promise<void> {
+    const call: HoldCommand = {
+      ...given,
+      ...(of.startsWith('token') && { token: of === 'token 1' ? 1 : 0 }),
+      ...(of.startsWith('group') && { groups: of === 'group 1' ? [1] : [0] }),
+    }
+    const account = accountAt(periodOf(of), this.#ownerOf(of), call.time)
+    const amount = isTight ? this.#model.charged(account) + by : by
     await this.#untilSynced()
     this.#budgets.set(of, amount)
     const budget = amount > 0 ? { amount, period: periodOf(of) } : null
@@ -378,13 +394,21 @@ class Slot {
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()
     // The next call on an account states the new amount; here one that is refused.
-    if (amount > 0) {
-      const token = of === 'token 1' ? 1 : 0
-      const groups = of === 'group 1' ? ([1] as const) : ([0] as const)
-      if (!this.#deleted[token])
-        for (const time of TIMES) await this.#hold({ process: 0, token, groups, time, amount: MAX_QUOTA })
-    }
+    if (amount > 0)
+      for (const time of TIMES) await this.#hold({ ...call, time, process: 0, amount: MAX_QUOTA })
     await this.#untilSynced()
+    return this.#holdTooMuch(call)
+  }
+
+  /** No process holds more than is left, whatever it had borrowed before. */
+  async #holdTooMuch(call: HoldCommand): Promise<void> {
+    for (const process of [0, 1, 2]) await this.#hold({ ...call, process, amount: 'more' })
+  }
+
+  #ownerOf(of: BudgetOf): string {
+    if (of === 'user') return `u:${this.#userId}`
+    const which = of.endsWith('1') ? 1 : 0
+    return of.startsWith('token') ? `t:${this.#tokenIds[which]}` : `g:${this.#groups[which]}`
   }
 
   async #extend(id: string, by: number): Promise<void> {
@@ -434,14 +458,10 @@ class Slot {
   }
 
   #budgetsOf({ token, groups, time }: HoldCommand): ModelBudget[] {
-    const owners: [BudgetOf, string][] = [
-      [`token ${token}`, `t:${this.#tokenIds[token]}`],
-      ['user', `u:${this.#userId}`],
-      ...groups.map((group): [BudgetOf, string] => [`group ${group}`, `g:${this.#groups[group]}`]),
-    ]
-    return owners.flatMap(([of, owner]) => {
+    const budgets: BudgetOf[] = [`token ${token}`, 'user', ...groups.map((group) => `group ${group}` as const)]
+    return budgets.flatMap((of) => {
       const amount = this.#budgets.get(of) ?? 0
-      return amount > 0 ? [{ account: accountAt(periodOf(of), owner, time), amount }] : []
+      return amount > 0 ? [{ account: accountAt(periodOf(of), this.#ownerOf(of), time), amount }] : []
     })
   }
 

@@ -76,6 +76,11 @@ export function leasedLedger(borrower: Borrower): LeasedLedger {
   }
 }
 
+/** The account of a user, a token or a budget; the name of a group may have any characters. */
+const ACCOUNT = '([ut]:\\d{1,16}|b:.+)'
+const CHANGED = new RegExp(`^account ${ACCOUNT}$`, 's')
+const WANTED = new RegExp(`^recall ${ACCOUNT} (\\S+)$`, 's')
+
 /**
  * Handles an announcement of another borrower. `account u:3`: that account was changed. `recall t:5 NODE`:
  * that node needs the unused leases of that account. `nodes`: a node has started or stopped. Announcements
@@ -88,9 +93,11 @@ function handleAnnouncement(
     readonly onNodesChanged: (() => void) | undefined
   },
 ): void {
+  const [, changed] = CHANGED.exec(text) ?? []
+  const [, wanted, by] = WANTED.exec(text) ?? []
   if (text === NODES_CHANGED) to.onNodesChanged?.()
-  const [, kind, account, node] = /^(account|recall) ([ut]:\d{1,16}|b:[^ ]+)(?: (\S+))?$/.exec(text) ?? []
-  if (kind === 'account') to.accounts.onChanged(account as AccountName)
-  if (kind === 'recall' && node !== to.name) to.bankClient.leases.requestRecall(account as AccountName)
-  if (kind !== undefined || text === NODES_CHANGED) to.bankClient.ask()
+  else if (changed !== undefined) to.accounts.onChanged(changed as AccountName)
+  else if (wanted === undefined) return
+  else if (by !== to.name) to.bankClient.leases.requestRecall(wanted as AccountName)
+  to.bankClient.ask()
 }
