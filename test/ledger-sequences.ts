@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { findPayer } from '../src/accounts/ledger/find-payer.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
 import { GatewayError } from '../src/errors.ts'
@@ -95,7 +95,7 @@ export async function runSequences(
     // written meanwhile.
     do await Promise.all(bench.nodes.map(({ ledger }) => ledger.probe()))
     while (slots.some((slot) => slot.isBeingWritten))
-    await Promise.all(bench.nodes.map(({ bankClient }) => bankClient?.flush()))
+    await Promise.all(bench.nodes.map(({ bankClient }) => inTime(async () => bankClient?.flush())))
     const balances = await balancesIn(bench)
     await Promise.all(slots.map((slot) => slot.compare(when, balances)))
   }
@@ -135,6 +135,15 @@ export async function runSequences(
     unwritten: sum(({ unwritten }) => unwritten),
     violation,
   }
+}
+
+/** Repeats a report that a busy machine has not finished within the second that clients wait for it. */
+async function inTime(report: () => Promise<void>): Promise<void> {
+  let startMs: number
+  do {
+    startMs = performance.now()
+    await report()
+  } while (performance.now() - startMs >= 1_000)
 }
 
 function sequenceOf(random: () => number): Command[] {
@@ -368,12 +377,7 @@ class Slot {
     if (clients.length === 0) return
     await this.settled()
     await Promise.all([...this.#open.values()].map((hold) => hold.whenDurable()))
-    // What was recalled is borrowed again, as far as it is held, which the second report follows.
-    for (let report = 1; report <= 2; report += 1) {
-      await Promise.all(clients.map((client) => client.resync()))
-      await nextTurn()
-      await nextTurn()
-    }
+    await Promise.all(clients.map((client) => inTime(() => client.resync())))
   }
 
   async #setBudget({ of, isTight, amount: by, call: given }: Command & { do: 'budget' }): Promise<void> {

@@ -37,8 +37,10 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
+  // If more is lent than the account has, as after a lower quota, the rest of what a call held is not spare.
   override get free(): number {
-    return this.#mayBeFenced() ? Math.min(0, this.remain - this.held) : this.remain - this.held
+    const free = this.remain - this.held + Math.min(0, this.#bankFree)
+    return this.#mayBeFenced() ? Math.min(0, free) : free
   }
 
   override get accountRemain(): number {

@@ -33,9 +33,9 @@ export type BankOperations = {
 }
 
 /**
- * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`);
- * `docs/ledger.md: Accounts of budgets`. Its methods run between transactions. Charges reach it with the commit that books them, so that they need
- * no reports.
+ * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`):
+ * `docs/ledger.md: Many nodes`, `docs/ledger.md: Accounts of budgets`. Its methods run between transactions.
+ * Charges reach it with the commit that books them, so that they need no reports.
  */
 export class LocalBank implements BankOperations {
   readonly #rows: AccountRows
