@@ -1,6 +1,14 @@
-/** A model of the bank as a few sums: a token and its user, and each node's leases on both accounts. */
+/** A token, its user, and a budget of both. */
+type Kind = 't' | 'u' | 'b'
+const KINDS: readonly Kind[] = ['t', 'u', 'b']
+
+/**
+ * A model of the bank as a few sums: a token, its user and a budget, and each node's leases on these
+ * accounts.
+ */
 export class BankModel {
-  readonly accounts: Record<'t' | 'u', { remain: number; used: number; leased: number; epoch: number }>
+  readonly accounts: Record<Kind, { remain: number; used: number; leased: number; epoch: number }>
+  #budget = 0
   readonly leases = new Map<string, { amount: number; held: number; estimate: number }>()
   readonly #counted = new Set<string>()
   readonly #silent = new Map<string, number>()
@@ -11,20 +19,22 @@ export class BankModel {
     this.accounts = {
       t: { remain: token, used: 0, leased: 0, epoch: 0 },
       u: { remain: user, used: 0, leased: 0, epoch: 0 },
+      b: { remain: 0, used: 0, leased: 0, epoch: 0 },
     }
   }
 
-  lease(kind: 't' | 'u', node: string): { amount: number; held: number; estimate: number } {
+  lease(kind: Kind, node: string): { amount: number; held: number; estimate: number } {
     const lease = this.leases.get(kind + node) ?? { amount: 0, held: 0, estimate: 0 }
     this.leases.set(kind + node, lease)
     return lease
   }
 
-  acquire(node: string, need: number, max: number): boolean {
+  acquire(node: string, need: number, max: number, budget: number): boolean {
     for (const [silent, minutes] of this.#silent) if (minutes >= 1) this.#reclaim(silent)
-    const free = (kind: 't' | 'u'): number => this.accounts[kind].remain - this.accounts[kind].leased
-    if (!this.isEnabled || (need > 0 && (free('t') < need || free('u') < need))) return false
-    for (const kind of ['t', 'u'] as const) {
+    this.#setBudget(budget)
+    const free = (kind: Kind): number => this.accounts[kind].remain - this.accounts[kind].leased
+    if (!this.isEnabled || (need > 0 && KINDS.some((kind) => free(kind) < need))) return false
+    for (const kind of KINDS) {
       const share = Math.max(
         0,
         Math.min(free(kind), Math.max(need, Math.min(max, Math.trunc(free(kind) / 8)))),
@@ -42,15 +52,15 @@ export class BankModel {
       if (this.#counted.has(id)) continue
       this.#counted.add(id)
       this.#move(quota)
-      for (const kind of ['t', 'u'] as const) this.#giveBack(kind, node, quota)
+      for (const kind of KINDS) this.#giveBack(kind, node, quota)
     }
-    for (const kind of ['t', 'u'] as const)
-      Object.assign(this.lease(kind, node), { held, estimate: kind === 't' ? estimate : 0 })
+    for (const kind of KINDS)
+      Object.assign(this.lease(kind, node), { held, estimate: kind === 'u' ? 0 : estimate })
     this.#silent.delete(node)
   }
 
   release(node: string, keep: number): void {
-    for (const kind of ['t', 'u'] as const) this.#giveBack(kind, node, this.lease(kind, node).amount - keep)
+    for (const kind of KINDS) this.#giveBack(kind, node, this.lease(kind, node).amount - keep)
   }
 
   silence(node: string, minutes: number): void {
@@ -65,7 +75,7 @@ export class BankModel {
     const { estimate } = this.lease('t', node)
     if (estimate > 0) this.#lost.set(node, (this.#lost.get(node) ?? 0) + estimate)
     this.#move(estimate)
-    for (const kind of ['t', 'u'] as const) {
+    for (const kind of KINDS) {
       if (estimate > 0) this.#giveBack(kind, node, estimate)
       this.#giveBack(kind, node, this.lease(kind, node).amount)
       this.leases.delete(kind + node)
@@ -84,10 +94,17 @@ export class BankModel {
     this.isEnabled = isEnabled
   }
 
-  #recall(kind: 't' | 'u'): void {
+  #setBudget(amount: number): void {
+    if (amount < this.#budget) this.#recall('b')
+    this.accounts.b.remain += amount - this.#budget
+    this.#budget = amount
+  }
+
+  // Ends the leases, except for what is held.
+  #recall(kind: Kind): void {
     this.accounts[kind].epoch += 1
-    this.accounts[kind].leased = 0
-    for (const name of this.leases.keys()) if (name.startsWith(kind)) this.leases.delete(name)
+    for (const [name, { amount, held }] of this.leases)
+      if (name.startsWith(kind)) this.#giveBack(kind, name.slice(1), amount - held)
   }
 
   #move(quota: number): void {
@@ -98,13 +115,13 @@ export class BankModel {
   }
 
   #reclaim(node: string): void {
-    for (const kind of ['t', 'u'] as const) {
+    for (const kind of KINDS) {
       const { amount, held } = this.lease(kind, node)
       this.#giveBack(kind, node, amount - held)
     }
   }
 
-  #giveBack(kind: 't' | 'u', node: string, amount: number): void {
+  #giveBack(kind: Kind, node: string, amount: number): void {
     const lease = this.lease(kind, node)
     const back = Math.max(0, Math.min(lease.amount, amount))
     lease.amount -= back

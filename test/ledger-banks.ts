@@ -1,28 +1,62 @@
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
-import { openWorkerLedger } from '../src/gateway/open-worker-ledger.ts'
-import { OwnerAnnouncer } from '../src/cluster/owner-announcer.ts'
-import type { BankStatement } from '../src/store/bank.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished } from 'vitest'
+import type { BankClient } from '../src/accounts/ledger/bank-client.ts'
 import type { LeasedAccounts } from '../src/accounts/ledger/leased-accounts.ts'
+import { leasedLedger } from '../src/accounts/ledger/leased-ledger.ts'
+import { Ledger } from '../src/accounts/ledger/ledger.ts'
+import { sharedStore } from '../src/accounts/ledger/shared-store.ts'
+import { OwnerAnnouncer } from '../src/cluster/join-through-owner.ts'
+import { openWorkerLedger } from '../src/gateway/open-worker-ledger.ts'
 import { Link } from '../src/ipc/link.ts'
+import type { BankStatement } from '../src/store/bank.ts'
+import type { Listener } from '../src/store/postgres/announcements.ts'
+import { postgresBank } from '../src/store/postgres/bank.ts'
+import { BankConnection } from '../src/store/postgres/bank-connection.ts'
+import { openNodeFile, openSqliteStore } from '../src/store/sqlite/open.ts'
 import {
   type BankRequest,
   openOwnedDatabase,
   type OwnedDatabase,
 } from '../src/store/sqlite/owned-database.ts'
-import type { Rows } from '../src/store/store.ts'
+import type { Rows, Store } from '../src/store/store.ts'
 import { BANKS } from './bank-fixture.ts'
-import { type LedgerNode, nodesOn } from './ledger-nodes.ts'
 import { rowsWithAccount } from './store-engines.ts'
 import { addAccount, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
 
-/** Several ledgers that borrow from one bank, with one user and one token of that user. */
-export interface LedgersOfBank {
+/** The ledger of one process, in this one. */
+export interface LedgerProcess {
+  readonly ledger: Ledger
+  readonly store: Store
+  /** Undefined in a process that has the database to itself. */
+  readonly bankClient: BankClient | undefined
+}
+
+/** The ledger of a process that borrows. */
+export interface LedgerNode extends LedgerProcess {
+  readonly accounts: LeasedAccounts
+  readonly bankClient: BankClient
+  readonly close: () => Promise<void>
+}
+
+/** Ledgers on one database, with one user and one token of that user. */
+export interface LedgersOfBank<Node extends LedgerProcess = LedgerNode> {
   readonly store: Rows
   readonly userId: number
   readonly tokenId: number
-  readonly nodes: readonly LedgerNode[]
+  /** The running processes; a crash replaces them. */
+  readonly nodes: readonly Node[]
+  /** Runs one statement on the database that has the accounts. */
+  readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
+  /** Whether it has the open holds as well; nodes keep them in their own files. */
+  readonly hasHolds: boolean
+  /** Ends all processes as a kill would, and starts them again. */
+  readonly crash: () => Promise<void>
+}
+
+/** Ledgers that borrow from one bank. */
+export interface LedgersOnLease extends LedgersOfBank {
   /** The total that is lent of the token and the user. */
   readonly lent: () => Promise<number>
 }
@@ -30,16 +64,16 @@ export interface LedgersOfBank {
 /** A kind of bank. */
 export interface LedgerBank {
   readonly name: string
-  readonly open: (count: number) => Promise<LedgersOfBank>
+  readonly open: (count: number) => Promise<LedgersOnLease>
 }
 
 /** Nodes on PostgreSQL, if a server is available, and workers of one machine. */
 export const LEDGER_BANKS: readonly LedgerBank[] = [
   ...BANKS.map((engine) => ({
     name: `nodes on ${engine.name}`,
-    async open(count: number): Promise<LedgersOfBank> {
+    async open(count: number): Promise<LedgersOnLease> {
       const { store, database, userId, tokenId } = await rowsWithAccount(engine)
-      const nodes = await nodesOn(store, database.place, count)
+      const { nodes, crash } = await nodesOn(store, database.place, count)
       const lent = async (): Promise<number> => {
         const [row] = await database.sql(
           'select (select coalesce(sum(amount), 0) from leases)::bigint as amounts, ' +
@@ -47,13 +81,132 @@ export const LEDGER_BANKS: readonly LedgerBank[] = [
         )
         return Number(row?.['amounts']) + Number(row?.['tokens']) + Number(row?.['users'])
       }
-      return { store, userId, tokenId, nodes, lent }
+      return { store, userId, tokenId, nodes, sql: database.sql, hasHolds: false, crash, lent }
     },
   })),
   { name: 'workers of one machine', open: openWorkers },
 ]
 
-async function openWorkers(count: number): Promise<LedgersOfBank> {
+/** Every way in which ledgers reach their accounts. */
+export const LEDGER_PLACES: readonly {
+  readonly name: string
+  readonly open: (count: number) => Promise<LedgersOfBank<LedgerProcess>>
+  readonly isLeased: boolean
+}[] = [
+  { name: 'one process on SQLite', open: openAlone, isLeased: false },
+  ...LEDGER_BANKS.map((bank) => ({ ...bank, isLeased: true })),
+]
+
+async function openAlone(): Promise<LedgersOfBank<LedgerProcess>> {
+  const path = await preparedFile()
+  const nodes: LedgerProcess[] = []
+  let runs = 0
+  const start = async (): Promise<LedgerProcess> => {
+    const store = await openSqliteStore({ path, secrets: SECRETS })
+    const ledger = new Ledger(store, `run ${(runs += 1)}`)
+    await ledger.recover()
+    return { ledger, store, bankClient: undefined }
+  }
+  const process = await start()
+  nodes.push(process)
+  onTestFinished(() => nodes[0]?.store.close())
+  return {
+    ...(await addAccount(process.store)),
+    nodes,
+    get store() {
+      return (nodes[0] ?? process).store
+    },
+    sql: (statement) => Promise.resolve(rowsIn(path, statement)),
+    hasHolds: true,
+    async crash() {
+      await nodes[0]?.store.close()
+      nodes[0] = await start()
+    },
+  }
+}
+
+function rowsIn(path: string, statement: string): Record<string, unknown>[] {
+  const file = new DatabaseSync(path, { readOnly: true, timeout: 5000 })
+  try {
+    return file.prepare(statement).all()
+  } finally {
+    file.close()
+  }
+}
+
+/** Nodes in one process, which receive each other's recalls. */
+export async function nodesOn(
+  rows: Rows,
+  place: string,
+  count: number,
+): Promise<{ readonly nodes: readonly LedgerNode[]; readonly crash: () => Promise<void> }> {
+  const folder = temporaryFolder()
+  const listeners = new Set<Listener>()
+  let runs = 0
+  const start = async (index: number): Promise<LedgerNode & { readonly kill: () => Promise<void> }> => {
+    const file = await openNodeFile({ path: join(folder, `node-${index}.db`), bankId: 'bank' })
+    const connection = new BankConnection(place, { hasRole: true })
+    let own: Listener | undefined
+    const leased = leasedLedger({
+      name: file.node,
+      run: `run ${(runs += 1)}`,
+      bank: postgresBank(connection, file.node),
+      outbox: file,
+      rows,
+      store: (bankClient) =>
+        sharedStore(rows, {
+          file,
+          onSettled: () => bankClient.onSettled(),
+          flush: () => bankClient.flush(),
+        }),
+      announcer: {
+        async announce(text) {
+          for (const { received } of listeners) received(text)
+        },
+        listen: (listener) => listeners.add((own = listener)),
+      },
+      onUnknownTokens: () => expect.unreachable('every token is known'),
+    })
+    await leased.ledger.recover()
+    await leased.start()
+    const release = async (): Promise<void> => {
+      if (own) listeners.delete(own)
+      await connection.close()
+      await file.close()
+    }
+    let closing: Promise<void> | undefined
+    return {
+      ...leased,
+      close: () => (closing ??= leased.close().then(release)),
+      async kill() {
+        await whenWritten(leased)
+        closing = release()
+        await closing
+        // Its client fails from now on; it need not be waited for.
+        void leased.close()
+      },
+    }
+  }
+  const nodes = await Promise.all(Array.from({ length: count }, (_, index) => start(index)))
+  onTestFinished(async () => void (await Promise.all(nodes.map(({ close }) => close()))))
+  return {
+    nodes,
+    async crash() {
+      for (const [index, node] of nodes.entries()) {
+        await node.kill()
+        nodes[index] = await start(index)
+      }
+    },
+  }
+}
+
+/** Resolves once no write is under way, so that it is known which holds a kill finds on the disk. */
+async function whenWritten({ ledger }: Pick<LedgerProcess, 'ledger'>): Promise<void> {
+  do await ledger.probe()
+  while ([...ledger.openHolds].some(({ isUnwritten, isDurable }) => !isUnwritten && !isDurable))
+}
+
+async function openWorkers(count: number): Promise<LedgersOnLease> {
   const path = await preparedFile()
   const links: Link[] = []
   const announce = (text: string): void => {
@@ -67,13 +220,26 @@ async function openWorkers(count: number): Promise<LedgersOfBank> {
   onTestFinished(() => database.close())
   const { store } = database
   const { userId, tokenId } = await addAccount(store)
-  const nodes: LedgerNode[] = []
-  for (let index = 1; index <= count; index += 1) {
+  let runs = 0
+  const start = async (index: number): Promise<LedgerNode & { readonly kill: () => Promise<void> }> => {
     const [owners, workers] = await linkPair()
-    links.push(owners)
-    answer(owners, database, `worker-${index}`, announce)
-    nodes.push(await workerOf(workers, path, index, count))
+    const name = `worker-${(runs += 1)}`
+    links[index] = owners
+    answer(owners, database, name, announce)
+    const worker = await workerOf(workers, path, { index: index + 1, name, planned: count })
+    return {
+      ...worker,
+      async kill() {
+        await whenWritten(worker)
+        workers.close()
+        await owners.closed
+        await database.lose(name)
+        void worker.close()
+      },
+    }
   }
+  const nodes: Awaited<ReturnType<typeof start>>[] = []
+  for (let index = 0; index < count; index += 1) nodes.push(await start(index))
   const lent = async (): Promise<number> => {
     const { states } = (await database.bank('nobody', [
       'apply',
@@ -82,7 +248,21 @@ async function openWorkers(count: number): Promise<LedgersOfBank> {
     ])) as BankStatement
     return states.reduce((sum, { remain, free }) => sum + remain - free, 0)
   }
-  return { store, userId, tokenId, nodes, lent }
+  return {
+    store,
+    userId,
+    tokenId,
+    nodes,
+    sql: (statement) => Promise.resolve(rowsIn(path, statement)),
+    hasHolds: true,
+    async crash() {
+      for (const [index, node] of nodes.entries()) {
+        await node.kill()
+        nodes[index] = await start(index)
+      }
+    },
+    lent,
+  }
 }
 
 function answer(link: Link, database: OwnedDatabase, name: string, announce: (text: string) => void): void {
@@ -91,12 +271,16 @@ function answer(link: Link, database: OwnedDatabase, name: string, announce: (te
   link.on('announce', announce)
 }
 
-async function workerOf(link: Link, path: string, index: number, planned: number): Promise<LedgerNode> {
+async function workerOf(
+  link: Link,
+  path: string,
+  { index, name, planned }: { readonly index: number; readonly name: string; readonly planned: number },
+): Promise<LedgerNode> {
   const announcer = new OwnerAnnouncer(link)
   const opened = await openWorkerLedger({
     path,
     secrets: SECRETS,
-    name: `worker-${index}`,
+    name,
     workers: { link, announcer, index, planned, count: () => planned, isComplete: () => true },
   })
   let closing: Promise<void> | undefined

@@ -1,21 +1,33 @@
 /** What a crash charges for a hold without a progress mark: the prompt of `factsOf`. */
 const PROMPT = 5
 
+/** A budget that is charged in one period: the name of its account, and its amount. */
+export interface ModelBudget {
+  readonly account: string
+  readonly amount: number
+}
+
 interface OpenSum {
-  readonly token: number
+  readonly token: 0 | 1
   amount: number
   progress: number
+  /** Accounts of budgets that it is held on. */
+  readonly budgets: readonly string[]
+  /** Group whose budget a crash charges. */
+  readonly group: string
 }
 
 /**
  * A model of the ledger of one user with two tokens, as a few sums. The real ledger must agree with it at any
- * time.
+ * time. Its budgets follow `docs/ledger.md: Budgets`.
  */
 export class LedgerModel {
   readonly remain: [number, number]
   readonly used: [number, number]
   user: number
   userUsed: number
+  /** The charges of each budget's account. */
+  readonly spent = new Map<string, number>()
   readonly open = new Map<string, OpenSum>()
 
   constructor(remain: number, user: number) {
@@ -26,24 +38,39 @@ export class LedgerModel {
   }
 
   held(token?: number): number {
-    const holds = [...this.open.values()].filter((hold) => token === undefined || hold.token === token)
-    return holds.reduce((sum, { amount }) => sum + amount, 0)
+    return this.#sumOf((hold) => token === undefined || hold.token === token)
   }
 
-  /** The maximum further hold of the token. */
-  free(token: 0 | 1): number {
-    return Math.min(this.remain[token] - this.held(token), this.user - this.held())
+  /** What is used and held of a budget. */
+  charged(account: string): number {
+    return (this.spent.get(account) ?? 0) + this.#sumOf((hold) => hold.budgets.includes(account))
   }
 
-  settle(id: string, quota: number): void {
-    const hold = this.open.get(id)
-    if (!hold) throw new Error(`${id} is settled twice`)
+  /** The maximum further hold of the token, on these budgets. */
+  free(token: 0 | 1, budgets: readonly ModelBudget[]): number {
+    const ofBudgets = budgets.map(({ account, amount }) => amount - this.charged(account))
+    return Math.min(this.remain[token] - this.held(token), this.user - this.held(), ...ofBudgets)
+  }
+
+  /** The maximum growth of a hold, on the budgets that it is held on. */
+  growth(id: string, amountOf: (account: string) => number): number {
+    const hold = this.#hold(id)
+    return this.free(
+      hold.token,
+      hold.budgets.map((account) => ({ account, amount: amountOf(account) })),
+    )
+  }
+
+  settle(id: string, quota: number, group: string): void {
+    const { token, budgets } = this.#hold(id)
     this.open.delete(id)
-    const token = hold.token as 0 | 1
     this.remain[token] -= quota
     this.used[token] += quota
     this.user -= quota
     this.userUsed += quota
+    for (const account of budgets)
+      if (!account.includes(':g:') || account.endsWith(`:g:${group}`))
+        this.spent.set(account, (this.spent.get(account) ?? 0) + quota)
   }
 
   mark(id: string, amount: number): void {
@@ -53,7 +80,25 @@ export class LedgerModel {
 
   /** Charges what a crash leaves; for a hold that was never written, nothing was delivered. */
   crash(isWritten: (id: string) => boolean): void {
-    for (const [id, { amount, progress }] of this.open)
-      this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0)
+    for (const [id, { amount, progress, group }] of this.open)
+      this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0, group)
   }
+
+  #hold(id: string): OpenSum {
+    const hold = this.open.get(id)
+    if (!hold) throw new Error(`${id} is settled twice`)
+    return hold
+  }
+
+  #sumOf(counts: (hold: OpenSum) => boolean): number {
+    return [...this.open.values()].filter(counts).reduce((sum, { amount }) => sum + amount, 0)
+  }
+}
+
+/** Name of a budget's account for calls that begin at this time. */
+export function accountAt(period: 'day' | 'week' | 'month', owner: string, atMs: number): string {
+  const date = new Date(atMs)
+  if (period === 'month') date.setUTCDate(1)
+  if (period === 'week') while (date.getUTCDay() !== 1) date.setUTCDate(date.getUTCDate() - 1)
+  return `b:${period}:${date.toISOString().slice(0, 10)}:${owner}`
 }

@@ -2,6 +2,7 @@ import type { Link } from '../ipc/link.ts'
 import { OwnerPeers } from '../limits/owner-peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
 import { SharedSemaphore } from '../limits/semaphore.ts'
+import type { Listener } from '../store/postgres/announcements.ts'
 import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'
 import { NodeReports } from './node-reports.ts'
@@ -46,5 +47,29 @@ export function joinThroughOwner({ link, announcer, count }: Workers, node: stri
       changes.close()
       reports.close()
     },
+  }
+}
+
+/** Announces texts to all workers of one machine, through the process that owns their database. */
+export class OwnerAnnouncer implements Announcer {
+  readonly #link: Link
+  readonly #listeners = new Set<Listener>()
+
+  constructor(link: Link) {
+    this.#link = link
+    link.on('announce', (text: string) => {
+      for (const listener of this.#listeners) listener.received(text)
+    })
+  }
+
+  announce(text: string): Promise<void> {
+    this.#link.send('announce', text)
+    return Promise.resolve()
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    listener.connected?.()
+    return () => void this.#listeners.delete(listener)
   }
 }

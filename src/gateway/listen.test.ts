@@ -16,7 +16,7 @@ test.each([
 test.runIf(process.platform === 'linux')(
   'the limit of open files is the one that the process was started with',
   () => {
-    const module = fileURLToPath(new URL('./open-files.ts', import.meta.url))
+    const module = fileURLToPath(new URL('./listen.ts', import.meta.url))
     const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`
     const node = `ulimit -n 345; exec "$0" --input-type=module -e "$1"`
     const told = execFileSync('sh', ['-c', node, process.execPath, program], {

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
   type ClientAddresses,
@@ -17,7 +18,6 @@ import { GatewayError } from '../errors.ts'
 import { gatewayErrorOf } from '../http/gateway-error.ts'
 import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
-import { openFilesLimit } from './open-files.ts'
 
 /**
  * Maximum number of connections, if the system allows twice as many open files: each may need an upstream
@@ -128,6 +128,18 @@ function listeningServer(
 /** URL of an address. */
 export function urlOf({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Limit on the open files and sockets of this process; undefined if the system has no such file. */
+export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undefined {
+  let limits: string
+  try {
+    limits = readFileSync(limitsFile, 'utf8')
+  } catch {
+    return undefined
+  }
+  const [, soft] = /^Max open files\s+(\d+)/m.exec(limits) ?? []
+  return soft === undefined ? undefined : Number(soft)
 }
 
 /** Connection limits for a limit of open files. */

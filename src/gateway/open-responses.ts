@@ -1,6 +1,6 @@
-import type { OpenedLedger } from './opened-ledger.ts'
+import type { OpenedLedger } from './open-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
-import { FreeSpace, type SpaceLog, spaceOf } from '../relay/responses/free-space.ts'
+import { FreeSpace, spaceOf, type SpaceLog } from '../relay/responses/free-space.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { handleAnnouncement, NODES_CHANGED } from './account-announcements.ts'
-import { recordFile } from './record-file.ts'
-import { LeasedAccounts } from '../accounts/ledger/leased-accounts.ts'
-import { Ledger } from '../accounts/ledger/ledger.ts'
+import { recordConfiguration } from './record-configuration.ts'
+import { type LeasedLedger, leasedLedger, NODES_CHANGED } from '../accounts/ledger/leased-ledger.ts'
 import { sharedStore } from '../accounts/ledger/shared-store.ts'
-import { BankClient } from '../accounts/ledger/bank-client.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
 import { BankConnection } from '../store/postgres/bank-connection.ts'
@@ -18,7 +15,7 @@ import { pruneExpired, pruneParts } from '../store/prune.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
+import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.ts'
 
 /** Maximum time for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
@@ -60,7 +57,7 @@ export async function openSharedLedger({
     new BankConnection(url, {
       hasRole: hasRelayRole,
       node,
-      onReconnected: () => bankClient.onReconnected(),
+      onReconnected: () => leased.bankClient.onReconnected(),
     }),
     (open) => open.close(),
   )
@@ -69,38 +66,34 @@ export async function openSharedLedger({
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
-  const bankClient: BankClient = new BankClient({
-    onReported: () => liveNodes.refresh(),
+  const leased: LeasedLedger = leasedLedger({
+    name: node,
+    run: randomUUID(),
     bank: postgresBank(connection, node),
-    file,
-    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
-    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
+    outbox: file,
+    rows,
+    store: (bankClient) =>
+      sharedStore(rows, {
+        file,
+        onSettled: () => bankClient.onSettled(),
+        flush: () => bankClient.flush(),
+      }),
+    announcer: announcements,
+    onNodesChanged: () => liveNodes.expire(),
+    onReported: () => liveNodes.refresh(),
     onUnknownTokens: (calls) => {
       const tokens = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))].join(', ')
       log.warn(`${calls.length} calls could not be charged: the database does not know the tokens ${tokens}`)
     },
   })
-  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
-    announcements.announce(`recall ${account} ${node}`),
-  )
-  const store = sharedStore(rows, {
-    file,
-    onSettled: () => bankClient.onSettled(),
-    flush: () => bankClient.flush(),
-  })
-  const ledger: Ledger = new Ledger(store, randomUUID(), accounts)
-  const firstCredentials = await recordFile(store, config)
+  const { store, ledger } = leased
+  const firstCredentials = await recordConfiguration(store, config)
   const recovered = await ledger.recover()
-  await bankClient.start()
+  await leased.start()
   const announceNodes = (): Promise<void> => announcements.announce(NODES_CHANGED).catch(() => {})
   opened.defer(async () => {
-    await bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 })
+    await leased.close()
     await announceNodes()
-  })
-  const onNodesChanged = (): void => liveNodes.expire()
-  announcements.listen({
-    received: (text) => handleAnnouncement(text, { accounts, bankClient, node, onNodesChanged }),
-    connected: () => accounts.onAllChanged(),
   })
   // Must be received before the first call, so that no change by another node is missed.
   await announcements.firstAttempt
@@ -124,8 +117,7 @@ export async function openSharedLedger({
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
       removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
-    // Calls of known keys are answered without the database as long as leased quota lasts.
-    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    isReady: leased.isReady,
     close: () => resources.disposeAsync(),
   }
 }

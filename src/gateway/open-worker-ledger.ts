@@ -1,9 +1,8 @@
 import { hostname } from 'node:os'
-import type { OwnerAnnouncer } from '../cluster/owner-announcer.ts'
+import type { OwnerAnnouncer } from '../cluster/join-through-owner.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
-import { BankClient } from '../accounts/ledger/bank-client.ts'
-import { LeasedAccounts } from '../accounts/ledger/leased-accounts.ts'
-import { Ledger } from '../accounts/ledger/ledger.ts'
+import type { BankClient } from '../accounts/ledger/bank-client.ts'
+import { leasedLedger } from '../accounts/ledger/leased-ledger.ts'
 import { SettledAccounts } from '../accounts/ledger/settled-accounts.ts'
 import type { Link } from '../ipc/link.ts'
 import type { Bank } from '../store/bank.ts'
@@ -15,9 +14,8 @@ import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { BankRequest } from '../store/sqlite/owned-database.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { handleAnnouncement } from './account-announcements.ts'
-import type { OpenedLedger } from './opened-ledger.ts'
-import { pruneOwn } from './prune-own.ts'
+import type { OpenedLedger } from './open-ledger.ts'
+import { pruneOwn } from './prune.ts'
 
 /** Input of `openWorkerLedger`. */
 interface WorkerLedgerOptions {
@@ -42,24 +40,22 @@ export async function openWorkerLedger(
   void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
   const rows = await openSqliteStore({ path, secrets, thread: port })
   const settled = new SettledAccounts()
-  const bankClient = new BankClient({
+  const leased = leasedLedger({
+    name,
+    run: name,
     bank: bankOver(link),
-    file: settled,
-    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
-    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
+    outbox: settled,
+    rows,
+    store: (bankClient) =>
+      withSettlements(rows, (call) => {
+        settled.add(call)
+        bankClient.onSettled()
+      }),
+    announcer,
     onUnknownTokens: () => {},
   })
-  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
-    announcer.announce(`recall ${account} ${name}`),
-  )
-  const heeding = { accounts, bankClient, node: name, onNodesChanged: () => {} }
-  announcer.listen({ received: (text) => handleAnnouncement(text, heeding) })
-  const store = withSettlements(rows, (call) => {
-    settled.add(call)
-    bankClient.onSettled()
-  })
-  const ledger: Ledger = new Ledger(store, name, accounts)
-  await bankClient.start()
+  const { store, ledger, bankClient } = leased
+  await leased.start()
   return {
     store,
     databaseId: `${hostname()} ${path}`,
@@ -72,9 +68,9 @@ export async function openWorkerLedger(
     recovered: { count: 0, quota: 0 },
     others: workers,
     prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),
-    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    isReady: leased.isReady,
     async close() {
-      await bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 })
+      await leased.close()
       await store.close()
     },
   }

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
+import { pruneExpired, pruneParts, pruneUsage } from '../store/prune.ts'
+import type { Store } from '../store/store.ts'
 
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -25,6 +27,19 @@ export interface KeptDays {
  * logged unless all of its values are 0 or empty.
  */
 export type Prune = (days: KeptDays, signal: AbortSignal) => Promise<object>
+
+/** Removes old rows of the embedded database. */
+export function pruneOwn(store: Store): Prune {
+  return async (days, signal) => ({
+    removed: await pruneUsage(store, days.log, Date.now(), signal),
+    removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
+    removedParts: await pruneParts(store, Date.now(), signal),
+    removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
+    removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
+    removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
+    removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
+  })
+}
 
 /**
  * Removes usage rows that are past their retention, a minute after the start and then every hour. `days` is

@@ -1,15 +1,23 @@
 import { randomBytes } from 'node:crypto'
+import type { Origin } from '../domain/audit.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { generateKey } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
-import { fileOrigin } from './file-origin.ts'
 
 /** 1,000 US dollars at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
 
 /** Users and tokens compared with the database at a time, which takes its thread a few milliseconds. */
 const MAX_ACCOUNTS = 1_000
+
+/**
+ * Origin in the audit log of changes made by neither an account nor a command: by the file, or by the first
+ * start.
+ */
+export function fileOrigin(actor: string): Origin {
+  return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
+}
 
 /** Credentials of the first user, shown once. */
 export interface FirstCredentials {

@@ -65,12 +65,12 @@ import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
-import type { OpenedLedger } from './opened-ledger.ts'
+import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { keptDays, pruneRegularly } from './prune.ts'
-import { recordFile } from './record-file.ts'
+import { recordConfiguration } from './record-configuration.ts'
 import { openStorageWatch } from './storage-watch.ts'
-import { takeOrders } from './take-orders.ts'
+import { serveOperator } from './serve-operator.ts'
 
 /** Parts that must be ready before any call is served. */
 interface ServeParts {
@@ -232,12 +232,12 @@ export async function serve({
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
   opened.use(
-    await takeOrders({
+    await serveOperator({
       running: config,
       management,
       workers,
       async apply(next) {
-        await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
+        await inForce.replaceFile(next, async () => void (await recordConfiguration(store, next)))
         addressOf = addresses()
         apiKeys.forgetAll()
       },

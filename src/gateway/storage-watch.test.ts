@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { StorageHealth } from '../accounts/ledger/storage-health.ts'
+import { StorageHealth } from '../accounts/ledger/ledger-writer.ts'
 import { openStorageWatch, StorageWatch } from './storage-watch.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { OpenedLedger } from './opened-ledger.ts'
-import type { StorageHealth } from '../accounts/ledger/storage-health.ts'
+import type { OpenedLedger } from './open-ledger.ts'
+import type { StorageHealth } from '../accounts/ledger/ledger-writer.ts'
 
 /** Interval at which a storage that cannot be written is tried again. */
 const PROBE_MS = 1_000

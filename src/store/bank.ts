@@ -1,9 +1,18 @@
-import type { BudgetName } from '../domain/budget.ts'
+import { type BudgetName, budgetsIn } from '../domain/budget.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 
 /** Name of an account in the bank: a user's, a token's, or that of a budget in one period. */
 export type AccountName = `u:${number}` | `t:${number}` | BudgetName
+
+/** Accounts that a call moves: those of its token, its user and its budgets (`budgetList`). */
+export function accountsOf(call: {
+  readonly token_id: number
+  readonly user_id: number
+  readonly budgets: string
+}): readonly AccountName[] {
+  return [`t:${call.token_id}`, `u:${call.user_id}`, ...budgetsIn(call.budgets)]
+}
 
 /** Loan from the account of a budget. Amounts are quota units. */
 export interface BudgetRequest {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bearerKey } from '../../src/accounts/authentication/bearer.ts'
+import { bearerKey } from '../../src/accounts/authentication/key-from-request.ts'
 import { pathPattern } from '../../src/api/paths.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'

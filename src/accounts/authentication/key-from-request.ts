@@ -1,6 +1,5 @@
 import { GatewayError } from '../../errors.ts'
 import type { HeaderName, Request } from '../../http/request.ts'
-import { bearerKey } from './bearer.ts'
 
 /**
  * Locations in which an API key is accepted, in the order in which they are read. `bearer`: the bearer.
@@ -9,6 +8,8 @@ import { bearerKey } from './bearer.ts'
  * the bearer. `docs/api.md: Authentication`.
  */
 export type KeyLocations = 'bearer' | 'x-api-key' | 'model-list' | 'alternate' | 'any'
+
+const BEARER = /^bearer +(\S+) *$/i
 
 /** Headers that the error names if no key was sent. */
 const HEADERS: Readonly<Record<KeyLocations, string>> = {
@@ -58,6 +59,11 @@ export function alternateKey(request: Request): string | undefined {
   return (
     headerText(request, 'x-alt-api-key') ?? headerText(request, 'x-goog-api-key') ?? queryKey(request.url)
   )
+}
+
+/** The key in an `Authorization: Bearer …` header, if there is one. */
+export function bearerKey(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1]
 }
 
 /** Value of a header; undefined if missing or empty. */

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../domain/ip-allow-list.ts'
 import { GatewayError } from '../../errors.ts'
 import type { HeaderName, Request } from '../../http/request.ts'
-import { bearerKey } from './bearer.ts'
+import { bearerKey } from './key-from-request.ts'
 
 /**
  * Admits the operator: a bearer of `token` if one is set; otherwise a peer on this machine, by the socket's

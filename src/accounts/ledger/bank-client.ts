@@ -305,12 +305,12 @@ export class BankClient {
 }
 
 /** Dependencies of a bank client. */
-interface BankClientParts {
+export interface BankClientParts {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>
   /** Called after each report. */
-  readonly onReported?: () => Promise<void>
+  readonly onReported?: (() => Promise<void>) | undefined
   /**
    * Called with the error when the bank becomes unreachable, and with undefined when it is reachable again.
    */

@@ -3,8 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
-import { LEDGER_BANKS } from '../../../test/ledger-banks.ts'
-import { nodesOn } from '../../../test/ledger-nodes.ts'
+import { LEDGER_BANKS, type LedgerNode, nodesOn } from '../../../test/ledger-banks.ts'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, openedStore, addAccount } from '../../../test/store-rows.ts'
 import { type Budget, type BudgetName, budgetAt } from '../../domain/budget.ts'
@@ -14,7 +13,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-import { BudgetExceeded } from './unaffordable.ts'
+import { BudgetExceeded } from './quota-refusal.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS = byTier(400, 5000)
@@ -161,7 +160,9 @@ describe.each(ENGINES)('a budget on $name', (engine) => {
       const local = await openedStore(database.place)
       await notesCrossings(new Ledger(local, 'run'))
     } else {
-      const [node] = await nodesOn(store, database.place, 1)
+      const {
+        nodes: [node],
+      } = await nodesOn(store, database.place, 1)
       if (!node) throw new Error('no node')
       await notesCrossings(node.ledger)
     }
@@ -246,6 +247,30 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       for (let n = 0; n < count; n += 1) expect(await call(n, `late ${n}`)).toBeUndefined()
     },
   )
+
+  test('the spare quota of a budget is lent to other nodes at once, whatever the name of its group', async () => {
+    const {
+      userId,
+      tokenId,
+      nodes: [a, b],
+    } = await open(2)
+    if (!a || !b) throw new Error('no nodes')
+    const group = { name: 'big "customers": all', budget: { amount: 1000, period: 'month' } } as const
+    const call = async ({ accounts, ledger }: LedgerNode, id: string, amount: number): Promise<OpenHold> => {
+      const { account, budgets } = await findPayer(accounts, {
+        token: { id: tokenId, budget: undefined },
+        user: { id: userId, budget: undefined },
+        groups: [group],
+        startedMs: BOUNDARY,
+        amount,
+      })
+      return ledger.admit(account, amount, { ...factsOf(id), group: group.name }, budgets)
+    }
+    const first = await call(a, 'a', 100)
+    await first.settle({ ...settlementOf(100), group: group.name })
+    await call(b, 'b', 900)
+    await expect(call(a, 'c', 1)).rejects.toThrow(BudgetExceeded)
+  })
 
   test('a budget that is lowered below what is held and spent refuses calls from then on, and its count is kept', async () => {
     const {

@@ -1,5 +1,5 @@
-import { budgetsIn, chargedBudgets } from '../../domain/budget.ts'
-import type { AccountName, HeldReport, AccountState } from '../../store/bank.ts'
+import { chargedBudgets } from '../../domain/budget.ts'
+import { type AccountName, accountsOf, type AccountState, type HeldReport } from '../../store/bank.ts'
 import type { OutboxEntry } from '../../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -118,13 +118,4 @@ export class LeaseTable {
     }
     return evicted
   }
-}
-
-/** Accounts that a settled call is charged to. */
-export function accountsOf({
-  token_id: tokenId,
-  user_id: userId,
-  budgets,
-}: OutboxEntry): readonly AccountName[] {
-  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
 }

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
-import { LEDGER_BANKS } from '../../../test/ledger-banks.ts'
-import type { LedgerNode } from '../../../test/ledger-nodes.ts'
+import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
+
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { GatewayError } from '../../errors.ts'
 import { hashKey } from '../../store/secrets.ts'
@@ -229,6 +229,23 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(await lent()).toBe(0)
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
+
+  test('a lower quota leaves open holds what they need, so that no other node can spend it', async () => {
+    const {
+      tokenId,
+      userId,
+      nodes: [a, b],
+    } = await open(2)
+    if (!a || !b) throw new Error('no nodes')
+    const hold = await admit(a, tokenId, 100_000, 'a')
+    await hold.whenDurable()
+    await a.bankClient.resync()
+    const fields = { remain_quota: 150_000 }
+    await b.ledger.changeToken({ tokenId, userId, fields, maxQuota: MOST, nowMs: Date.now() })
+    await expect(admit(b, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)
+    await (await admit(b, tokenId, 50_000, 'c')).settle(settlementOf(50_000))
+    await hold.settle(settlementOf(100_000))
+  })
 
   test('added quota can be spent, and removed quota cannot, on every node', async () => {
     const {

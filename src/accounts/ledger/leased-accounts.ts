@@ -14,7 +14,7 @@ import type { Account } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
-import { refusalOf } from './unaffordable.ts'
+import { refusalOf } from './quota-refusal.ts'
 
 /** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
 const RECALL_WAITS_MS = [100, 200, 400]

@@ -35,6 +35,20 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(100)
   })
 
+  test('borrowed quota is not spent again once more is lent than the account has, as after a lower quota', () => {
+    const balance = lent(100)
+    balance.hold(100)
+    balance.applyState({ ...state(100, 1), remain: 70, free: -30 })
+    balance.hold(-100)
+    balance.charge(40)
+    expect(balance.free).toBe(30)
+    balance.applyReported(40)
+    balance.applyState({ ...state(60, 1), remain: 30, free: -30 })
+    expect(balance.free).toBe(30)
+    balance.hold(30)
+    expect(balance.free).toBe(0)
+  })
+
   test('borrowed quota is void in a new epoch, whatever an older state from the bank has', () => {
     const balance = lent(100)
     balance.applyState(state(0, 4))

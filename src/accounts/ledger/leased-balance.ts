@@ -37,8 +37,10 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
+  // If more is lent than the account has, as after a lower quota, the rest of what a call held is not spare.
   override get free(): number {
-    return this.#mayBeFenced() ? Math.min(0, this.remain - this.held) : this.remain - this.held
+    const free = this.remain - this.held + Math.min(0, this.#bankFree)
+    return this.#mayBeFenced() ? Math.min(0, free) : free
   }
 
   override get accountRemain(): number {
@@ -131,8 +133,8 @@ export class LeasedBalance extends Balance {
   #enterEpoch(epoch: number): void {
     this.epoch = epoch
     this.#setLease(0)
-    // The bank dropped its record of the holds together with the lease.
-    this.#reported = { held: 0, estimate: 0 }
+    // The bank may have dropped its record of the holds together with the lease.
+    this.markUnsynced()
   }
 
   #setLease(amount: number): void {

@@ -4,7 +4,6 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenHold } from './open-hold.ts'
 import { charge, countWrite, type Payer } from './payer.ts'
-import { StorageHealth } from './storage-health.ts'
 import type { WaitingHolds } from './waiting-holds.ts'
 
 /** Delay before a settlement that the store refused, for instance because the disk is full, is repeated. */
@@ -139,5 +138,35 @@ export class LedgerWriter {
     if (failure instanceof StoreUnavailable) this.storage.note('file', failure)
     else if (failure === undefined && this.#repeating === 0 && !this.storage.isOk)
       this.storage.note('file', undefined)
+  }
+}
+
+/**
+ * Part of the storage that a call needs in order to be charged: the file that this process writes, or the
+ * bank that it shares with other processes.
+ */
+export type StoragePart = 'file' | 'bank'
+
+/** Whether calls can be charged now, by the last write to each part of the storage. */
+export class StorageHealth {
+  /** Called when the first part fails, and when all parts work again. */
+  onChange: () => void = () => {}
+  readonly #failures = new Map<StoragePart, Error>()
+
+  /** The error of a part that cannot be written; undefined while all can. */
+  get failure(): Error | undefined {
+    return this.#failures.values().next().value
+  }
+
+  get isOk(): boolean {
+    return this.#failures.size === 0
+  }
+
+  /** Records the outcome of a write; `failure` is undefined if it is durable. */
+  note(part: StoragePart, failure: Error | undefined): void {
+    const wasOk = this.isOk
+    if (failure) this.#failures.set(part, failure)
+    else this.#failures.delete(part)
+    if (this.isOk !== wasOk) this.onChange()
   }
 }

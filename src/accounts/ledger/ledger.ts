@@ -14,7 +14,7 @@ import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
 import { addHold, affordable, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
-import { type BudgetExceeded, refusalOf, Unaffordable } from './unaffordable.ts'
+import { type BudgetExceeded, refusalOf, Unaffordable } from './quota-refusal.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
 /** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */

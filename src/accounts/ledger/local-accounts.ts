@@ -134,8 +134,9 @@ interface LocalBudget {
 }
 
 /**
- * Accounts of budgets on a node that has the database to itself. The first use reads what is used in the
- * period, after every write queued earlier; from then on the balances here are ahead of the store.
+ * Accounts of budgets on a node that has the database to itself; `docs/ledger.md: Accounts of budgets`. The
+ * first use reads what is used in the period, after every write queued earlier; from then on the balances
+ * here are ahead of the store.
  */
 class LocalBudgets {
   readonly #store: Pick<Store, 'write'>

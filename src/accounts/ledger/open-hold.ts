@@ -2,7 +2,7 @@ import type { Hold } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { Account } from './balance.ts'
 import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
-import type { Unaffordable } from './unaffordable.ts'
+import type { Unaffordable } from './quota-refusal.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {

@@ -1,6 +1,5 @@
-import type { AccountName } from '../../store/bank.ts'
+import { type AccountName, accountsOf } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
-import { accountsOf } from './lease-table.ts'
 
 /** Number of settled calls in one report. */
 const REPORT_ROWS = 500

@@ -1,21 +1,24 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
+import { LEDGER_PLACES } from '../../../test/ledger-banks.ts'
 import { runSequences } from '../../../test/ledger-sequences.ts'
 import { byTier } from '../../../test/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const SEQUENCES = byTier(500, 2000)
 
-test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the expected balances`, {
-  timeout: 300_000,
-}, async () => {
-  const report = await runSequences(SEED, SEQUENCES)
-  console.info(`SEED=${SEED} repeats it:`, report)
-  expect(report.violation).toBeUndefined()
-  expect(report.sequences).toBeGreaterThanOrEqual(SEQUENCES)
-  // Checks that the sequences exercised the ledger.
-  expect(report.holds).toBeGreaterThan(SEQUENCES)
-  expect(report.refusals).toBeGreaterThan(SEQUENCES)
-  expect(report.crashes).toBeGreaterThanOrEqual(4)
-  expect(report.written).toBeGreaterThan(100)
-})
+test.each(LEDGER_PLACES)(
+  '$name: sequences of calls, grants, budgets, deletions and crashes leave the balances of the model',
+  async ({ open, isLeased }) => {
+    const count = isLeased ? byTier(60, 300) : byTier(500, 2000)
+    const report = await runSequences(open, SEED, { count, atOnce: isLeased ? 20 : 250 })
+    console.info(`SEED=${SEED} repeats it:`, report)
+    expect(report.violation).toBeUndefined()
+    expect(report.sequences).toBeGreaterThanOrEqual(count)
+    // Checks that the sequences exercised the ledger.
+    expect(report.holds).toBeGreaterThan(count)
+    expect(report.refusals).toBeGreaterThan(count)
+    expect(report.ofBudgets).toBeGreaterThan(count)
+    expect(report.crashes).toBeGreaterThanOrEqual(2)
+    expect(report.written).toBeGreaterThan(count / 5)
+  },
+)

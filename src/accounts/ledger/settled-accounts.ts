@@ -1,5 +1,5 @@
-import { budgetsIn } from '../../domain/budget.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import { accountsOf } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 
 type Outbox = Pick<NodeFile, 'write'>
@@ -15,12 +15,12 @@ export class SettledAccounts implements Outbox {
   #lastPlace = 0
 
   /** Records the accounts of a call whose charge is durable. */
-  add({ token_id, user_id, budgets }: SettledCall): void {
+  add(call: SettledCall): void {
+    const { token_id, user_id, budgets } = call
     const key = `${token_id} ${budgets}`
     if (this.#entries.has(key)) return
     this.#lastPlace += 1
-    const accounts = [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
-    const row = JSON.stringify(accounts)
+    const row = JSON.stringify(accountsOf(call))
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { gatewaySecrets } from '../gateway-secrets.ts'
-import { recordFile } from '../record-file.ts'
+import { recordConfiguration } from '../record-configuration.ts'
 import type { FirstCredentials } from '../seed-accounts.ts'
 import type { Config } from '../../config/config.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
@@ -16,7 +16,7 @@ import { explainedError, urlOf } from '../listen.ts'
 import { CAN_SHARE, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
-import { CollectedMetrics } from './collected-metrics.ts'
+import { WorkerMetrics } from './worker-metrics.ts'
 import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -74,12 +74,12 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     }),
     (open) => open.close(),
   )
-  const firstCredentials = await recordFile(database.store, config)
+  const firstCredentials = await recordConfiguration(database.store, config)
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
   let { fileText } = config
   const { workers: planned, configFile, variables } = environment
   const slots = new OwnedSlots()
-  const metrics = new CollectedMetrics(() => started.serving)
+  const metrics = new WorkerMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
   const shared = { database, announce, permits: new OwnedPermits(), slots, metrics }
   let unresolved = 0
@@ -169,7 +169,7 @@ interface SharedParts {
   readonly announce: (text: string) => void
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
-  readonly metrics: CollectedMetrics
+  readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
 

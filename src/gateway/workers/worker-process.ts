@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import process from 'node:process'
 import { Link } from '../../ipc/link.ts'
 import type { SocketOrder } from './sockets-from-owner.ts'
-import { LINK_DESCRIPTOR } from './setup.ts'
+import { LINK_DESCRIPTOR } from './worker-messages.ts'
 import type { SharedSocket } from './shared-sockets.ts'
 
 /** How a worker's process has ended. */

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { App } from '../app.ts'
 import { gatewaySecrets } from '../gateway-secrets.ts'
 import { openWorkerLedger } from '../open-worker-ledger.ts'
-import { OwnerAnnouncer } from '../../cluster/owner-announcer.ts'
+import { OwnerAnnouncer } from '../../cluster/join-through-owner.ts'
 import { readConfig } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
@@ -16,7 +16,7 @@ import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
-import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
+import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
 /** Maximum time for which the last message waits to be sent. */
 const GOODBYE_MS = 1_000

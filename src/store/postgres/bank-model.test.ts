@@ -2,15 +2,19 @@ import fc from 'fast-check'
 import { Client, types } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { BankModel } from '../../../test/bank-model.ts'
-import { BANKS, exactly, held, report } from '../../../test/bank-fixture.ts'
+import { BANKS, exactly, held } from '../../../test/bank-fixture.ts'
 import { openedRows, type TestDatabase } from '../../../test/store-engines.ts'
-import { newToken, newUser } from '../../../test/store-rows.ts'
+import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
+import { budgetList } from '../../domain/budget.ts'
 import type { Rows } from '../store.ts'
+import { outboxRow } from '../usage-row.ts'
 import { postgresBank } from './bank.ts'
 import { BankConnection } from './bank-connection.ts'
 
 const NODES = ['a', 'b', 'c'] as const
 const node = fc.constantFrom(...NODES)
+/** The account of a budget that nothing has opened. */
+const NOTHING = { remain: 0, used: 0, leased: 0, epoch: 0 }
 
 type Step =
   | { readonly do: 'acquire'; readonly node: string; readonly need: number; readonly max: number }
@@ -23,6 +27,8 @@ type Step =
   | { readonly do: 'look' }
   | { readonly do: 'set'; readonly kind: 't' | 'u'; readonly remain: number }
   | { readonly do: 'enable'; readonly isEnabled: boolean }
+  /** Changes the amount of the budget that later requests state. */
+  | { readonly do: 'budget'; readonly amount: number }
 
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
@@ -65,6 +71,13 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
       }),
     },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('enable' as const), isEnabled: fc.boolean() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('budget' as const),
+        amount: fc.integer({ min: 1, max: 3_000 }),
+      }),
+    },
   ),
   { minLength: 25, maxLength: 60, size: 'max' },
 )
@@ -84,9 +97,11 @@ async function runs(
   const bank = (name: string) => postgresBank(connection, ours(name))
   const noted = new Map<string, { id: string; quota: number }[]>()
   const known = new Map<string, { id: string; quota: number }[]>()
-  const of = { t: `t:${token.id}`, u: `u:${user.id}` } as const
+  const of = { t: `t:${token.id}`, u: `u:${user.id}`, b: `b:month:2026-11-01:g:run ${run}` } as const
+  const budgets = budgetList([of.b])
   const row = ({ id, quota }: { id: string; quota: number }): string =>
-    report(id, quota).replace('"user_id":1,"token_id":1', `"user_id":${user.id},"token_id":${token.id}`)
+    outboxRow(settledCall({ userId: user.id, tokenId: token.id }, id, { quota, budgets }))
+  let budget = 2_500
   // Registers the nodes, by their first report.
   for (const name of NODES) await bank(name).compare()
   const silent = new Map<string, number>()
@@ -103,9 +118,13 @@ async function runs(
       case 'acquire': {
         const { need, max } = step
         const [loan] = await bank(step.node).acquire([
-          { ...exactly(need, token.id), max: { token: max, user: max } },
+          {
+            ...exactly(need, token.id),
+            max: { token: max, user: max },
+            budgets: [{ account: of.b, amount: budget, need, max }],
+          },
         ])
-        expect(loan).toMatchObject({ granted: model.acquire(step.node, need, max) })
+        expect(loan).toMatchObject({ granted: model.acquire(step.node, need, max, budget) })
         break
       }
       case 'spend':
@@ -118,7 +137,11 @@ async function runs(
         noted.delete(step.node)
         silent.delete(step.node)
         const estimate = Math.floor(step.held / 3)
-        await bank(step.node).apply(calls.map(row), [held(of.t, step.held, estimate), held(of.u, step.held)])
+        await bank(step.node).apply(calls.map(row), [
+          held(of.t, step.held, estimate),
+          held(of.u, step.held),
+          held(of.b, step.held, estimate),
+        ])
         model.apply(step.node, calls, step.held, estimate)
         break
       }
@@ -126,6 +149,7 @@ async function runs(
         await bank(step.node).release([
           { account: of.t, keep: step.keep },
           { account: of.u, keep: step.keep },
+          { account: of.b, keep: step.keep },
         ])
         model.release(step.node, step.keep)
         break
@@ -159,19 +183,23 @@ async function runs(
       case 'enable':
         await sql(`update tokens set status = ${step.isEnabled ? 1 : 2} where id = ${token.id}`)
         model.enable(step.isEnabled)
+        break
+      case 'budget':
+        budget = step.amount
     }
-    const [t, u] = await sql(
+    const [t, u, b = NOTHING] = await sql(
       `select remain_quota as remain, used_quota as used, leased, epoch from tokens where id = ${token.id}
-       union all select quota, used_quota, leased, epoch from users where id = ${user.id}`,
+       union all select quota, used_quota, leased, epoch from users where id = ${user.id}
+       union all select amount - used, used, leased, epoch from budget_periods where account = '${of.b}'`,
     )
-    expect({ t, u }).toEqual(model.accounts)
+    expect({ t, u, b }).toEqual(model.accounts)
     const leases = await sql(
-      `select account, node, amount from leases where account in ('${of.t}', '${of.u}') and amount > 0`,
+      `select account, node, amount from leases where account in ('${of.t}', '${of.u}', '${of.b}') and amount > 0`,
     )
     const kept = [...model.leases].filter(([, { amount }]) => amount > 0)
     expect(leases).toHaveLength(kept.length)
     for (const [name, { amount }] of kept) {
-      const account = of[name.slice(0, 1) as 't' | 'u']
+      const account = of[name.slice(0, 1) as 't' | 'u' | 'b']
       expect(leases).toContainEqual({ account, node: ours(name.slice(1)), amount })
     }
   }

@@ -2,7 +2,6 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from '../schema.ts'
 import { firstIdOf, startOf } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
-import { type DayRange, daysPerPartition, missingRanges } from './usage-days.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -175,4 +174,43 @@ async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRa
     alter table usage_log attach partition ${sql.table(name)} for values from (${sql.lit(from)}) to (${sql.lit(to)})
   `.execute(db)
   return name
+}
+
+/** Range of days since 1970-01-01, UTC; excludes the end. */
+export interface DayRange {
+  readonly firstDay: number
+  readonly endDay: number
+}
+
+/** Approximate maximum number of partitions of the past. */
+const MAX_PARTITIONS = 200
+
+/** Returns the days per partition if rows are kept for `keptDays`: one, or more to limit their number. */
+export function daysPerPartition(keptDays: number): number {
+  return Math.ceil(keptDays / MAX_PARTITIONS)
+}
+
+/**
+ * Lists the ranges that are missing to cover `wanted`, in order, each of at most `width` days. Existing
+ * ranges may have any width; new ones do not overlap them.
+ */
+export function missingRanges(
+  covered: readonly DayRange[],
+  wanted: DayRange,
+  width: number,
+): readonly DayRange[] {
+  const missing: DayRange[] = []
+  let firstDay = wanted.firstDay
+  while (firstDay < wanted.endDay) {
+    const here = covered.find((range) => range.firstDay <= firstDay && firstDay < range.endDay)
+    if (here) {
+      firstDay = here.endDay
+      continue
+    }
+    const next = Math.min(...covered.map((range) => range.firstDay).filter((day) => day > firstDay))
+    const endDay = Math.min(firstDay + width, next)
+    missing.push({ firstDay, endDay })
+    firstDay = endDay
+  }
+  return missing
 }

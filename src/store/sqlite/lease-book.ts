@@ -16,8 +16,6 @@ interface LentAccount {
   readonly leases: Map<string, Lease>
 }
 
-const NOTHING: ReadonlyMap<string, number> = new Map()
-
 /**
  * Leases on the accounts of a database that several processes share. They are only in memory: the process
  * that has them owns the database, and no borrower outlives it.
@@ -94,7 +92,7 @@ export class LeaseBook {
   }
 
   /** Ends the leases of an account, except for the amounts that borrowers keep. Returns the new epoch. */
-  recall(account: AccountName, kept: ReadonlyMap<string, number> = NOTHING): number {
+  recall(account: AccountName, kept: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)
     lent.epoch += 1
     for (const [borrower, lease] of lent.leases)

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type BudgetName, budgetsIn, ownerOf } from '../../domain/budget.ts'
+import { budgetsIn } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import {
   HOLD,
@@ -9,18 +9,19 @@ import {
   type SettledCall,
 } from '../../domain/records/usage.ts'
 import type { UserRow } from '../../domain/records/user.ts'
-import type { BudgetOpening, LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
+import type { LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import { ROW_COLUMNS, rowValues } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
 import {
   crashedCall,
-  type HoldStatements,
   holdValues,
   orphanValues,
   prepareHolds,
   probeHolds,
+  type HoldStatements,
 } from './hold-statements.ts'
+import { BudgetRows } from './budget-rows.ts'
 import { type SumProgress, UsageSums } from './usage-sums.ts'
 import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
@@ -251,49 +252,6 @@ export class LedgerRows implements LedgerWrites {
       user.quota += quota
       user.requests += requests
     } else this.#users.set(userId, { quota, requests })
-  }
-}
-
-/** Accounts of budgets within the open transaction: accumulates charges; `write` writes each row once. */
-class BudgetRows {
-  readonly #open: StatementSync
-  readonly #used: StatementSync
-  readonly #charge: StatementSync
-  readonly #charges = new Map<BudgetName, number>()
-
-  constructor(db: DatabaseSync) {
-    // Casts keep the sums integers, because the driver binds every number as a double.
-    this.#open = db.prepare(
-      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
-       ON CONFLICT (account) DO UPDATE SET amount = excluded.amount
-         WHERE excluded.amount > 0 AND excluded.amount <> amount`,
-    )
-    this.#used = db.prepare('SELECT used FROM budget_periods WHERE account = ?')
-    this.#charge = db.prepare(
-      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, 0, CAST(? AS INTEGER))
-       ON CONFLICT (account) DO UPDATE SET used = used + excluded.used`,
-    )
-  }
-
-  /** Opens an account, or changes its amount, and returns what is used. Charges must be written before. */
-  open({ name, amount }: BudgetOpening): { readonly used: number } {
-    this.#open.run(name, ownerOf(name), amount)
-    return { used: this.#used.get(name)?.['used'] as number }
-  }
-
-  charge(names: readonly BudgetName[], quota: number): void {
-    for (const name of names) this.#charges.set(name, (this.#charges.get(name) ?? 0) + quota)
-  }
-
-  /** Writes the accumulated charges. */
-  write(): void {
-    for (const [name, quota] of this.#charges) this.#charge.run(name, ownerOf(name), quota)
-    this.#charges.clear()
-  }
-
-  /** Discards the accumulated charges, for a rollback. */
-  discard(): void {
-    this.#charges.clear()
   }
 }
 

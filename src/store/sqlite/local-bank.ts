@@ -1,20 +1,22 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type BudgetName, budgetsIn, ownerOf } from '../../domain/budget.ts'
+import { type BudgetName, ownerOf } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import type { ParkedHold, SettledCall } from '../../domain/records/usage.ts'
 import type { UserRow } from '../../domain/records/user.ts'
-import type {
-  AccountName,
-  AccountState,
-  Bank,
-  BankStatement,
-  BudgetRequest,
-  HeldReport,
-  Loan,
-  LoanRequest,
+import {
+  type AccountName,
+  accountsOf,
+  type AccountState,
+  type Bank,
+  type BankStatement,
+  type BudgetRequest,
+  type HeldReport,
+  type Loan,
+  type LoanRequest,
 } from '../bank.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { AccountChange } from './account-changes.ts'
+import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 
 /** Denominator of the part of the free quota that one loan takes, unless more is needed. */
@@ -30,9 +32,9 @@ export type BankOperations = {
 }
 
 /**
- * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`).
- * Its methods run between transactions. Charges reach it with the commit that books them, so that they need
- * no reports.
+ * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`):
+ * `docs/ledger.md: Many nodes`, `docs/ledger.md: Accounts of budgets`. Its methods run between transactions.
+ * Charges reach it with the commit that books them, so that they need no reports.
  */
 export class LocalBank implements BankOperations {
   readonly #rows: AccountRows
@@ -115,7 +117,7 @@ export class LocalBank implements BankOperations {
   applyChanges(changes: readonly AccountChange[]): void {
     for (const { account, recalls, recallsBudgets } of changes) {
       if (recallsBudgets) for (const budget of this.#book.budgetsOf(account)) this.#recallBudget(budget)
-      this.#announce(account, recalls ? this.#book.recall(account) : this.#book.epoch(account))
+      this.#announce(account, recalls ? this.#recall(account) : this.#book.epoch(account))
     }
   }
 
@@ -170,21 +172,23 @@ export class LocalBank implements BankOperations {
   }
 
   // A lower amount ends the leases, which were lent under the higher one.
-  #setBudget({ account }: BudgetRequest, to: number): void {
-    const { amount } = this.#rows.budget(account)
-    if (to <= 0 || to === amount) return
-    if (to < amount) this.#recallBudget(account)
-    this.#rows.setBudget(account, to)
+  #setBudget({ account: name }: BudgetRequest, amount: number): void {
+    const { budgets } = this.#rows
+    const before = budgets.find(name).amount
+    if (amount <= 0 || amount === before) return
+    if (amount < before) this.#recallBudget(name)
+    budgets.open({ name, amount })
   }
 
   #recallBudget(account: AccountName): void {
     if (this.#book.leased(account) === 0) return
-    this.#announce(account, this.#book.recall(account, this.#rows.heldOn(account)))
+    this.#announce(account, this.#recall(account))
   }
-}
 
-function accountsOf({ token_id, user_id, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
-  return [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
+  // The nodes keep what their open holds need.
+  #recall(account: AccountName): number {
+    return this.#book.recall(account, this.#rows.heldOn(account))
+  }
 }
 
 /** Name of the borrower that owns a parked hold while no process continues it. */
@@ -216,25 +220,23 @@ class AccountRows {
   readonly #userById: StatementSync
   readonly #tokenRemain: StatementSync
   readonly #userRemain: StatementSync
-  readonly #budget: StatementSync
-  readonly #setBudget: StatementSync
-  readonly #held: StatementSync
+  readonly #heldOnBudget: StatementSync
+  readonly #heldOnToken: StatementSync
+  readonly #heldOnUser: StatementSync
+  readonly budgets: BudgetRows
 
   constructor(db: DatabaseSync) {
+    this.budgets = new BudgetRows(db)
     this.#tokenById = db.prepare('SELECT * FROM tokens WHERE id = ?')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
     this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
     this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
-    this.#budget = db.prepare('SELECT amount, used FROM budget_periods WHERE account = ?')
-    // A cast keeps it an integer, because the driver binds every number as a double.
-    this.#setBudget = db.prepare(
-      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
-       ON CONFLICT (account) DO UPDATE SET amount = excluded.amount`,
-    )
-    this.#held = db.prepare(
-      'SELECT owner, sum(amount) AS held FROM holds WHERE instr(budgets, json_quote(?)) > 0 GROUP BY owner',
-    )
+    const held = (where: string): StatementSync =>
+      db.prepare(`SELECT owner, sum(amount) AS held FROM holds WHERE ${where} GROUP BY owner`)
+    this.#heldOnBudget = held('instr(budgets, json_quote(?)) > 0')
+    this.#heldOnToken = held('token_id = ?')
+    this.#heldOnUser = held('user_id = ?')
   }
 
   /** The token of a request, with its user; undefined for an unknown one. */
@@ -248,30 +250,23 @@ class AccountRows {
   /** The balance of an account, lent or not; undefined for an unknown one. */
   remain(account: AccountName): number | undefined {
     if (account.startsWith('b:')) {
-      const { amount, used } = this.budget(account as BudgetName)
+      const { amount, used } = this.budgets.find(account as BudgetName)
       return amount - used
     }
     const rows = account.startsWith('u:') ? this.#userRemain : this.#tokenRemain
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** A budget's account; zeros for one without a row. */
-  budget(account: BudgetName): { readonly amount: number; readonly used: number } {
-    const row = this.#budget.get(account)
-    return {
-      amount: (row?.['amount'] as number | undefined) ?? 0,
-      used: (row?.['used'] as number | undefined) ?? 0,
-    }
-  }
-
-  /** Sums of the open holds on a budget, by their owners. */
+  /** Sums of the open holds on an account, by their owners. */
   heldOn(account: AccountName): ReadonlyMap<string, number> {
-    const rows = this.#held.all(account) as { owner: string; held: number }[]
+    const rows = this.#holdsOn(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))
   }
 
-  setBudget(account: BudgetName, amount: number): void {
-    this.#setBudget.run(account, ownerOf(account), amount)
+  #holdsOn(account: AccountName): unknown[] {
+    if (account.startsWith('b:')) return this.#heldOnBudget.all(account)
+    const holds = account.startsWith('u:') ? this.#heldOnUser : this.#heldOnToken
+    return holds.all(Number(account.slice(2)))
   }
 }
 

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { bearerKey } from '../../../src/accounts/authentication/bearer.ts'
+import { bearerKey } from '../../../src/accounts/authentication/key-from-request.ts'
 import { lookupKey } from '../../../src/domain/api-key.ts'
 import { atScale, decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
 import { parseAddresses } from '../../../src/domain/ip-allow-list.ts'

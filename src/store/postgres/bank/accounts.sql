@@ -82,6 +82,17 @@ begin
 end
 $$;
 
+-- Ends the leases of an account, except for what open holds need, and returns what stays lent. The nodes notice
+-- by the epoch.
+create or replace function bank_recall(of_account text, at_epoch bigint)
+  returns bigint language plpgsql security definer set search_path from current as $$
+begin
+  delete from leases where account = of_account and held = 0;
+  update leases set amount = least(amount, held), epoch = at_epoch where account = of_account;
+  return coalesce((select sum(amount) from leases where account = of_account), 0);
+end
+$$;
+
 -- Returns the part of expired nodes' leases that no hold needs. Skips nodes that are reporting right now.
 create or replace function bank_reclaim(accounts text[])
   returns void language plpgsql security definer set search_path from current as $$

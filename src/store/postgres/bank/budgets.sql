@@ -1,4 +1,4 @@
--- Functions on the accounts of budgets. Owners and their tokens are locked before these accounts.
+-- Functions on the accounts of budgets; docs/ledger.md: Accounts of budgets. Owners and their tokens are locked before these accounts.
 
 -- Creates accounts that are missing, and locks all, in the order of names, to avoid deadlocks.
 create or replace function bank_open_budgets(names text[])
@@ -12,17 +12,10 @@ begin
 end
 $$;
 
--- Ends the leases of an account, except for what its open holds need. The nodes notice by the epoch.
 create or replace function bank_recall_budget(of_account text)
   returns void language plpgsql security definer set search_path from current as $$
-declare
-  now_at bigint;
 begin
-  update leases set amount = least(amount, held) where account = of_account;
-  update budget_periods b set epoch = epoch + 1,
-    leased = coalesce((select sum(amount) from leases l where l.account = of_account), 0)
-    where b.account = of_account returning epoch into now_at;
-  update leases set epoch = now_at where account = of_account;
+  update budget_periods set epoch = epoch + 1, leased = bank_recall(of_account, epoch + 1) where account = of_account;
   perform bank_announce(of_account);
 end
 $$;

@@ -11,7 +11,7 @@ const WAIT_MS = 1_000
  * Metrics of several workers. The last counters of a worker that has ended are kept, because a decreasing sum
  * would look like a restart of all workers.
  */
-export class CollectedMetrics {
+export class WorkerMetrics {
   readonly #workers: () => readonly WorkerProcess[]
   readonly #last = new Map<WorkerProcess, string>()
   #ended: readonly [string] | undefined

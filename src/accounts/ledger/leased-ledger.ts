@@ -1,0 +1,103 @@
+import type { AccountName, Bank } from '../../store/bank.ts'
+import type { NodeFile } from '../../store/node-file.ts'
+import type { Listener } from '../../store/postgres/announcements.ts'
+import type { Rows, Store } from '../../store/store.ts'
+import { BankClient, type BankClientParts } from './bank-client.ts'
+import { LeasedAccounts } from './leased-accounts.ts'
+import { Ledger } from './ledger.ts'
+
+/** Announcement that a node has started or stopped. */
+export const NODES_CHANGED = 'nodes'
+
+/** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
+interface Borrower extends Pick<BankClientParts, 'onReported' | 'onUnknownTokens'> {
+  /** Name of the process in the bank. */
+  readonly name: string
+  /** Name of this run, as the owner of its holds. */
+  readonly run: string
+  readonly bank: Bank
+  /** Settled calls that the bank may not have counted. */
+  readonly outbox: Pick<NodeFile, 'write'>
+  /** Rows that all borrowers share. */
+  readonly rows: Pick<Rows, 'write'>
+  /** The store of the ledger, which informs the client of settlements. */
+  readonly store: (bankClient: BankClient) => Store
+  /** Sends texts to all borrowers, and receives theirs. */
+  readonly announcer: { announce(text: string): Promise<void>; listen(listener: Listener): unknown }
+  /** Called when another node has started or stopped. */
+  readonly onNodesChanged?: (() => void) | undefined
+}
+
+/** The ledger of one borrower. */
+export interface LeasedLedger {
+  readonly ledger: Ledger
+  readonly accounts: LeasedAccounts
+  readonly bankClient: BankClient
+  readonly store: Store
+  /** Reports what an earlier run left, and begins to borrow. */
+  start(): Promise<void>
+  /** Whether calls can be charged now. Those of known keys need no bank while leased quota lasts. */
+  isReady(): Promise<boolean>
+  /** Reports everything and returns the leases, except those of open holds. */
+  close(): Promise<void>
+}
+
+/** Joins ledger, accounts and the client of the bank, in the same way for nodes and for workers. */
+export function leasedLedger(borrower: Borrower): LeasedLedger {
+  const { name, run, bank, outbox, rows, announcer, onReported, onUnknownTokens } = borrower
+  const bankClient = new BankClient({
+    bank,
+    file: outbox,
+    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
+    onReported,
+    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
+    onUnknownTokens,
+  })
+  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
+    announcer.announce(`recall ${account} ${name}`),
+  )
+  const store = borrower.store(bankClient)
+  const ledger: Ledger = new Ledger(store, run, accounts)
+  return {
+    ledger,
+    accounts,
+    bankClient,
+    store,
+    async start() {
+      await bankClient.start()
+      const to = { accounts, bankClient, name, onNodesChanged: borrower.onNodesChanged }
+      announcer.listen({
+        received: (text) => handleAnnouncement(text, to),
+        connected: () => accounts.onAllChanged(),
+      })
+    },
+    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    close: () => bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 }),
+  }
+}
+
+/** The account of a user, a token or a budget; the name of a group may have any characters. */
+const ACCOUNT = '([ut]:\\d{1,16}|b:.+)'
+const CHANGED = new RegExp(`^account ${ACCOUNT}$`, 's')
+const WANTED = new RegExp(`^recall ${ACCOUNT} (\\S+)$`, 's')
+
+/**
+ * Handles an announcement of another borrower. `account u:3`: that account was changed. `recall t:5 NODE`:
+ * that node needs the unused leases of that account. `nodes`: a node has started or stopped. Announcements
+ * are not trusted: this node asks the bank, at most fifty times a second.
+ */
+function handleAnnouncement(
+  text: string,
+  to: Pick<LeasedLedger, 'accounts' | 'bankClient'> & {
+    readonly name: string
+    readonly onNodesChanged: (() => void) | undefined
+  },
+): void {
+  const [, changed] = CHANGED.exec(text) ?? []
+  const [, wanted, by] = WANTED.exec(text) ?? []
+  if (text === NODES_CHANGED) to.onNodesChanged?.()
+  else if (changed !== undefined) to.accounts.onChanged(changed as AccountName)
+  else if (wanted === undefined) return
+  else if (by !== to.name) to.bankClient.leases.requestRecall(wanted as AccountName)
+  to.bankClient.ask()
+}
