@@ -161,7 +161,7 @@ export async function nodesOn(
         }),
       announcer: {
         async announce(text) {
-          for (const { received } of listeners) received(text)
+          for (const listener of listeners) listener.received(text)
         },
         listen: (listener) => listeners.add((own = listener)),
       },

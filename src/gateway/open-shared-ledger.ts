@@ -117,7 +117,7 @@ export async function openSharedLedger({
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
       removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
-    isReady: leased.isReady,
+    isReady: () => leased.isReady(),
     close: () => resources.disposeAsync(),
   }
 }

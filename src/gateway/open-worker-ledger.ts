@@ -68,7 +68,7 @@ export async function openWorkerLedger(
     recovered: { count: 0, quota: 0 },
     others: workers,
     prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),
-    isReady: leased.isReady,
+    isReady: () => leased.isReady(),
     async close() {
       await leased.close()
       await store.close()
