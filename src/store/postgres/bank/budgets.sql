@@ -1,4 +1,5 @@
--- Functions on the accounts of budgets; docs/ledger.md: Accounts of budgets. Owners and their tokens are locked before these accounts.
+-- Functions on the accounts of budgets, by `docs/ledger.md: Accounts of budgets`. Owners and their tokens are locked
+-- before these accounts.
 
 -- Creates accounts that are missing, and locks all, in the order of names, to avoid deadlocks.
 create or replace function bank_open_budgets(names text[])
