@@ -1,7 +1,7 @@
 import type { Origin } from '../domain/audit.ts'
 import type { LedgerWrites } from './ledger-writes.ts'
-import type { reads } from './operations/reads.ts'
-import type { writes } from './operations/writes.ts'
+import type * as reads from './operations/reads.ts'
+import type * as writes from './operations/writes.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
 /** Signature of an operation without the database and the secrets, which the store supplies. */

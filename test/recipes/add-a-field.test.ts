@@ -6,7 +6,8 @@ import { startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { createToken } from '../fixtures/tokens.ts'
 import { ENGINES } from '../store-engines.ts'
-import { addedCode } from './recipe.ts'
+import { filesWithErrors } from './compiled-copy.ts'
+import { addedCode, databaseOf } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const LINE = addedCode('add-a-field', 'ts')
@@ -99,7 +100,7 @@ test.each(CASES)(
     const valuesOf = (which: keyof Added) =>
       Object.fromEntries(added.map(([name, one]) => [name, one[which]]))
     const file = `src/domain/records/${record}.ts`
-    const { place } = await engine.database()
+    const env = await databaseOf(engine)
     const imports = "} from './field-types.ts'"
     const copy = await patchedProgram([
       { file, text: imports, by: `  text,\n${imports}` },
@@ -113,7 +114,7 @@ test.each(CASES)(
         channels: [channel('m', upstream.baseUrl('m'), { ...(record === 'channel' && ofFile) })],
         users: [{ ...ROOT, tokens: [declared] }, user(2, 'ann', [])],
       }),
-      { root: copy.root, env: engine.name === 'SQLite' ? {} : { DATABASE_URL: place } },
+      { root: copy.root, env },
     )
     onTestFinished(() => fixture.close())
     const { url } = fixture.gateway
@@ -162,3 +163,52 @@ test.each(CASES)(
   },
   120_000,
 )
+
+const TOKEN_FIELD = [
+  {
+    file: 'src/domain/records/token.ts',
+    text: "} from './field-types.ts'",
+    by: "  text,\n} from './field-types.ts'",
+  },
+  { file: 'src/domain/records/token.ts', text: '    deleted_time: {', by: `${LINE}    deleted_time: {` },
+  { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = []', by: "TEXT_FIELDS = ['note']" },
+]
+const CHANNEL_FIELD = [
+  {
+    file: 'src/domain/records/channel.ts',
+    text: "} from './field-types.ts'",
+    by: "  text,\n} from './field-types.ts'",
+  },
+  {
+    file: 'src/domain/records/channel.ts',
+    text: '  disable_store: {',
+    by: `${LINE.replace("'holder'", "'admin'")}  disable_store: {`,
+  },
+  {
+    file: 'console/pages/channels/channel-form.ts',
+    text: "TYPED_SETTINGS = ['priority']",
+    by: "TYPED_SETTINGS = ['priority', 'note']",
+  },
+]
+
+test.each([
+  {
+    form: 'a key',
+    field: TOKEN_FIELD,
+    texts: 'keys',
+    before: '  texts: {',
+    label: "  texts: { note: 'Note',",
+  },
+  {
+    form: 'a channel',
+    field: CHANNEL_FIELD,
+    texts: 'channels',
+    before: '  settings: {',
+    label: "  settings: { note: 'Note',",
+  },
+])('the form of $form has a field after one line, and then only its two texts are missing', async (one) => {
+  const english = { file: `console/locales/en/${one.texts}.ts`, text: one.before, by: one.label }
+  expect(await filesWithErrors([...one.field, english], 'note')).toEqual([
+    `console/locales/zh/${one.texts}.ts`,
+  ])
+})

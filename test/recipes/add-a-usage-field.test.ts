@@ -3,9 +3,9 @@ import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
-import { startOwnPostgres } from '../fixtures/own-postgres.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
-import { addedCode } from './recipe.ts'
+import { ENGINES } from '../store-engines.ts'
+import { addedCode, databaseOf } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
@@ -26,16 +26,8 @@ interface Page {
   readonly items: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** The database of a gateway: its own file, or a server. */
-async function databaseOf(engine: string): Promise<Record<string, string>> {
-  if (engine === 'SQLite') return {}
-  const postgres = await startOwnPostgres()
-  onTestFinished(() => postgres.stop())
-  return { DATABASE_URL: postgres.url }
-}
-
-test.each(['SQLite', 'PostgreSQL'])(
-  'a line of the record adds a field to the usage log, its responses, their schema and the CSV: %s',
+test.each(ENGINES)(
+  'a line of the record adds a field to the usage log, its responses, their schema and the CSV, on $name',
   async (engine) => {
     const copy = await patchedProgram([FIELD, SOURCE])
     onTestFinished(() => copy.discard())

@@ -5,7 +5,8 @@ import { ROOT } from '../fixtures/configuration.ts'
 import { startFixture } from '../fixtures/fixture.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { filesWithErrors } from './compiled-copy.ts'
-import { addedCode } from './recipe.ts'
+import { ENGINES } from '../store-engines.ts'
+import { addedCode, databaseOf } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
@@ -22,43 +23,47 @@ interface Option {
   readonly managed: boolean
 }
 
-test('a row of the table adds an option to gateway.yaml, HTTP, its description and the audit log', async () => {
-  const copy = await patchedProgram([ROW])
-  onTestFinished(() => copy.discard())
-  const users = [ROOT]
-  const fixture = await startFixture(() => ({ users }), { root: copy.root })
-  onTestFinished(() => fixture.close())
-  const { gateway } = fixture
-  const option = async (): Promise<Option | undefined> => {
-    const { data } = await manage<Option[]>(gateway.url, ROOT_ACCOUNT, 'GET /api/option/')
-    return data.find(({ key }) => key === 'report_days')
-  }
-  const put = async (value: string) =>
-    (await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', { key: 'report_days', value })).status
+test.each(ENGINES)(
+  'a row of the table adds an option to gateway.yaml, HTTP, its description and the audit log, on $name',
+  async (engine) => {
+    const env = await databaseOf(engine)
+    const copy = await patchedProgram([ROW])
+    onTestFinished(() => copy.discard())
+    const users = [ROOT]
+    const fixture = await startFixture(() => ({ users }), { root: copy.root, env })
+    onTestFinished(() => fixture.close())
+    const { gateway } = fixture
+    const option = async (): Promise<Option | undefined> => {
+      const { data } = await manage<Option[]>(gateway.url, ROOT_ACCOUNT, 'GET /api/option/')
+      return data.find(({ key }) => key === 'report_days')
+    }
+    const put = async (value: string) =>
+      (await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', { key: 'report_days', value })).status
 
-  expect(await option()).toMatchObject({ value: '7', managed: false })
-  expect(await put('366')).toBe(400)
-  expect(await put('30')).toBe(200)
-  expect(await option()).toMatchObject({ value: '30', managed: false })
-  await gateway.apply({ users, options: { report_days: 90 } })
-  expect(await option()).toMatchObject({ value: '90', managed: true })
+    expect(await option()).toMatchObject({ value: '7', managed: false })
+    expect(await put('366')).toBe(400)
+    expect(await put('30')).toBe(200)
+    expect(await option()).toMatchObject({ value: '30', managed: false })
+    await gateway.apply({ users, options: { report_days: 90 } })
+    expect(await option()).toMatchObject({ value: '90', managed: true })
 
-  const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
-  const { schema } = JSON.parse(text).paths['/api/option/'].put.requestBody.content['application/json']
-  expect(schema.properties.key.enum).toContain('report_days')
-  const value = { type: ['integer', 'string'], minimum: 1, maximum: 365, default: 7 }
-  expect(schema.anyOf).toContainEqual({ properties: { key: { const: 'report_days' }, value } })
+    const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+    const { schema } = JSON.parse(text).paths['/api/option/'].put.requestBody.content['application/json']
+    expect(schema.properties.key.enum).toContain('report_days')
+    const value = { type: ['integer', 'string'], minimum: 1, maximum: 365, default: 7 }
+    expect(schema.anyOf).toContainEqual({ properties: { key: { const: 'report_days' }, value } })
 
-  const { data } = await manage<{ items: { via: string; changes: object[] }[] }>(
-    gateway.url,
-    ROOT_ACCOUNT,
-    'GET /api/audit?kind=option&object=report_days',
-  )
-  expect(data.items.map(({ via, changes }) => ({ via, changes }))).toEqual([
-    { via: 'file', changes: [{ field: 'value', before: null, after: 90 }] },
-    { via: 'api', changes: [{ field: 'value', before: null, after: '30' }] },
-  ])
-})
+    const { data } = await manage<{ items: { via: string; changes: object[] }[] }>(
+      gateway.url,
+      ROOT_ACCOUNT,
+      'GET /api/audit?kind=option&object=report_days',
+    )
+    expect(data.items.map(({ via, changes }) => ({ via, changes }))).toEqual([
+      { via: 'file', changes: [{ field: 'value', before: null, after: 90 }] },
+      { via: 'api', changes: [{ field: 'value', before: null, after: '30' }] },
+    ])
+  },
+)
 
 test('afterwards only its two texts are missing in the console', async () => {
   const text = `    usage_log_days: [`

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Engine } from '../store-engines.ts'
 
 /** The code that a recipe adds: the text of the only block of `language` on its page. */
 export function addedCode(recipe: string, language: string): string {
@@ -9,4 +10,10 @@ export function addedCode(recipe: string, language: string): string {
   )
   if (!block || others.length > 0) throw new Error(`${recipe}.md has not one block of ${language}`)
   return block[2] ?? ''
+}
+
+/** The environment of a gateway on a new database of an engine. */
+export async function databaseOf(engine: Engine): Promise<Readonly<Record<string, string>>> {
+  const { place } = await engine.database()
+  return engine.name === 'SQLite' ? {} : { DATABASE_URL: place }
 }

@@ -8,6 +8,7 @@ export const keys: Texts['keys'] = {
   empty: '还没有密钥。程序使用密钥调用此网关。',
   emptyFiltered: '没有名称包含此内容的密钥。',
   name: '名称',
+  texts: {},
   key: '密钥',
   spend: '消费',
   left: '剩余',

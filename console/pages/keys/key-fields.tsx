@@ -6,7 +6,7 @@ import { moneyUnit } from '../../components/money.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyLimitInputs } from './key-limit-inputs.tsx'
-import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm } from './key-form.ts'
+import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
 
@@ -54,6 +54,9 @@ export function KeyFieldInputs({
         {...form.getInputProps('limit')}
       />
       <KeyLimitInputs form={form} apiKey={apiKey} />
+      {TEXT_FIELDS.map((name) => (
+        <TextInput key={name} label={keys.texts[name]} {...form.getInputProps(name)} />
+      ))}
       <Select
         label={keys.expires}
         allowDeselect={false}

@@ -15,8 +15,13 @@ import {
   typedLimits,
 } from './key-limits.ts'
 
+/** Fields of a key that are plain texts; their labels are in the texts. */
+export const TEXT_FIELDS = [] as const satisfies readonly (keyof NewTokenFields)[]
+
+type TypedTexts = Readonly<Record<(typeof TEXT_FIELDS)[number], string>>
+
 /** The typed values of a key. */
-export interface TypedKey extends TypedLimits {
+export interface TypedKey extends TypedLimits, TypedTexts {
   readonly name: string
   readonly isUnlimited: boolean
   readonly limit: string
@@ -38,6 +43,7 @@ const DAY_S = 86_400
 
 const NEW_KEY: TypedKey = {
   ...NO_LIMITS,
+  ...textsOf(() => ''),
   name: '',
   isUnlimited: true,
   limit: '',
@@ -83,6 +89,7 @@ export function useKeyForm(key: ApiKey | undefined) {
 export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
     ...typedLimits(key, display),
+    ...textsOf((name) => key[name]),
     name: key.name,
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
@@ -102,6 +109,7 @@ export function keyFieldsOf(
 ): NewTokenFields {
   return {
     ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
+    ...textsOf((name) => String(typed[name]).trim()),
     name: typed.name.trim(),
     unlimited_quota: typed.isUnlimited,
     remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? kept?.remain_quota ?? 0),
@@ -127,6 +135,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   ...Object.fromEntries(
     (Object.keys(NO_LIMITS) as (keyof TypedLimits)[]).map((name) => [name, name] as const),
   ),
+  ...textsOf<keyof TypedTexts>((name) => name),
   name: 'name',
   remain_quota: 'limit',
   expired_time: 'expiry',
@@ -141,4 +150,10 @@ export function placeAtField(error: unknown, form: KeyForm): boolean {
   if (field === undefined) return false
   form.setFieldError(field, (error as ApiError).message)
   return true
+}
+
+function textsOf<Text extends string>(
+  valueOf: (name: keyof TypedTexts) => Text,
+): Readonly<Record<keyof TypedTexts, Text>> {
+  return Object.fromEntries(TEXT_FIELDS.map((name) => [name, valueOf(name)])) as never
 }

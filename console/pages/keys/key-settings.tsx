@@ -99,5 +99,6 @@ function keyLabels(keys: Texts['keys']) {
     budget: keys.budget,
     budget_period: keys.budgetPeriod,
     ...keys.rateLimits,
+    ...keys.texts,
   }
 }

@@ -6,7 +6,7 @@ import type { AuditEntry, Origin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
 import type { Rows } from '../store.ts'
 import { AUDITED } from './audited-write.ts'
-import { writes } from '../operations/writes.ts'
+import * as writes from '../operations/writes.ts'
 
 const NOW = Date.now()
 const DAY_MS = 86_400_000

@@ -1,6 +1,6 @@
 import type { Origin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
-import { writes } from '../operations/writes.ts'
+import * as writes from '../operations/writes.ts'
 import { type Secrets, hashSession } from '../secrets.ts'
 import { appendEntries, type NewEntry } from './append.ts'
 import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
@@ -11,6 +11,8 @@ import { presentAccounts } from '../operations/seed-accounts.ts'
 import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
+
+const WRITES = { ...writes } as Readonly<Record<string, AnyWrite>>
 
 /** Entry of `AUDITED`, for an operation whose name is known only when it runs. */
 type AnyAudited =
@@ -36,7 +38,7 @@ type AnyAudited =
  * the gateway's own work, which is not logged.
  */
 export async function auditedWrite(db: Db, name: string, input: unknown, secrets: Secrets): Promise<unknown> {
-  const run = (): Promise<unknown> => (writes[name as keyof typeof writes] as AnyWrite)(db, input, secrets)
+  const run = (): Promise<unknown> => WRITES[name]!(db, input, secrets)
   const audited = AUDITED[name as keyof typeof writes] as AnyAudited
   const origin = (input as { readonly origin?: Origin } | undefined)?.origin
   if (!audited || !origin) return run()

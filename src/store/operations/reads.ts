@@ -1,9 +1,11 @@
-import { alertWork, hasAlertState } from './alerts.ts'
-import { auditBefore, auditPage } from './audit-log.ts'
-import { budgetsUsed } from './budgets.ts'
-import { callDetail, listUsage, scanUsage } from './usage-log.ts'
-import { conservation } from './conservation.ts'
-import {
+// Read operations, each on a snapshot of the database.
+
+export { alertWork, hasAlertState } from './alerts.ts'
+export { auditBefore, auditPage } from './audit-log.ts'
+export { budgetsUsed } from './budgets.ts'
+export { storedConfiguration } from './configuration.ts'
+export { conservation } from './conservation.ts'
+export {
   countUsers,
   credentials,
   hasBcryptPasswords,
@@ -27,20 +29,20 @@ import {
   ownTokenNames,
   takenIdentifiers,
 } from './find-accounts.ts'
-import { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
-import { keptSignatures, orphanedContents } from './kept-data.ts'
-import { pendingSeeds } from './seed-accounts.ts'
-import { readBytes } from './read-bytes.ts'
-import { refusedCalls } from './refusals.ts'
-import { storedConfiguration } from './configuration.ts'
-import {
+export { keptSignatures, orphanedContents } from './kept-data.ts'
+export { readBytes } from './read-bytes.ts'
+export { refusedCalls } from './refusals.ts'
+export { pendingSeeds } from './seed-accounts.ts'
+export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
+export {
   backgroundOutcomes,
   keptText,
   reasoningOrigins,
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-import {
+export { callDetail, listUsage, scanUsage } from './usage-log.ts'
+export {
   usageCoverage,
   usageSeries,
   sumUsageDays,
@@ -48,59 +50,3 @@ import {
   usageByDay,
   usageGroups,
 } from './usage-sums.ts'
-
-/** Read operations, each on a snapshot of the database. */
-export const reads = {
-  accountOfToken,
-  alertWork,
-  auditBefore,
-  auditPage,
-  backgroundOutcomes,
-  budgetsUsed,
-  callDetail,
-  conservation,
-  countUsers,
-  credentials,
-  hasAlertState,
-  hasBcryptPasswords,
-  identitiesOf,
-  keyedToken,
-  keyedTokenPage,
-  keyedTokens,
-  keyedTokensOf,
-  keptSignatures,
-  keptText,
-  listUsage,
-  listUsers,
-  liveSession,
-  managedUser,
-  pageOfUsers,
-  orphanedContents,
-  ownTokenKeys,
-  ownTokenNames,
-  pendingSeeds,
-  readBytes,
-  reasoningOrigins,
-  refusedCalls,
-  responseChain,
-  responseFacts,
-  revealKey,
-  revealKeys,
-  scanUsage,
-  sessionsOf,
-  storedConfiguration,
-  sumUsageDays,
-  sumUsageScan,
-  takenIdentifiers,
-  tokenById,
-  tokenByKeyHash,
-  tokenNames,
-  usageByDay,
-  usageCoverage,
-  usageGroups,
-  usageSeries,
-  userByAccessToken,
-  userById,
-  userByIdentity,
-  userByName,
-} as const

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
 import { afterOperatorChange, grantsAfter, loosened, loosenedGrant } from '../../domain/call-terms.ts'
@@ -13,7 +13,6 @@ import {
 import { statusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { ownTokens, tokenFromRow } from '../account-rows.ts'
-import type { Database } from '../schema.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
 import { type Db, inChunks } from './operation.ts'
@@ -24,24 +23,10 @@ import { type KeyedToken, keyedToken } from './find-accounts.ts'
  * deleted ones included.
  */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
-  const keyHash = hashKey(secrets, token.key)
-  await refuseTakenKey(db, token.name, keyHash)
-  const row = await db
-    .insertInto('tokens')
-    .values(columnsOfNewToken(token, keyHash))
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  await db
-    .updateTable('tokens')
-    .set({ key_cipher: seal(secrets, token.key, { table: 'tokens', row: row.id }) })
-    .where('id', '=', row.id)
-    .execute()
+  await refuseTakenKey(db, token.name, hashKey(secrets, token.key))
+  const ids = await createTokens(db, [token], secrets)
+  const row = await db.selectFrom('tokens').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return tokenFromRow(row)
-}
-
-/** Columns of a new token, whose encrypted key is bound to its id and follows. */
-function columnsOfNewToken(token: NewToken, keyHash: string): Insertable<Database['tokens']> {
-  return { ...TOKEN.newRow(token), key_hash: keyHash, key_cipher: '', ...newTermColumns(token) }
 }
 
 /** Throws if a token has this key already. */
@@ -74,11 +59,14 @@ export async function createTokens(db: Db, tokens: readonly NewToken[], secrets:
 
 async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
   const hashes = tokens.map(({ key }) => hashKey(secrets, key))
-  const made = await db
-    .insertInto('tokens')
-    .values(tokens.map((token, index) => columnsOfNewToken(token, hashes[index] ?? '')))
-    .returning(['id', 'key_hash'])
-    .execute()
+  const rows = tokens.map((token, index) => ({
+    ...TOKEN.newRow(token),
+    key_hash: hashes[index] ?? '',
+    // Encrypted below, because the encryption is bound to the id of the row.
+    key_cipher: '',
+    ...newTermColumns(token),
+  }))
+  const made = await db.insertInto('tokens').values(rows).returning(['id', 'key_hash']).execute()
   const idOf = new Map(made.map(({ id, key_hash }) => [key_hash, id]))
   const ids = hashes.map((hash) => idOf.get(hash) ?? 0)
   const sealed = tokens.map(({ key }, index) => {

@@ -8,7 +8,7 @@ import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-r
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Rows } from '../store.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
-import { reads } from './reads.ts'
+import * as reads from './reads.ts'
 import type { UsageCursor } from './usage-log.ts'
 
 const MINUTE = 60_000

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely'
+import type { Insertable } from 'kysely'
 import {
   type ManagedUser,
   type NewUser,
@@ -26,24 +26,10 @@ import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
 import { Role } from '../../domain/role.ts'
 
-/**
- * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id
- * or an access token of another user, deleted ones included.
- */
+/** Creates a user, like `createUsers`. */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
-  await refuseName(db, user.username)
-  const accessTokenHash = user.accessToken === null ? null : hashAccessToken(secrets, user.accessToken)
-  await refuseTaken(db, user, accessTokenHash)
-  const row = await db
-    .insertInto('users')
-    .values({
-      ...columnsOfNewUser(user, accessTokenHash),
-      // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users
-      // are never removed, so no id is used twice.
-      id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
+  const ids = await createUsers(db, [user], secrets)
+  const row = await db.selectFrom('users').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return managedUserFromRow(row)
 }
 
@@ -57,21 +43,6 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
     access_token_hash: accessTokenHash,
     ...newTermColumns(user.terms ?? {}),
   }
-}
-
-async function refuseTaken(db: Db, user: NewUser, accessTokenHash: string | null): Promise<void> {
-  const taken = await db
-    .selectFrom('users')
-    .select(['id', 'username', 'access_token_hash'])
-    .where((eb) =>
-      eb.or([
-        eb('username', '=', user.username),
-        ...(user.id === undefined ? [] : [eb('id', '=', user.id)]),
-        ...(accessTokenHash === null ? [] : [eb('access_token_hash', '=', accessTokenHash)]),
-      ]),
-    )
-    .executeTakeFirst()
-  if (taken) throw takenBy(user, taken)
 }
 
 /** Error for a new user that shares its name, id or access token with another one. */
@@ -92,8 +63,9 @@ function takenBy(user: NewUser, other: { readonly id: number; readonly username:
 const MAX_ROWS = 500
 
 /**
- * Creates users like `createUser`, with a few statements for any number of them. Returns their ids in the
- * given order.
+ * Creates users, with a few statements for any number of them; returns their ids in the given order. Refuses
+ * a name that imitates, or equals another user's as names are compared; refuses an id or an access token of
+ * another user, deleted ones included.
  */
 export async function createUsers(db: Db, users: readonly NewUser[], secrets: Secrets): Promise<number[]> {
   if (users.length === 0) return []
@@ -112,7 +84,10 @@ export async function createUsers(db: Db, users: readonly NewUser[], secrets: Se
   return ids
 }
 
-/** Ids in order: the declared ones, and otherwise the one after the largest. */
+/**
+ * Ids in order: the declared ones, and otherwise the one after the largest, because PostgreSQL's sequence
+ * ignores explicit ids. Rows of users are never removed, so no id is used twice.
+ */
 async function newIds(db: Db, users: readonly NewUser[]): Promise<number[]> {
   const { last } = await db
     .selectFrom('users')

@@ -1,18 +1,6 @@
-import {
-  noteDeclared,
-  noteExceededBudget,
-  noteRefusedSignIn,
-  noteReveal,
-  pruneAuditLog,
-} from './audit-log.ts'
-import {
-  dropOldestKept,
-  keepSignatures,
-  pruneSignatures,
-  removeOrphanedParts,
-  storeResponsePart,
-} from './kept-data.ts'
-import {
+// Write operations, without those of calls (`LedgerWrites`).
+
+export {
   endConditions,
   reportConditions,
   claimAlerts,
@@ -20,7 +8,15 @@ import {
   spreadAlerts,
   subscribeAlerts,
 } from './alerts.ts'
-import {
+export {
+  noteDeclared,
+  noteExceededBudget,
+  noteRefusedSignIn,
+  noteReveal,
+  pruneAuditLog,
+} from './audit-log.ts'
+export { pruneBudgets, pruneLentBudgets } from './budgets.ts'
+export {
   changeChannel,
   createChannels,
   deleteChannels,
@@ -28,17 +24,16 @@ import {
   setEntries,
   storePriceSet,
 } from './configuration.ts'
-import {
-  changeToken,
-  rotateToken,
-  setTokenStatus,
-  switchToken,
-  createToken,
-  createUserToken,
-  deleteTokens,
-} from './tokens.ts'
-import { changeUser, setAccessToken, createUser, deleteUser } from './users.ts'
-import {
+export {
+  dropOldestKept,
+  keepSignatures,
+  pruneSignatures,
+  removeOrphanedParts,
+  storeResponsePart,
+} from './kept-data.ts'
+export { addRefusals } from './refusals.ts'
+export { importAccount, seedUsers } from './seed-accounts.ts'
+export {
   createUserOfIdentity,
   markStateUsed,
   linkIdentity,
@@ -48,10 +43,7 @@ import {
   endSession,
   noteSessionUse,
 } from './sign-ins.ts'
-import { importAccount, seedUsers } from './seed-accounts.ts'
-import { pruneBudgets, pruneLentBudgets } from './budgets.ts'
-import { addRefusals } from './refusals.ts'
-import {
+export {
   deleteResponse,
   noteOutcome,
   noteStreamed,
@@ -59,61 +51,14 @@ import {
   storeResponse,
   storeProvenance,
 } from './stored-responses.ts'
-import { pruneSlots } from './usage-sums.ts'
-
-/** Write operations, without those of calls (`LedgerWrites`). */
-export const writes = {
-  addRefusals,
-  beginSession,
-  changeChannel,
+export {
   changeToken,
-  changeUser,
-  claimAlerts,
-  createChannels,
-  createToken,
-  createUser,
-  createUserOfIdentity,
-  createUserToken,
-  deleteChannels,
-  deleteResponse,
-  deleteTokens,
-  deleteUser,
-  dropOldestKept,
-  endConditions,
-  endOwnSession,
-  endSession,
-  importAccount,
-  keepSignatures,
-  linkIdentity,
-  markStateUsed,
-  noteAlerts,
-  noteChannelTest,
-  noteDeclared,
-  noteExceededBudget,
-  noteOutcome,
-  noteRefusedSignIn,
-  noteReveal,
-  noteSessionUse,
-  noteStreamed,
-  pruneAuditLog,
-  pruneResponses,
-  pruneBudgets,
-  pruneLentBudgets,
-  pruneSignatures,
-  pruneSlots,
-  removeOrphanedParts,
-  reportConditions,
   rotateToken,
-  seedUsers,
-  setAccessToken,
-  setEntries,
   setTokenStatus,
-  spreadAlerts,
-  storePriceSet,
-  storeProvenance,
-  storeResponse,
-  storeResponsePart,
-  subscribeAlerts,
   switchToken,
-  unlinkIdentity,
-} as const
+  createToken,
+  createUserToken,
+  deleteTokens,
+} from './tokens.ts'
+export { pruneSlots } from './usage-sums.ts'
+export { changeUser, setAccessToken, createUser, deleteUser } from './users.ts'

@@ -6,7 +6,7 @@ import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../../
 import { SECRETS } from '../../../test/store-rows.ts'
 import { dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { reads } from '../operations/reads.ts'
+import * as reads from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
 import { type DayRange, daysPerPartition, MAINTENANCE_LOCK, missingRanges } from './maintain-usage-log.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'

@@ -4,8 +4,8 @@ import { auditedWrite } from '../audit/audited-write.ts'
 import { POSTGRES_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import type { Db } from '../operations/operation.ts'
-import { reads } from '../operations/reads.ts'
-import type { writes } from '../operations/writes.ts'
+import * as reads from '../operations/reads.ts'
+import type * as writes from '../operations/writes.ts'
 import type { Database } from '../schema.ts'
 import { refuseOtherSecret, databaseMessageKey, type Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
@@ -27,6 +27,8 @@ const RETRY_JITTER_MS = 10
 const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
+
+const READS = { ...reads } as Readonly<Record<string, AnyOperation>>
 
 /** Rows of a database that several nodes share, with facts about its bank. */
 export interface SharedRows extends Rows {
@@ -55,7 +57,7 @@ export async function openPostgresStore(options: {
   const db = kyselyOver(connectionPool(url))
   return {
     ...known,
-    read: (name, ...[input]) => read(db, reads[name] as AnyOperation, input, secrets) as never,
+    read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
     maintainUsageLog: (keptDays, signal) =>
       withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, keptDays, signal)),

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Kysely } from 'kysely'
-import { reads } from '../operations/reads.ts'
+import * as reads from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
 import { kyselyOver } from './dialect.ts'
@@ -8,6 +8,8 @@ import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
+
+const READS = { ...reads } as Readonly<Record<string, AnyRead>>
 
 /** Runs reads one after another, each on a separate snapshot. */
 export class ReadBatches {
@@ -24,14 +26,14 @@ export class ReadBatches {
   /** Runs a batch of reads; never rejects. */
   async read(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     const outcomes: Outcome[] = []
-    for (const [name, input] of operations) outcomes.push(await this.#run(name as keyof typeof reads, input))
+    for (const [name, input] of operations) outcomes.push(await this.#run(name, input))
     return { kind: 'done', outcomes }
   }
 
-  async #run(name: keyof typeof reads, input: unknown): Promise<Outcome> {
+  async #run(name: string, input: unknown): Promise<Outcome> {
     try {
       this.#db.exec('BEGIN')
-      const value = await (reads[name] as AnyRead)(this.#kysely, input, this.#secrets)
+      const value = await READS[name]!(this.#kysely, input, this.#secrets)
       return { value }
     } catch (error) {
       return { failure: serializeError(mapDatabaseError(error)) }
