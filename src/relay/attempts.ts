@@ -107,8 +107,7 @@ export class Attempts {
     const candidates = this.#candidates(plan, maySkip)
     if (candidates.length === 0) return false
     if (plan.model !== plan.asked && !counted.has(plan)) {
-      const asked = this.#parts.limits.askModel(plan.model)
-      if (!(asked instanceof Promise ? await asked : asked)) return false
+      if (!(await this.#parts.limits.askModel(plan.model))) return false
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
@@ -153,8 +152,7 @@ export class Attempts {
     call.incoming.record.channel = channel.name
     for (const key of keys) {
       if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
-      const asked = limits.ask(channel)
-      if (!(asked instanceof Promise ? await asked : asked)) break
+      if (!(await limits.ask(channel))) break
       failed.nextAttemptAt(channel)
       const target = { channel, key, client: call.plan.dialect.name, request, plan }
       let failure = await this.#tryOnce(call, target)

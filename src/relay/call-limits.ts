@@ -92,6 +92,8 @@ export class CallLimits {
     return this.#takeAll(limits)
   }
 
+  // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come
+  // in between.
   #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited)

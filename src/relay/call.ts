@@ -157,6 +157,7 @@ export class Call implements MediaRequester {
     lasting?: Lasting,
   ): Promise<Usage> {
     const priced = priceResponse(this, target, basis)
+    // If nothing must be counted, the hold is settled at once, together with the end of the response.
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)

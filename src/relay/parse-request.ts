@@ -43,22 +43,12 @@ export function parseRequest(
   if ('parts' in body) {
     const dialect = form as FormDialect
     for (const { name } of body.parts) dialect.names.checkName(name)
-    return served(dialect.read(body, reader), reader)
+    return dialect.read(body, reader)
   }
   const dialect = json as Dialect
   const scan = scanObject(body.bytes, dialect.scanLimits)
   dialect.names.check(scan)
-  return served(dialect.read(scan, headers, reader), reader)
-}
-
-/** The request for a model that is actually served. */
-function served(
-  read: ParsedRequest | Promise<ParsedRequest>,
-  { settings }: Reader,
-): ParsedRequest | Promise<ParsedRequest> {
-  return read instanceof Promise
-    ? read.then((request) => withoutModelSuffix(request, settings))
-    : withoutModelSuffix(read, settings)
+  return dialect.read(scan, headers, reader)
 }
 
 /** Suffixes by which routers choose other providers and prices, or search the web for an extra price. */
@@ -69,7 +59,7 @@ const SUFFIXES = [':online', ':nitro', ':floor'] as const
  * channel serves the model under the name with the suffix, or if only that model can serve it. `docs/api.md:
  * Other models and prices`.
  */
-function withoutModelSuffix(request: ParsedRequest, { channels }: Settings): ParsedRequest {
+export function withoutModelSuffix(request: ParsedRequest, { channels }: Settings): ParsedRequest {
   const dropped: string[] = []
   let name = request.model
   for (;;) {

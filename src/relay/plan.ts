@@ -35,7 +35,7 @@ export function planCall(
   rates: Rates,
 ): Plans | Promise<Plans> {
   const plan = planFor(first as Resolution, common, request, rates)
-  if (others.length === 0) return plan instanceof Promise ? plan.then((one): Plans => [one]) : [plan]
+  if (others.length === 0 && !(plan instanceof Promise)) return [plan]
   return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
 }
 

@@ -34,31 +34,27 @@ const PLAIN: Referred = { isPlain: true }
 const NOTHING: Referred = {}
 
 /**
- * Finds what a request refers to; without a promise if there is nothing to look up. `previousId` is the
- * response that it continues. Throws like `findContinued` and `withKeptItems`.
+ * Finds what a request refers to. `previousId` is the response that it continues. Rejects like `findContinued`
+ * and `withKeptItems`.
  */
-export function findReferred(
+export async function findReferred(
   scan: ScannedObject,
   previousId: string | undefined,
   reader: Reader,
   responses: ResponseStore,
-): Promise<Referred> | Referred {
+): Promise<Referred> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // A continued response already determines the account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
-  return find()
-
-  async function find(): Promise<Referred> {
-    const continued =
-      previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
-    // A provider that stores the continued response looks up its items too.
-    const whole =
-      continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
-    const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
-    const account = (await origin) ?? items?.responses[0]
-    return { continued, account, items, composed: whole === scan ? undefined : whole }
-  }
+  const continued =
+    previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
+  // A provider that stores the continued response looks up its items too.
+  const whole =
+    continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
+  const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
+  const account = (await origin) ?? items?.responses[0]
+  return { continued, account, items, composed: whole === scan ? undefined : whole }
 }
 
 /** A request as a provider of the responses dialect understands it. */

@@ -29,12 +29,10 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
-    read(scan, _headers, reader) {
+    async read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
-      const found = findReferred(scan, request.previousResponseId, reader, responses)
-      return found instanceof Promise
-        ? found.then((referred) => relayed(request, scan, referred, reader))
-        : relayed(request, scan, found, reader)
+      const referred = await findReferred(scan, request.previousResponseId, reader, responses)
+      return relayed(request, scan, referred, reader)
     },
   }
 
