@@ -44,8 +44,8 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   await first.close()
   const acknowledged: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    const modules = ['store/sqlite/open.ts', 'store/secrets.ts', 'domain/usage.ts'].map(
-      (module) => new URL(`../../src/${module}`, import.meta.url).href,
+    const modules = ['src/store/sqlite/open.ts', 'src/store/secrets.ts', 'packages/wire/src/usage.ts'].map(
+      (module) => new URL(`../../${module}`, import.meta.url).href,
     )
     const child = spawn(
       process.execPath,
