@@ -14,8 +14,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
-import type { CallServices } from './call.ts'
-import { Call } from './call.ts'
+import { Call, type CallServices } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -238,8 +237,8 @@ export class Relay {
       hold: body.hold,
       readStore: () => reads.of(caller.user.id, body.allocation),
     })
-    // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs about
-    // 3 % more (`bench/run.ts --only whole-2kb`).
+    // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
+    // about 3 % more (`bench/run.ts --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
     const { record } = incoming
     record.model = request.model

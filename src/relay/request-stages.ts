@@ -18,8 +18,8 @@ import type { PassedResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
 import type { MediaRequester } from './media.ts'
 
-// The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how it
-// may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
+// The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
+// it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
 // (`WireRequest` in `upstreams/provider.ts`).
 
 /** A client's request as it arrives, and the response to it. */

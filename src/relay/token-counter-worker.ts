@@ -3,8 +3,7 @@ import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import type { CountedText } from './token-counter.ts'
-import { PieceCounts } from './vocabulary.ts'
-import { Vocabulary } from './vocabulary.ts'
+import { PieceCounts, Vocabulary } from './vocabulary.ts'
 
 const FILE = createRequire(import.meta.url).resolve('gpt-tokenizer/data/o200k_base.tiktoken')
 const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)

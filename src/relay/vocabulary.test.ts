@@ -5,8 +5,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import { expect, test } from 'vitest'
 import { countedText } from './token-counter.ts'
-import { PieceCounts } from './vocabulary.ts'
-import { Vocabulary } from './vocabulary.ts'
+import { PieceCounts, Vocabulary } from './vocabulary.ts'
 
 const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
 const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)

@@ -17,8 +17,7 @@ import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../pass
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
 import { type EditableBody, formBody, formMedia, jsonBody, jsonMedia, relayedMedia } from './media-request.ts'
-import type { FormDialect } from '../dialect.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, FormDialect } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Maximum images of one request; the providers allow ten. */

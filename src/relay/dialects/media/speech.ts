@@ -8,8 +8,7 @@ import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../pass
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
-import { jsonMedia } from './media-request.ts'
-import { jsonBody, relayedMedia } from './media-request.ts'
+import { jsonBody, jsonMedia, relayedMedia } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */
 const SLOW_CHARACTERS = 5
