@@ -10,7 +10,8 @@ const text = plainText()
 const integer = whole()
 
 /**
- * Settled calls: rows of the usage log. The order is that of responses and of the CSV export.
+ * Settled calls: rows of the usage log. Responses and the CSV export begin with the columns of
+ * `src/management/usage/usage-object.ts`; other fields follow in this order.
  * `docs/ledger.md`.
  */
 export const USAGE = record(
