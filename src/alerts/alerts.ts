@@ -171,7 +171,8 @@ function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings
 /** Interval at which a lasting condition is reported again. */
 const REPEAT_MS = 15_000
 /**
- * Time without an open circuit breaker on any node after which a channel counts as recovered. It may fail again at once.
+ * Time without an open circuit breaker on any node after which a channel counts as recovered. It may fail
+ * again at once.
  */
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
@@ -187,8 +188,8 @@ interface ConditionSources {
 }
 
 /**
- * Watches this node for the conditions that the nodes of a cluster report together: channels whose circuit breaker has opened, and
- * load shedding.
+ * Watches this node for the conditions that the nodes of a cluster report together: channels whose circuit
+ * breaker has opened, and load shedding.
  */
 class ConditionWatch {
   readonly #sources: ConditionSources

@@ -23,8 +23,8 @@ interface ProbeParts {
 }
 
 /**
- * Tests each channel with `probe` while its circuit breaker is open, at that interval, until it answers; never with a
- * picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
+ * Tests each channel with `probe` while its circuit breaker is open, at that interval, until it answers;
+ * never with a picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #parts: ProbeParts

@@ -57,8 +57,8 @@ export interface Memory {
 
 /**
  * Overload control: lets each call begin, queues it, or refuses it before its body is read. Queued calls
- * begin in order of arrival, as far as the {@link CongestionWindow} allows. A call is refused if its forecast wait
- * ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within the last five seconds: a
+ * begin in order of arrival, as far as the {@link CongestionWindow} allows. A call is refused if its forecast
+ * wait ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within the last five seconds: a
  * queue that drains is a burst, a standing queue is overload (controlled delay, from "Fail at Scale", Maurer
  * 2015, after CoDel, Nichols and Jacobson 2012).
  */

@@ -285,14 +285,14 @@ return { generation, granted }
 `
 
 /**
- * Script that applies one `PermitRequest` atomically. Windows are packed lists in shared hashes, because a key
- * for each would take three times the memory: a version, which rises with each write, then bucket and amount.
- * Expired windows are deleted when others in their hash are written, or with the whole hash when none is. A
- * window that is missing, older than the node knows, or unreadable counts as lost data.
+ * Script that applies one `PermitRequest` atomically. Windows are packed lists in shared hashes, because a
+ * key for each would take three times the memory: a version, which rises with each write, then bucket and
+ * amount. Expired windows are deleted when others in their hash are written, or with the whole hash when none
+ * is. A window that is missing, older than the node knows, or unreadable counts as lost data.
  *
- * KEYS: the hash; the generation. ARGV: the field, window, bucket width, buckets ahead, max, the generation and
- * the version that the node knows, its bucket, used, returned, kept, need, want, nodes; then age and amount of
- * all other use.
+ * KEYS: the hash; the generation. ARGV: the field, window, bucket width, buckets ahead, max, the generation
+ * and the version that the node knows, its bucket, used, returned, kept, need, want, nodes; then age and
+ * amount of all other use.
  *
  * Returns the generation and, unless the node knew a different one, the time, the version, the permits
  * granted, their bucket, and bucket and amount of the whole window. A new generation means that windows were
@@ -380,8 +380,8 @@ export function readHeartbeat(value: unknown): { nowMs: number; generation: stri
 }
 
 /**
- * Parses the response to a `PermitRequest`; `{ generation }` alone means that the request was stale. Throws if
- * it is invalid.
+ * Parses the response to a `PermitRequest`; `{ generation }` alone means that the request was stale. Throws
+ * if it is invalid.
  */
 export function readPermitResponse(
   value: unknown,

@@ -171,7 +171,7 @@ const TOKEN_FIELD = [
     by: "  text,\n} from './field-types.ts'",
   },
   { file: 'src/domain/records/token.ts', text: '    deleted_time: {', by: `${LINE}    deleted_time: {` },
-  { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = []', by: "TEXT_FIELDS = ['note']" },
+  { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = {', by: 'TEXT_FIELDS = { note: 200,' },
 ]
 const CHANNEL_FIELD = [
   {

@@ -8,9 +8,8 @@ export const keys = {
   filter: 'Filter keys',
   empty: 'No keys yet. A key lets a program call this gateway.',
   emptyFiltered: 'No key has this in its name.',
-  name: 'Name',
   /** Labels of fields that are plain texts. */
-  texts: {},
+  texts: { name: 'Name' },
   key: 'Key',
   spend: 'Spend',
   left: 'Left',

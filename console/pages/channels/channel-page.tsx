@@ -12,16 +12,14 @@ import {
 } from '../../api/channels.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { say } from '../../components/notify.tsx'
-import { EditConflict } from '../../components/edit-conflict.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
-import { differencesOf } from '../../components/differences.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
-import { useVersion } from '../../components/use-version.ts'
+import { useEdit } from '../../components/use-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import {
   channelFieldsOf,
@@ -126,50 +124,30 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const form = useChannelForm(channel)
-  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<Channel>(channel.version)
-  const begin = (from: Channel): void => {
-    form.setValues(typedChannel(from))
-    form.resetDirty(typedChannel(from))
-    continueFrom(from.version)
-  }
-  const reload = async (): Promise<void> => {
-    await Promise.all(
-      ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
-    )
-  }
-  const saving = useAction(async (typed: TypedChannel, basedOn: string | undefined) => {
-    try {
-      const saved = await changeChannel(channel.id, { ...channelFieldsOf(typed), version: basedOn })
-      begin(saved)
-      await reload()
-      say(channels.saved(typed.name))
-    } catch (error) {
-      if (!isOutdated(error) && !placeAtField(error, form)) throw error
-    }
+  const edit = useEdit<TypedChannel, Channel>({
+    form,
+    object: channel,
+    typedOf: typedChannel,
+    labels: channelLabels(channels),
+    save: (typed, version) => changeChannel(channel.id, { ...channelFieldsOf(typed), version }),
+    reload: () =>
+      Promise.all(
+        ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
+      ),
+    saved: ({ name }) => channels.saved(name),
+    placeAtField: (error) => placeAtField(error, form),
   })
   return (
-    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}>
+    <form noValidate onSubmit={form.onSubmit(edit.save)}>
       <ChannelInputs form={form} id={channel.id} />
-      <Refusal error={saving.error} />
+      <Refusal error={edit.error} />
       <Group gap="sm">
-        <Button type="submit" loading={saving.isRunning} disabled={!form.isDirty()}>
+        <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
         <TestFields form={form} id={channel.id} />
       </Group>
-      <LeaveGuard isChanged={form.isDirty()} />
-      <EditConflict
-        differences={present && differencesOf(channelLabels(channels), form.values, typedChannel(present))}
-        onTake={() => {
-          if (present) begin(present)
-          void reload()
-        }}
-        onOverwrite={() => {
-          decideLater()
-          void saving.run(form.values, present?.version)
-        }}
-        onClose={decideLater}
-      />
+      {edit.dialogs}
     </form>
   )
 }

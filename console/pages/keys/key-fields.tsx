@@ -39,7 +39,15 @@ export function KeyFieldInputs({
   const kept = keptExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(keptExpiry) }]
   return (
     <Stack gap="md">
-      <TextInput label={keys.name} data-autofocus maxLength={50} {...form.getInputProps('name')} />
+      {Object.entries(TEXT_FIELDS).map(([name, maxLength]) => (
+        <TextInput
+          key={name}
+          label={keys.texts[name as keyof typeof TEXT_FIELDS]}
+          data-autofocus={name === 'name' || undefined}
+          maxLength={maxLength}
+          {...form.getInputProps(name)}
+        />
+      ))}
       <Switch
         label={keys.unlimitedSwitch}
         disabled={limits.remain_quota !== undefined}
@@ -54,9 +62,6 @@ export function KeyFieldInputs({
         {...form.getInputProps('limit')}
       />
       <KeyLimitInputs form={form} apiKey={apiKey} />
-      {TEXT_FIELDS.map((name) => (
-        <TextInput key={name} label={keys.texts[name]} {...form.getInputProps(name)} />
-      ))}
       <Select
         label={keys.expires}
         allowDeselect={false}

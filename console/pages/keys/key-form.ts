@@ -15,14 +15,16 @@ import {
   typedLimits,
 } from './key-limits.ts'
 
-/** Fields of a key that are plain texts; their labels are in the texts. */
-export const TEXT_FIELDS = [] as const satisfies readonly (keyof NewTokenFields)[]
+/**
+ * Fields of a key that are plain texts, with the maximum length of their inputs; their labels are in the
+ * texts.
+ */
+export const TEXT_FIELDS = { name: 50 } as const satisfies Partial<Record<keyof NewTokenFields, number>>
 
-type TypedTexts = Readonly<Record<(typeof TEXT_FIELDS)[number], string>>
+type TextField = keyof typeof TEXT_FIELDS
 
 /** The typed values of a key. */
-export interface TypedKey extends TypedLimits, TypedTexts {
-  readonly name: string
+export interface TypedKey extends TypedLimits, Readonly<Record<TextField, string>> {
   readonly isUnlimited: boolean
   readonly limit: string
   /** A preset, or `kept` for the present expiry. */
@@ -44,7 +46,6 @@ const DAY_S = 86_400
 const NEW_KEY: TypedKey = {
   ...NO_LIMITS,
   ...textsOf(() => ''),
-  name: '',
   isUnlimited: true,
   limit: '',
   expiry: 'never',
@@ -90,7 +91,6 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
     ...typedLimits(key, display),
     ...textsOf((name) => key[name]),
-    name: key.name,
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
     expiry: key.expired_time === NEVER ? 'never' : 'kept',
@@ -109,8 +109,7 @@ export function keyFieldsOf(
 ): NewTokenFields {
   return {
     ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
-    ...textsOf((name) => String(typed[name]).trim()),
-    name: typed.name.trim(),
+    ...textsOf((name) => typed[name].trim()),
     unlimited_quota: typed.isUnlimited,
     remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? kept?.remain_quota ?? 0),
     expired_time:
@@ -135,8 +134,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   ...Object.fromEntries(
     (Object.keys(NO_LIMITS) as (keyof TypedLimits)[]).map((name) => [name, name] as const),
   ),
-  ...textsOf<keyof TypedTexts>((name) => name),
-  name: 'name',
+  ...textsOf((name) => name),
   remain_quota: 'limit',
   expired_time: 'expiry',
   model_limits: 'models',
@@ -152,8 +150,7 @@ export function placeAtField(error: unknown, form: KeyForm): boolean {
   return true
 }
 
-function textsOf<Text extends string>(
-  valueOf: (name: keyof TypedTexts) => Text,
-): Readonly<Record<keyof TypedTexts, Text>> {
-  return Object.fromEntries(TEXT_FIELDS.map((name) => [name, valueOf(name)])) as never
+function textsOf<Text extends string>(valueOf: (name: TextField) => Text): Readonly<Record<TextField, Text>> {
+  const names = Object.keys(TEXT_FIELDS) as TextField[]
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<TextField, Text>
 }

@@ -2,14 +2,9 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
-import { EditConflict } from '../../components/edit-conflict.tsx'
-import { differencesOf } from '../../components/differences.ts'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
-import { say } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
-import { useVersion } from '../../components/use-version.ts'
+import { useEdit } from '../../components/use-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
@@ -27,37 +22,28 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)
   const form = useKeyForm(apiKey)
-  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<ApiKey>(apiKey.version)
-  const begin = (from: ApiKey): void => {
-    form.setValues(typedKey(from, display))
-    form.resetDirty(typedKey(from, display))
-    continueFrom(from.version)
-  }
-  const saving = useAction(async (typed: TypedKey, basedOn: string | undefined, from: ApiKey | undefined) => {
-    const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, from ?? apiKey)
-    // Each call changes the remaining quota, so that it is only sent where it was typed.
-    const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
-    try {
-      begin(
-        await changeKey(apiKey.id, { ...fields, ...(isTyped && { remain_quota: left }), version: basedOn }),
-      )
-      await reload()
-      say(common.saved)
-    } catch (error) {
-      if (!isOutdated(error) && !placeAtField(error, form)) throw error
-    }
+  const edit = useEdit<TypedKey, ApiKey>({
+    form,
+    object: apiKey,
+    typedOf: (key) => typedKey(key, display),
+    labels: keyLabels(keys),
+    save(typed, version, over) {
+      const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
+      // Each call changes the remaining quota, so that it is only sent where it was typed.
+      const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
+      return changeKey(apiKey.id, { ...fields, ...(isTyped && { remain_quota: left }), version })
+    },
+    reload,
+    saved: () => common.saved,
+    placeAtField: (error) => placeAtField(error, form),
   })
   return (
-    <form
-      noValidate
-      className={classes['form']}
-      onSubmit={form.onSubmit((typed) => void saving.run(typed, version, undefined))}
-    >
+    <form noValidate className={classes['form']} onSubmit={form.onSubmit(edit.save)}>
       {isLimited && <p>{keys.operatorLimits}</p>}
       <KeyFieldInputs form={form} apiKey={apiKey} limits={isLimited ? (apiKey.operator_limits ?? {}) : {}} />
-      <Refusal error={saving.error} />
+      <Refusal error={edit.error} />
       <Group mt="lg" gap="sm">
-        <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning} disabled={!form.isDirty()}>
+        <Button type="submit" onMouseDown={keepFocus} loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
         <Button variant="default" onClick={() => setIsDeleting(true)}>
@@ -72,26 +58,13 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
         }}
         onClose={() => setIsDeleting(false)}
       />
-      <LeaveGuard isChanged={form.isDirty()} />
-      <EditConflict
-        differences={present && differencesOf(keyLabels(keys), form.values, typedKey(present, display))}
-        onTake={() => {
-          if (present) begin(present)
-          void reload()
-        }}
-        onOverwrite={() => {
-          decideLater()
-          void saving.run(form.values, present?.version, present)
-        }}
-        onClose={decideLater}
-      />
+      {edit.dialogs}
     </form>
   )
 }
 
 function keyLabels(keys: Texts['keys']) {
   return {
-    name: keys.name,
     expiry: keys.expires,
     models: keys.models,
     group: keys.group,

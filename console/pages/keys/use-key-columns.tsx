@@ -24,7 +24,7 @@ export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<
   return [
     {
       key: 'name',
-      label: keys.name,
+      label: keys.texts.name,
       phone: 'title',
       cell: (row) => (
         <>

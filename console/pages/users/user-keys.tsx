@@ -47,7 +47,7 @@ function useColumns(user: ManagedUser): readonly Column<ApiKey>[] {
     }
   }
   return [
-    { key: 'name', label: keys.name, phone: 'title', cell: ({ name }) => name },
+    { key: 'name', label: keys.texts.name, phone: 'title', cell: ({ name }) => name },
     { key: 'key', label: keys.key, cell: ({ key }) => <code>{key}</code> },
     {
       key: 'spend',

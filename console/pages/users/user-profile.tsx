@@ -3,14 +3,9 @@ import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
-import { EditConflict } from '../../components/edit-conflict.tsx'
-import { differencesOf } from '../../components/differences.ts'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
-import { say } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
-import { useVersion } from '../../components/use-version.ts'
+import { useEdit } from '../../components/use-edit.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
@@ -27,30 +22,18 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
     initialValues: typedProfile(user),
     validate: { display_name: (text) => (text.trim() === '' ? common.required : null) },
   })
-  const { version, present, continueFrom, isOutdated, decideLater } = useVersion<ManagedUser>(user.version)
-  const begin = (from: ManagedUser): void => {
-    form.setValues(typedProfile(from))
-    form.resetDirty(typedProfile(from))
-    continueFrom(from.version)
-  }
-  const saving = useAction(async (basedOn: string | undefined) => {
-    const { role, ...fields } = form.getValues()
-    const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
-    try {
-      begin(await changeUser(user.id, { ...fields, ...roleChange, version: basedOn }))
-    } catch (error) {
-      if (!isOutdated(error)) throw error
-      return
-    }
-    await reload()
-    say(common.saved)
+  const edit = useEdit<ReturnType<typeof typedProfile>, ManagedUser>({
+    form,
+    object: user,
+    typedOf: typedProfile,
+    labels: { display_name: users.displayName, role: users.role, group: users.group, remark: users.remark },
+    save({ role, ...fields }, version) {
+      const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
+      return changeUser(user.id, { ...fields, ...roleChange, version })
+    },
+    reload,
+    saved: () => common.saved,
   })
-  const labels = {
-    display_name: users.displayName,
-    role: users.role,
-    group: users.group,
-    remark: users.remark,
-  }
   const isOther = user.role < profile.role
   const roles = ROLES.filter((role) => role < profile.role || role === user.role)
   return (
@@ -62,7 +45,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           { label: users.requests, value: count(user.request_count) },
         ]}
       />
-      <form noValidate onSubmit={form.onSubmit(() => void saving.run(version))}>
+      <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md" maw={440}>
           <TextInput label={users.displayName} {...form.getInputProps('display_name')} />
           <Select
@@ -80,30 +63,18 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
             {...form.getInputProps('group')}
           />
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
-          <Refusal error={saving.error} />
+          <Refusal error={edit.error} />
           <Button
             type="submit"
             style={{ alignSelf: 'start' }}
-            loading={saving.isRunning}
+            loading={edit.isSaving}
             disabled={!form.isDirty()}
           >
             {common.saveChanges}
           </Button>
         </Stack>
       </form>
-      <LeaveGuard isChanged={form.isDirty()} />
-      <EditConflict
-        differences={present && differencesOf(labels, form.values, typedProfile(present))}
-        onTake={() => {
-          if (present) begin(present)
-          void reload()
-        }}
-        onOverwrite={() => {
-          decideLater()
-          void saving.run(present?.version)
-        }}
-        onClose={decideLater}
-      />
+      {edit.dialogs}
     </>
   )
 }
