@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { deriveSecrets, tagOf } from '../src/store/secrets.ts'
+import { deriveSecrets, hmacOf } from '../src/store/secrets.ts'
 import { SignedReply, signedRuns, SignedTurns } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../src/relay/responses/signature-store.ts'
 import type { Conversation, Turn } from '@sluice/wire/conversation'
@@ -76,7 +76,7 @@ const conversation: Conversation = {
 const secrets = deriveSecrets('a secret for measurements')
 const store = new SignatureStore({
   rows: { read: () => Promise.resolve([]) as never, write: () => Promise.resolve() as never },
-  tag: (purpose, text) => tagOf(secrets, purpose, text),
+  tag: (purpose, text) => hmacOf(secrets, purpose, text),
   isShared: false,
   bound: { admits: () => true, note: () => {} } as never,
   metrics: { signatures: { add: () => {} } } as never,

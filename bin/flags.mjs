@@ -1,7 +1,7 @@
 /**
  * Node flags for the commands that serve calls; sluice.mjs starts itself again with them. An unknown flag
  * would make Node exit; Nodes 20 to 26 know these. Flags that can be set later are in
- * src/gateway/collector-flags.ts.
+ * src/gateway/v8-flags.ts.
  */
 export const FLAGS = [
   // Calls are many and short-lived, so their garbage is collected in the young generation. It is large, and

@@ -23,7 +23,7 @@ interface Edited<Typed extends object, Present> {
   /** Message after a save. */
   readonly saved: (typed: Typed) => string
   /** Shows an error at the field that it names; false where it names none. */
-  readonly placeAtField?: (error: unknown) => boolean
+  readonly showAtField?: (error: unknown) => boolean
 }
 
 /** The form of an object that others may change as well. */
@@ -46,7 +46,7 @@ export function useEdit<Typed extends object, Present extends { readonly version
   save,
   reload,
   saved,
-  placeAtField = () => false,
+  showAtField = () => false,
 }: Edited<Typed, Present>): Edit<Typed> {
   const [version, setVersion] = useState<string | undefined>(object.version)
   /** The present object, after a save that another user's change preceded. */
@@ -65,7 +65,7 @@ export function useEdit<Typed extends object, Present extends { readonly version
     } catch (error) {
       const isOutdated = error instanceof ApiError && error.code === REFUSED && error.present !== undefined
       if (isOutdated) setPresent(error.present as Present)
-      else if (!placeAtField(error)) throw error
+      else if (!showAtField(error)) throw error
     }
   })
   const dialogs = (

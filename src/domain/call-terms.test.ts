@@ -4,7 +4,7 @@ import { type Budget, BUDGET_PERIODS } from './budget.ts'
 import {
   afterOperatorChange,
   grantsAfter,
-  hasOperatorTerms,
+  isSetByOperator,
   loosened,
   loosenedGrant,
   NO_OPERATOR_TERMS,
@@ -84,9 +84,9 @@ test("an operator's change replaces what the holder has, whoever changed it befo
 
 test('terms that an operator removes no longer restrict the holder', () => {
   const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
-  expect(hasOperatorTerms({ operator_terms: given })).toBe(true)
+  expect(isSetByOperator({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
-  expect(hasOperatorTerms({ operator_terms: after })).toBe(false)
+  expect(isSetByOperator({ operator_terms: after })).toBe(false)
 })
 
 const address = fc.tuple(

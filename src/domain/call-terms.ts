@@ -49,7 +49,7 @@ export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolea
 }
 
 /** Whether an operator gave any of the terms of a token. */
-export function hasOperatorTerms({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
+export function isSetByOperator({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
   const { budget, rateLimit, grants } = operator_terms
   return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }

@@ -99,9 +99,9 @@ export function priceOfUse(
   return prices.reduce((dearest, price) => (isMore(price, dearest) ? price : dearest))
 }
 
-function isFreeBeside({ freeBeside }: ListedTool, { offered }: ToolTerms): boolean {
-  if (!freeBeside) return false
-  const { types, from } = freeBeside
+function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolTerms): boolean {
+  if (!freeTogetherWith) return false
+  const { types, from } = freeTogetherWith
   return offered.some(({ type }) => Number(types.exec(type)?.[1] ?? 0) >= from)
 }
 
@@ -196,7 +196,7 @@ interface ListedTool {
    * Tools in the same request that make it free: their types, which end in a version, and the first such
    * version.
    */
-  readonly freeBeside?: { readonly types: RegExp; readonly from: number }
+  readonly freeTogetherWith?: { readonly types: RegExp; readonly from: number }
   readonly source: string
   /** Date on which the source stated it. */
   readonly date: string
@@ -250,7 +250,7 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
     types: /^code_execution_\d/,
     unit: 'container',
     price: '0.05',
-    freeBeside: { types: /^web_(?:search|fetch)_(\d{8})$/, from: 20_260_209 },
+    freeTogetherWith: { types: /^web_(?:search|fetch)_(\d{8})$/, from: 20_260_209 },
   },
   { ...ANTHROPIC, kind: 'mcp', types: /^mcp_toolset$/, unit: 'call', price: '0' },
   {

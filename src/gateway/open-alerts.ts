@@ -6,7 +6,7 @@ import type { OpenedLedger } from './open-ledger.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type Secrets, tagOf } from '../store/secrets.ts'
+import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import { nodeName } from './node-name.ts'
 import { tellsOfStorage } from './storage-watch.ts'
@@ -40,7 +40,7 @@ export function openAlerts(
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
     storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),
-    tag: (url) => tagOf(secrets, 'alert receiver', url),
+    tag: (url) => hmacOf(secrets, 'alert receiver', url),
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,

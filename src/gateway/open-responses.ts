@@ -4,7 +4,7 @@ import { FreeSpace, spaceOf, type SpaceLog } from '../relay/responses/free-space
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
-import { type Secrets, tagOf } from '../store/secrets.ts'
+import { type Secrets, hmacOf } from '../store/secrets.ts'
 
 /** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
 interface OpenedResponses {
@@ -23,7 +23,7 @@ export async function openResponses(
     ...parts
   }: Omit<BackgroundParts, 'responses' | 'isShared'> & { readonly dataDir: string; readonly log: SpaceLog },
 ): Promise<OpenedResponses> {
-  const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
+  const tag = (purpose: Parameters<typeof hmacOf>[1], text: string): string => hmacOf(secrets, purpose, text)
   const isShared = others !== undefined
   // A shared database has its own disk space.
   const room =

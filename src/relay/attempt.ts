@@ -8,7 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfStatus, noUsableResponse, STOPPING } from './failure.ts'
+import { type Failure, failureOfStatus, noUsableResponse, GATEWAY_STOPPING } from './failure.ts'
 import { PassedResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
@@ -87,7 +87,7 @@ export class Attempt implements UpstreamResponseListener {
 
   /** Ends the attempt because the gateway stops. */
   stop(): void {
-    if (!this.isFinished) this.#giveUp(STOPPING)
+    if (!this.isFinished) this.#giveUp(GATEWAY_STOPPING)
   }
 
   /** Called once a second. */

@@ -13,7 +13,14 @@ import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
-import { CLIENT_GONE, endpointMissing, type Failure, finalError, STOPPING, UNWRITTEN } from './failure.ts'
+import {
+  CLIENT_GONE,
+  endpointMissing,
+  type Failure,
+  finalError,
+  GATEWAY_STOPPING,
+  UNWRITTEN,
+} from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
@@ -216,7 +223,7 @@ export class Attempts {
     const { response, incoming } = call
     const { request } = call.plan
     if (response.isAborted) return CLIENT_GONE
-    if (this.#stopped) return STOPPING
+    if (this.#stopped) return GATEWAY_STOPPING
     const { channel, key } = target
     using counted = this.#parts.health.begin(channel)
     const { load, minutes } = this.#parts
@@ -273,7 +280,12 @@ export class Attempts {
   // `end` is undefined if the call could not be settled.
   #count(counted: CountedAttempt, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
     if (cut && cut.upstreamMessage === undefined) counted.failed(performance.now())
-    else if (end === undefined || end === 'settled' || end === STOPPING || end.next === 'same-again') {
+    else if (
+      end === undefined ||
+      end === 'settled' ||
+      end === GATEWAY_STOPPING ||
+      end.next === 'same-again'
+    ) {
       if (attempt.succeeded) counted.succeeded()
     } else if (end.blames !== 'channel') counted.succeeded()
     else if (!hold.hasWriteFailed) counted.failed(performance.now(), end.cooldownMs)
@@ -299,7 +311,7 @@ function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly Upst
 
 /** Reports whether the upstream failed, rather than the client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
-  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure.cause === UNWRITTEN
+  const isOwn = failure === CLIENT_GONE || failure === GATEWAY_STOPPING || failure.cause === UNWRITTEN
   return !isOwn && failure.isExpected !== true
 }
 

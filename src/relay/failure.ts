@@ -267,7 +267,7 @@ export function endpointMissing(failure: Failure): Failure {
 }
 
 /** The gateway stops. Clients can retry at another node or after the next start. */
-export const STOPPING: Failure = {
+export const GATEWAY_STOPPING: Failure = {
   next: 'nowhere',
   blames: 'none',
   cooldownMs: undefined,

@@ -31,7 +31,7 @@ import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { UNBOUNDED } from './estimate.ts'
-import { STOPPING } from './failure.ts'
+import { GATEWAY_STOPPING } from './failure.ts'
 import type { Media } from './media.ts'
 import {
   bodyOptions,
@@ -264,7 +264,7 @@ export class Relay {
     const found = findPayer(ledger.accounts, { ...caller, ...charged })
     const { account, budgets } = found instanceof Promise ? await found : found
     // The gateway may have stopped while the body arrived.
-    if (this.#attempts.isStopped) throw STOPPING.refusal
+    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,

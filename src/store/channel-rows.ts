@@ -6,7 +6,7 @@ import {
 } from '../domain/records/channel.ts'
 import type { StoredEntry } from '../domain/settings.ts'
 import type { StoredSettingRow } from './schema.ts'
-import { type Secrets, seal, tagOf, unseal } from './secrets.ts'
+import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
 /** Prefix of the line with the proxy among those with keys; no key begins with it. */
 const PROXY_LINE = '\tproxy\t'
@@ -28,7 +28,7 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
 export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
   const { name, declared, keys, status, family } = definition
   const { proxy, ...open } = declared
-  return tagOf(secrets, 'version', JSON.stringify([name, open, proxy, keys, status, family])).slice(0, 16)
+  return hmacOf(secrets, 'version', JSON.stringify([name, open, proxy, keys, status, family])).slice(0, 16)
 }
 
 /** Encrypts the keys of a channel for its row, and its proxy, whose URL may have a password. */

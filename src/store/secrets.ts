@@ -58,7 +58,7 @@ export function hashKey(secrets: Secrets, key: string): string {
 }
 
 /** Tags a text, to compare it without storing it; tags of different purposes never equal each other. */
-export function tagOf(
+export function hmacOf(
   secrets: Secrets,
   purpose: 'upstream key' | 'reasoning' | 'signature' | 'state' | 'alert receiver' | 'audit' | 'version',
   text: string,

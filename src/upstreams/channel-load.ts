@@ -2,7 +2,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 
 /** Share of calls that are distributed by weight, so that a recovered channel is noticed. */
-const DRAWN_SHARE = 0.1
+const BY_WEIGHT_SHARE = 0.1
 /** How long a measured time to the first byte is used. */
 const WINDOW_MS = 60_000
 /** Maximum number of times kept for a channel and model; older ones are overwritten. */
@@ -66,7 +66,7 @@ export class ChannelLoad {
     calls: ComparedCalls,
     random: () => number,
   ): ((channel: Channel) => number) | undefined {
-    if (balance === 'weight' || random() < DRAWN_SHARE) return undefined
+    if (balance === 'weight' || random() < BY_WEIGHT_SHARE) return undefined
     if (balance === 'least_busy') return ({ name }) => this.#busy.get(name) ?? 0
     return ({ name }) => this.#medianMs(keyOf(name, calls))
   }

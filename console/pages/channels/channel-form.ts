@@ -90,7 +90,7 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
 export type ChannelForm = ReturnType<typeof useChannelForm>
 
 /** Shows an error at the field that it names; returns false where it names none. */
-export function placeAtField(error: unknown, form: ChannelForm): boolean {
+export function showAtField(error: unknown, form: ChannelForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false
   form.setFieldError(field, (error as ApiError).message)

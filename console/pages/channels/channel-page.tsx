@@ -23,7 +23,7 @@ import { useEdit } from '../../components/use-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import {
   channelFieldsOf,
-  placeAtField,
+  showAtField,
   typedChannel,
   type TypedChannel,
   useChannelForm,
@@ -52,7 +52,7 @@ export function NewChannelPage() {
       if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
       return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
     } catch (error) {
-      if (!placeAtField(error, form)) throw error
+      if (!showAtField(error, form)) throw error
     }
   })
   return (
@@ -135,7 +135,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
         ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
       ),
     saved: ({ name }) => channels.saved(name),
-    placeAtField: (error) => placeAtField(error, form),
+    showAtField: (error) => showAtField(error, form),
   })
   return (
     <form noValidate onSubmit={form.onSubmit(edit.save)}>

@@ -4,7 +4,7 @@ import { fetchModels } from '../../api/channels.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.ts'
+import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
 
 /** Requests the upstream's models and adds all of them; the user removes those that are not wanted. */
 export function FetchModels({
@@ -26,7 +26,7 @@ export function FetchModels({
       setCount(names.length)
       form.setFieldValue('models', [...new Set([...form.getValues().models, ...names])])
     } catch (error) {
-      if (!placeAtField(error, form)) throw error
+      if (!showAtField(error, form)) throw error
     }
   })
   return (

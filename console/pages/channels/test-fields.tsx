@@ -4,7 +4,7 @@ import { type ChannelTest, testFields } from '../../api/channels.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.ts'
+import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
 import classes from './channels-page.module.css'
 import { TestResult } from './test-button.tsx'
 
@@ -18,7 +18,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
     try {
       setResult(await testFields(channelFieldsOf(form.values), id))
     } catch (error) {
-      if (!placeAtField(error, form)) throw error
+      if (!showAtField(error, form)) throw error
     }
   })
   return (

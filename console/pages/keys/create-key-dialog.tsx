@@ -9,7 +9,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
-import { keyFieldsOf, placeAtField, type TypedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, showAtField, type TypedKey, useKeyForm } from './key-form.ts'
 
 /** Creates a key, then shows it. */
 export function CreateKeyDialog({
@@ -68,7 +68,7 @@ function CreateKeyForm({
       await client.invalidateQueries({ queryKey: [profile.id, 'keys'] })
       onMade({ ...key, models: typed.models })
     } catch (error) {
-      if (!placeAtField(error, form)) throw error
+      if (!showAtField(error, form)) throw error
     }
   })
   return (

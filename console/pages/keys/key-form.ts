@@ -143,7 +143,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
 }
 
 /** Shows an error at the field that it names; returns false where it names none. */
-export function placeAtField(error: unknown, form: KeyForm): boolean {
+export function showAtField(error: unknown, form: KeyForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false
   form.setFieldError(field, (error as ApiError).message)

@@ -9,7 +9,7 @@ import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
-import { keyFieldsOf, placeAtField, type TypedKey, typedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, showAtField, type TypedKey, typedKey, useKeyForm } from './key-form.ts'
 import classes from './key-settings.module.css'
 import { useKeyChanges } from './use-key-changes.ts'
 
@@ -35,7 +35,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     },
     reload,
     saved: () => common.saved,
-    placeAtField: (error) => placeAtField(error, form),
+    showAtField: (error) => showAtField(error, form),
   })
   return (
     <form noValidate className={classes['form']} onSubmit={form.onSubmit(edit.save)}>

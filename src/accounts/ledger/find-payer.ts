@@ -4,7 +4,7 @@ import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AccountSource } from './account-source.ts'
-import { affordable, NO_BUDGETS, type Payer } from './payer.ts'
+import { affordableAmount, NO_BUDGETS, type Payer } from './payer.ts'
 
 /** The properties of a call that decide which budgets it is charged to. */
 interface ChargedCall {
@@ -55,7 +55,7 @@ async function loadPayer(
 }
 
 function isAffordable({ account, budgets }: Payer, { amount }: ChargedCall): boolean {
-  return amount === undefined || amount <= affordable(account, budgets)
+  return amount === undefined || amount <= affordableAmount(account, budgets)
 }
 
 /** The budgets that a call is charged to, each in the period in which the call began. */

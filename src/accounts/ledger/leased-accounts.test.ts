@@ -10,7 +10,7 @@ import { hashKey } from '../../store/secrets.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import type { OpenHold } from './open-hold.ts'
-import { affordable } from './payer.ts'
+import { affordableAmount } from './payer.ts'
 
 const MOST = 1_000_000_000_000
 
@@ -154,10 +154,10 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     bankClient.acquire = async (request) => {
       const loan = await acquire(request)
       if (takesAll)
-        others.push(ledger.admit(account, affordable(account, []), factsOf(`other ${others.length}`)))
+        others.push(ledger.admit(account, affordableAmount(account, []), factsOf(`other ${others.length}`)))
       return loan
     }
-    const amount = affordable(account, []) + 1
+    const amount = affordableAmount(account, []) + 1
     const call = () => accounts.ensureAffordable({ account, budgets: [] }, amount)
     await expect(call()).rejects.toThrow(StoreUnavailable)
     await expect(call()).rejects.toThrow('other calls took the quota that was leased for this one')

@@ -13,7 +13,7 @@ import type { AccountSource, FoundAccount } from './account-source.ts'
 import type { Account } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
-import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 import { refusalOf } from './quota-refusal.ts'
 
 /** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
@@ -99,7 +99,7 @@ export class LeasedAccounts implements AccountSource {
     let recalls = 0
     for (let loans = 0; loans < MAX_LOANS; ) {
       const asking = payer
-      if (amount <= affordable(asking.account, asking.budgets)) return asking
+      if (amount <= affordableAmount(asking.account, asking.budgets)) return asking
       const acquired = await this.#acquire(() => loanFor(asking, amount))
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
       const { loan, account } = acquired
@@ -121,7 +121,7 @@ export class LeasedAccounts implements AccountSource {
       await Promise.all(short.map((name) => this.#recall(name).catch(() => {})))
       await delay(waitMs)
     }
-    if (amount <= affordable(payer.account, payer.budgets)) return payer
+    if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
     throw new StoreUnavailable('other calls took the quota that was leased for this one')
   }
 

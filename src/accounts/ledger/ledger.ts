@@ -12,7 +12,7 @@ import { findParkedPayer } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
-import { addHold, affordable, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
 import { type BudgetExceeded, refusalOf, Unaffordable } from './quota-refusal.ts'
 import { WaitingHolds } from './waiting-holds.ts'
@@ -75,7 +75,7 @@ export class Ledger {
    * `WaitingHolds` delays that write.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
-    if (amount > affordable(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+    if (amount > affordableAmount(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
     const payer = { account, budgets }
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
@@ -124,7 +124,7 @@ export class Ledger {
   /** Called by `OpenHold.grow`. */
   grow(hold: OpenHold, by: number): boolean {
     const { facts, account, budgets } = hold
-    if (by > affordable(account, budgets)) {
+    if (by > affordableAmount(account, budgets)) {
       hold.refusal ??= refusalOf(account, budgets, by, Date.now())
       this.#borrowFor(hold, by)
       return false

@@ -1,7 +1,7 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { Account } from './balance.ts'
-import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
@@ -152,7 +152,7 @@ export class OpenHold implements Hold {
 
   /** Quota units that `grow` could add now. */
   get maxGrowth(): number {
-    return affordable(this.account, this.budgets)
+    return affordableAmount(this.account, this.budgets)
   }
 
   /** Adds `by` quota units; returns false and adds nothing if they are not free. */

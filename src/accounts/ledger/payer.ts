@@ -17,7 +17,7 @@ export interface Payer {
 }
 
 /** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
-export function affordable(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
   for (const { balance } of budgets) free = Math.min(free, balance.free)
   return free

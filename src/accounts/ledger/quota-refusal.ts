@@ -1,7 +1,7 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Account } from './balance.ts'
-import { affordable, type ChargedBudget } from './payer.ts'
+import { affordableAmount, type ChargedBudget } from './payer.ts'
 
 /** Formats the amounts of a refusal in the operator's display: ` ($0.10 of $0.25)`. */
 type ShownAmounts = (free: number, needed: number) => string
@@ -88,7 +88,7 @@ export function refusalOf(
   budgets: readonly ChargedBudget[],
   amount: number,
   nowMs: number,
-  free = affordable(account),
+  free = affordableAmount(account),
   freeOf = ({ balance }: ChargedBudget): number => balance.free,
 ): Unaffordable {
   const [short, ...others] = budgets

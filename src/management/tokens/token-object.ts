@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { maskedKey, statusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import { hasOperatorTerms } from '../../domain/call-terms.ts'
+import { isSetByOperator } from '../../domain/call-terms.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { KeyedToken } from '../../store/operations/find-accounts.ts'
@@ -79,7 +79,7 @@ export function maskedToken(
 
 function termsOwner(token: Token): TermsOwner {
   const { id, budget, rateLimit } = token
-  return { owner: `t:${id}`, budget, rateLimit, isByOperator: hasOperatorTerms(token) }
+  return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
 
 function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {

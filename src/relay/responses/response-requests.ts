@@ -1,5 +1,5 @@
 import { sendPieces, TransportError } from '@sluice/http1'
-import { itemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/responses'
+import { readItemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/responses'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -152,7 +152,7 @@ export class ResponseRequests {
         incoming,
         renamedPieces(ids, await openAtUpstream(this.#upstream(asked), asked, 'GET', '/input_items')),
       )
-    const wanted = itemQuery(query)
+    const wanted = readItemQuery(query)
     const links = await this.#parts.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
     const kept = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
     const { responses } = this.#parts

@@ -7,7 +7,7 @@ import type { StoredEntry, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
-import { type Secrets, tagOf } from '../secrets.ts'
+import { type Secrets, hmacOf } from '../secrets.ts'
 
 /** Kinds of objects, by the section of their settings. */
 export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
@@ -80,7 +80,7 @@ function secretOf(hash: string | null): Secret | null {
 }
 
 function secretValue(value: Json, secrets: Secrets): Secret {
-  return new Secret(tagOf(secrets, 'audit', JSON.stringify(value)))
+  return new Secret(hmacOf(secrets, 'audit', JSON.stringify(value)))
 }
 
 /** Paths of providers' APIs; some servers take their key in other parts of a path. */

@@ -5,7 +5,7 @@ import {
   type ManagedUser,
   type NewUser,
 } from '../../domain/records/user.ts'
-import { hashAccessToken, hashSession, seal, type Secrets, unseal, tagOf } from '../secrets.ts'
+import { hashAccessToken, hashSession, seal, type Secrets, unseal, hmacOf } from '../secrets.ts'
 import { userFromRow, managedUserFromRow } from '../account-rows.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './find-accounts.ts'
@@ -308,7 +308,7 @@ export async function markStateUsed(
     .execute()
   const inserted = await db
     .insertInto('used_states')
-    .values({ hash: tagOf(secrets, 'state', state), expires_time: expiresTime })
+    .values({ hash: hmacOf(secrets, 'state', state), expires_time: expiresTime })
     .onConflict((conflict) => conflict.column('hash').doNothing())
     .executeTakeFirst()
   return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n

@@ -1,5 +1,5 @@
 import { WireError } from '../wire-error.ts'
-import { type Node, type ScannedObject, startsAt } from './scanned-object.ts'
+import { type Node, type ScannedObject, hasBytesAt } from './scanned-object.ts'
 
 /** Name of a member in one of the spellings that requests may use. */
 interface KnownName {
@@ -107,7 +107,7 @@ export class KnownNames {
     const names = size < this.#bySize.length ? (this.#bySize[size] as readonly KnownName[]) : NONE
     for (let at = 0; at < names.length; at++) {
       const name = names[at] as KnownName
-      if (startsAt(bytes, start, name.bytes)) return name
+      if (hasBytesAt(bytes, start, name.bytes)) return name
     }
     return undefined
   }

@@ -88,7 +88,7 @@ export class ScannedObject {
       const start = tape[node] as number
       // Compares the last byte first: the first one is always a quote.
       if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start <= length) continue
-      if (startsAt(bytes, start, beginning)) return true
+      if (hasBytesAt(bytes, start, beginning)) return true
     }
     return false
   }
@@ -174,7 +174,7 @@ export class ScannedObject {
 }
 
 /** Reports whether `others` stand in `bytes` at `start`. */
-export function startsAt(bytes: Buffer, start: number, others: Buffer): boolean {
+export function hasBytesAt(bytes: Buffer, start: number, others: Buffer): boolean {
   for (let i = 0; i < others.length; i++) if (bytes[start + i] !== others[i]) return false
   return true
 }

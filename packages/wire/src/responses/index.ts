@@ -25,7 +25,7 @@ export {
   referredIds,
   withItems,
 } from './native/items.ts'
-export { type ItemQuery, itemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
+export { type ItemQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
 export { RESPONSES_PROMPT } from './native/prompt.ts'
 export { RenamedIds } from './native/renamed-ids.ts'
 export {

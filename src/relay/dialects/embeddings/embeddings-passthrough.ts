@@ -23,7 +23,7 @@ interface VectorsReply {
 /** A response with vectors in the client's own dialect. */
 export class EmbeddingsPassthrough implements Passthrough {
   readonly #reply: VectorsReply
-  readonly #held = new HeldStart()
+  readonly #held = new BufferedStart()
   #facts: ReplyFacts | undefined
   #hasBegun = false
   #last: Buffer | undefined
@@ -72,7 +72,7 @@ const MAX_HELD_BYTES = 1_048_576
  * Holds a small response, so that another upstream can be tried if it is incomplete. Of a large response it
  * holds the end, without which clients do not accept it as complete.
  */
-export class HeldStart {
+export class BufferedStart {
   readonly #start = new ChunkList()
   readonly #end = new HeldChunk()
   #isLarge = false

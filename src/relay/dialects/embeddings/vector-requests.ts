@@ -18,7 +18,7 @@ import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import {
   embeddingsResponses,
-  HeldStart,
+  BufferedStart,
   measureCounted,
   measureEmbeddings,
 } from './embeddings-passthrough.ts'
@@ -72,7 +72,7 @@ class ConvertedPassthrough implements Passthrough {
   readonly #more: EmbedRequest[]
   /** The texts of the answered requests. */
   readonly #answered: string[] = []
-  readonly #held = new HeldStart()
+  readonly #held = new BufferedStart()
   readonly #written = new ChunkList()
   #reply: VectorsReading
   #facts: ReplyFacts | undefined

@@ -18,7 +18,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { logprobsAsked } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
-import { checkConfigRules, CONVERTED_CHECKS, CONVERTED_RULES } from '../native/request.ts'
+import { checkGenerationConfig, CONVERTED_CHECKS, CONVERTED_RULES } from '../native/request.ts'
 import { drop, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
@@ -38,7 +38,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   nameDroppedFields(scan, dropped)
   const given = topValue(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
-  checkConfigRules(config, 'generationConfig', CONVERTED_RULES)
+  checkGenerationConfig(config, 'generationConfig', CONVERTED_RULES)
   const number = (name: string): number | undefined => either(config, name) as number | undefined
   const model = topValue(scan, 'model')
   const tier = topValue(scan, 'serviceTier')

@@ -119,7 +119,7 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
 
 function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   if (scan.kindOf(node) !== 'object') refuse(key, 'an object', kindName(scan, node))
-  checkConfigRules(scan.value(key) as Fields, key, CONFIG_RULES)
+  checkGenerationConfig(scan.value(key) as Fields, key, CONFIG_RULES)
 }
 
 /** Tools other than functions, by the members that request them. */
@@ -171,7 +171,7 @@ export const CONVERTED_RULES: readonly ConfigRule[] = [
 ]
 
 /** Checks fields of `generationConfig`, which is at `path`. Throws `invalid_request` that names the field. */
-export function checkConfigRules(config: Fields, path: string, rules: readonly ConfigRule[]): void {
+export function checkGenerationConfig(config: Fields, path: string, rules: readonly ConfigRule[]): void {
   for (const [name, expected, test] of rules) {
     const value = either(config, name)
     if (value !== undefined && !test(value))

@@ -152,7 +152,7 @@ export interface ItemQuery {
 }
 
 /** Reads the query of a list of items; throws `invalid_request`. */
-export function itemQuery(query: URLSearchParams): ItemQuery {
+export function readItemQuery(query: URLSearchParams): ItemQuery {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new WireError('invalid_request', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`)
