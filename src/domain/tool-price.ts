@@ -229,7 +229,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // One session of 20 minutes.
+  // The price is per session of 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',

@@ -34,7 +34,7 @@ export class TurnBudget {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
-  /** Pieces that continue later, in the order of their turns. */
+  /** Postponed work, first in, first out. */
   readonly #waiting: (() => void)[] = []
 
   /** `afterTurn` calls back once the input of this turn has been read. */

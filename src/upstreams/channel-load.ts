@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 
-/** Share of calls that are distributed by weight, so that a recovered channel is noticed. */
+/** Share of calls whose channel is chosen by weight, not by load or latency, so that a recovered one is noticed. */
 const BY_WEIGHT_SHARE = 0.1
 /** How long a measured time to the first byte is used. */
 const WINDOW_MS = 60_000

@@ -18,7 +18,7 @@ const converted = (to: (typeof OTHERS)[number], fields: object): string =>
 describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly', (to) => {
   const name = { chat: 'parameters', messages: 'input_schema' }[to]
 
-  test('schemas of tools keep their exact text, in namespaces and found by a search too', () => {
+  test('schemas of tools keep their exact text, also in namespaces and in results of a tool search', () => {
     fc.assert(
       fc.property(schemas, (schema) => {
         const tool = { type: 'function', name: 'f', parameters: new Raw(schema), strict: false }

@@ -110,7 +110,7 @@ describe('a channel that fails several times in a row', () => {
     expect(count('left')).toBe(1)
   })
 
-  test('a channel that breaks off its responses is a failing channel, too', async () => {
+  test('responses that are cut off in the middle count as failures of their channel', async () => {
     fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
     for (let i = 0; i < 10; i++) await fixture.chat('ann', askStream('cut'))
     expect(count('cut')).toBe(FAILURES)

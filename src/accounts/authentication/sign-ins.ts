@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 
 /** Maximum number of users; the one with the oldest last sign-in is evicted first. */
 const MAX_NAMES = 10_000
-/** Maximum number of address blocks for each user. */
-const MAX_BLOCKS = 8
+/** Maximum number of address ranges that are remembered for each user; the one used longest ago is dropped. */
+const MAX_ADDRESS_BLOCKS = 8
 
 /**
  * Remembers the address blocks of earlier sign-ins while the process runs, so that password guesses from
@@ -24,7 +24,7 @@ export class SignIns {
   remember(username: string, block: string): void {
     const [name, place] = this.#hashed(username, block)
     const others = (this.#blocks.get(name) ?? []).filter((one) => one !== place)
-    this.#blocks.set(name, [...others, place].slice(-MAX_BLOCKS))
+    this.#blocks.set(name, [...others, place].slice(-MAX_ADDRESS_BLOCKS))
   }
 
   /** Whether the user has signed in from that block. */

@@ -14,7 +14,7 @@ interface ChargedCall {
   readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
   /** Start of the call in Unix milliseconds, which decides the periods of its budgets. */
   readonly startedMs: number
-  /** Quota units that must be free; undefined for a free call. */
+  /** Quota units that must be available; undefined if the call costs nothing. */
   readonly amount: number | undefined
 }
 
@@ -70,8 +70,8 @@ function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonl
 }
 
 /**
- * Finds everything that a hold of an earlier run reserved quota on; undefined for an unknown token. The first
- * loan may be less than was held. What cannot be borrowed is held anyway, because it is owed.
+ * Loads the account and the budgets of a hold that an earlier process left open; undefined if the token is
+ * unknown. Borrows what was held; if less is lent, the hold exists all the same, because the quota is owed.
  */
 export async function findParkedPayer(
   accounts: AccountSource,

@@ -106,7 +106,7 @@ test('the growth of a hold before it was written is written with it, and later g
     .toEqual({ count: 1, amount: 175 })
 })
 
-test('a crash charges nothing for a hold that was not written, and by the rules for one that was', async () => {
+test('after a crash, a hold that was not written is not charged, and a written one is charged its prompt', async () => {
   const { admit, store, tokenId } = await bench()
   const shown = admit('shown')
   await shown.whenDurable()

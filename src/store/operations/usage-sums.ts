@@ -101,8 +101,9 @@ export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSum
   if (!filter)
     return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
   const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
-  const totals = (await sumPlan(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
-  const previous = await sumPlan(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
+  const totals =
+    (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
+  const previous = await readPlannedSums(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
   return {
     lines: await seriesLines(
       db,
@@ -129,7 +130,7 @@ async function seriesLines(
   const sums =
     keys.length === 0
       ? new Map<never, never>()
-      : await sumPlan(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
+      : await readPlannedSums(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
   const names = await namesOf(db, by, keys)
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
@@ -168,8 +169,8 @@ async function rankedKeys(
     .map(([key]) => key)
 }
 
-/** Sums up a plan by step, for the values of a dimension or, without one, for all (key null). */
-async function sumPlan(
+/** Reads the sums of every step of a plan, by the values of `query.by`; without it, there is one entry, with key null. */
+async function readPlannedSums(
   db: Db,
   query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
   plan: SeriesPlan,

@@ -12,7 +12,7 @@ test('a commit is on the disk when it returns: the log is synced with every one'
   db.close()
 })
 
-test('an accessible file is restricted to its owner, and links are not followed', () => {
+test('a file that others can read is restricted to its owner, and links are not followed', () => {
   const folder = temporaryFolder()
   const path = join(folder, 'sluice.db')
   writeFileSync(path, '', { mode: 0o644 })

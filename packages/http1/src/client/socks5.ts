@@ -39,7 +39,7 @@ export function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; 
   return { send: Buffer.of(VERSION, methods.length, ...methods), next: readMethod }
 }
 
-// Host names go as they are, also those of IPv6 addresses: every proxy parses them.
+// IPv6 addresses are sent as host names are, which every proxy accepts.
 function requestOf({ host, port }: Origin): Buffer {
   const address =
     isIP(host) === 4

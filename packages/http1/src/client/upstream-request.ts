@@ -1,4 +1,4 @@
-/** Head of a response, as far as it is read. */
+/** Status of a response, and those of its headers that the client reads; others are discarded. */
 export interface UpstreamResponseHead {
   readonly status: number
   /** Empty if there is none. */

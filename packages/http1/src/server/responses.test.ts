@@ -556,7 +556,7 @@ describe('a connection', () => {
     flooding.socket.destroy()
   })
 
-  test('a connection keeps unread bytes unchanged, whatever is read on others, and only a few of them', async () => {
+  test('reads on other connections leave the unread bytes of a connection unchanged, and it keeps few of them', async () => {
     const kept: Request[] = []
     const port = await serve((request, response) => {
       if (request.url === '/other') response.writeHead(200, {}).end('ok')

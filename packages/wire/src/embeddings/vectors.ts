@@ -265,7 +265,7 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** The number with this many decimals, as an integer. */
+/** Multiplies by ten to the power of `decimals` and rounds: 0.123 with 2 decimals is 12. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (EXACT_POWERS[decimals] as number)) | 0
 }

@@ -364,7 +364,7 @@ describe('writing a messages request', () => {
     expect(roles()).toEqual([['user', '...']])
   })
 
-  test('an empty assistant turn is left out, and blank texts are not blocks', () => {
+  test('an empty assistant turn is left out, and a blank text becomes no block', () => {
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', words('')), say('user', words(''), words('b'))],
       system: [words('') as never, { kind: 'text', text: 'S' }],

@@ -59,8 +59,9 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #refusals = new Set<number>()
   /** Code points of the content so far. */
   #length = 0
-  /** Code points of the reasoning so far, and of that before the current thought. */
+  /** Code points of the reasoning so far. */
   #thinkingLength = 0
+  /** Offset in it at which the current thought begins. */
   #thinkingFrom = 0
   #details = 0
   /** Signature of the next call. */

@@ -238,7 +238,7 @@ describe('requests with thinking', () => {
     })
   })
 
-  test('a budget is at least the minimum that upstreams accept', () => {
+  test('a thinking budget below the minimum of upstreams is raised to it', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
