@@ -14,6 +14,8 @@ COPY package.json package-lock.json ./
 COPY packages /app/packages
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY console /app/console
+# Records and options, whose fields the forms have.
+COPY src /app/src
 COPY tsconfig.json /app/
 COPY tools/build-console.mjs /app/tools/
 RUN npm run console
