@@ -58,7 +58,11 @@ test.each(ENGINES)(
     const detail = async (model: string) => {
       const { headers } = await fixture.chat('ann', ask(model))
       const path = `GET /api/log/${String(headers['x-request-id'])}` as const
-      return (await manage<{ quota: number; cost: object[] }>(fixture.gateway.url, ROOT_ACCOUNT, path)).data
+      const read = async () =>
+        (await manage<{ quota: number; cost: object[] }>(fixture.gateway.url, ROOT_ACCOUNT, path)).data
+      // The row reaches PostgreSQL after the response.
+      await expect.poll(read).toHaveProperty('quota')
+      return read()
     }
     // 100 × 0.5 + 30 × 1 + 20 × 5 units.
     const stated = await detail('stated')
