@@ -500,9 +500,12 @@ class Slot {
         const facts = { ...factsOf(id), group: names[0]?.name ?? '', started_ms: time }
         return ledger.admit(account, amount, facts, budgets)
       } catch (error) {
-        if (!(error instanceof GatewayError)) throw error
-        const mayChange = bankClient && (fits || error instanceof StoreUnavailable)
-        if (!mayChange || performance.now() > endMs) return undefined
+        const isOver = performance.now() > endMs
+        if (error instanceof StoreUnavailable) {
+          // A busy bank may be late; the gateway responds with 503, and clients try again.
+          if (isOver) throw error
+        } else if (!(error instanceof GatewayError)) throw error
+        else if (!fits || !bankClient || isOver) return undefined
       }
       await delay(10)
     }
