@@ -4,7 +4,7 @@ import { countRequestSchema, messagesRequestSchema } from '@sluice/wire/messages
 import { moderationsRequestSchema } from '@sluice/wire/moderations'
 import { rerankRequestSchema } from '@sluice/wire/rerank'
 import { responsesRequestSchema } from '@sluice/wire/responses'
-import type { KeyEndpoint } from './endpoint.ts'
+import type { CallEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
 
 const COMMON = { method: 'POST', area: 'relay', kind: 'raw', access: 'api-key', keyIn: 'bearer' } as const
@@ -14,7 +14,7 @@ const WHOLE = ['application/json']
 const WHOLE_OR_STREAMED = ['application/json', 'text/event-stream']
 
 /** `docs/api.md: Chat completions`. */
-const chatCompletions: KeyEndpoint = {
+const chatCompletions: CallEndpoint = {
   ...COMMON,
   path: '/v1/chat/completions',
   summary: 'A chat completion, whole or streamed',
@@ -24,7 +24,7 @@ const chatCompletions: KeyEndpoint = {
 }
 
 /** `docs/api.md: Messages`. */
-const messages: KeyEndpoint = {
+const messages: CallEndpoint = {
   ...MESSAGES,
   path: '/v1/messages',
   summary: 'A response to a conversation, whole or streamed',
@@ -34,7 +34,7 @@ const messages: KeyEndpoint = {
 }
 
 /** `docs/api.md: Responses`. */
-export const responses: KeyEndpoint = {
+export const responses: CallEndpoint = {
   ...COMMON,
   path: '/v1/responses',
   summary: 'A response, whole or streamed',
@@ -50,7 +50,7 @@ const RERANK_PATHS = [
 ] as const
 
 /** Endpoints of conversations, each with the path prefix that the playground replaces. */
-const CONVERSATIONS: readonly (readonly [KeyEndpoint, string])[] = [
+const CONVERSATIONS: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],
   [messages, '/v1/'],
   [responses, '/v1/'],
@@ -60,7 +60,7 @@ const CONVERSATIONS: readonly (readonly [KeyEndpoint, string])[] = [
 ]
 
 /** Model calls, each in the section of docs/api.md that has its name. */
-export const CALL_ENDPOINTS: readonly KeyEndpoint[] = [
+export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
   chatCompletions,
   {
     ...COMMON,
@@ -116,7 +116,7 @@ export const CALL_ENDPOINTS: readonly KeyEndpoint[] = [
     handle: (exchange, caller, relay) => relay.compact(exchange, caller),
   },
   ...RERANK_PATHS.map(
-    ([path, endpoint]): KeyEndpoint => ({
+    ([path, endpoint]): CallEndpoint => ({
       ...COMMON,
       path,
       area: 'rerank',
@@ -129,7 +129,7 @@ export const CALL_ENDPOINTS: readonly KeyEndpoint[] = [
 ]
 
 /** Conversations in every dialect, with a key that a signed-in account names. `docs/api.md: Playground`. */
-export const PLAYGROUND_ENDPOINTS: readonly KeyEndpoint[] = CONVERSATIONS.map(([endpoint, prefix]) => ({
+export const PLAYGROUND_ENDPOINTS: readonly CallEndpoint[] = CONVERSATIONS.map(([endpoint, prefix]) => ({
   ...endpoint,
   path: endpoint.path.replace(prefix, '/api/playground/'),
   access: 'keyed-account',

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import type { User } from '../domain/records/user.ts'
-import type { AdministrationParts } from '../management/parts.ts'
+import type { AdministrationServices } from '../management/parts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { JsonSchema } from '@sluice/wire/field-check'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -69,7 +69,7 @@ export interface ClientExchange {
  * For clients with an API key, or for account holders that name one of their keys. Reads the body and writes
  * the response itself, so that bytes pass unchanged.
  */
-export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
+export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'api-key' | 'keyed-account'
   readonly keyIn: KeyLocations
@@ -142,7 +142,7 @@ type HandlerInput<
   readonly address: string
   readonly addressBlock: string
   readonly exchange: ClientExchange
-  readonly parts: AdministrationParts
+  readonly parts: AdministrationServices
   readonly models: ModelLists
   /** Rejects once the client would be refused now; for responses that last long. */
   readonly reauthenticate: () => Promise<void>
@@ -153,7 +153,7 @@ export interface LimitInput<Body> {
   readonly body: Body
   /** The client's address block. */
   readonly addressBlock: string
-  readonly parts: AdministrationParts
+  readonly parts: AdministrationServices
 }
 
 /** A subject named in the body, and its share of the endpoint's limit. */
@@ -224,13 +224,13 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
 }
 
 /** A route that reads requests and writes responses itself. */
-export type RawEndpoint = KeyEndpoint | OpenEndpoint | OperatorEndpoint
+export type RawEndpoint = CallEndpoint | OpenEndpoint | OperatorEndpoint
 
 /** Any route. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
 /** Whether an endpoint relays calls. */
-export function isCall(endpoint: Endpoint): endpoint is KeyEndpoint {
+export function isCall(endpoint: Endpoint): endpoint is CallEndpoint {
   return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
 }
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts'
 import { embedRequestSchema } from '@sluice/wire/gemini/embed'
 import { geminiRequestSchema, modelOf } from '@sluice/wire/gemini'
 import type { Request } from '../http/request.ts'
-import type { KeyEndpoint } from './endpoint.ts'
+import type { CallEndpoint } from './endpoint.ts'
 import type { PathParams } from './paths.ts'
 
 const COMMON = {
@@ -11,13 +11,13 @@ const COMMON = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'alternate',
-} as const satisfies Partial<KeyEndpoint>
+} as const satisfies Partial<CallEndpoint>
 
 /** API versions that have the same methods. */
 const VERSIONS = ['/v1beta', '/v1']
 
 /** Methods of models: `docs/api.md: Gemini`. */
-export const GEMINI_ENDPOINTS: readonly KeyEndpoint[] = VERSIONS.flatMap((version) => [
+export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((version) => [
   {
     ...COMMON,
     path: `${version}/models/:model*:generateContent`,
@@ -39,7 +39,7 @@ export const GEMINI_ENDPOINTS: readonly KeyEndpoint[] = VERSIONS.flatMap((versio
     },
   },
   ...(['embedContent', 'batchEmbedContents'] as const).map(
-    (method): KeyEndpoint => ({
+    (method): CallEndpoint => ({
       ...COMMON,
       path: `${version}/models/:model*:${method}`,
       summary: method === 'embedContent' ? 'The vector of a content' : 'The vectors of several contents',

@@ -16,8 +16,8 @@ import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { meteredStore } from '../management/metered-store.ts'
-import type { AdministrationParts } from '../management/parts.ts'
+import { limitReads } from '../management/metered-store.ts'
+import type { AdministrationServices } from '../management/parts.ts'
 import { readInput } from '../management/input-fields.ts'
 import { recordedParts } from '../management/audit-origin.ts'
 import { namedKey, noOwnToken } from '../management/tokens/token-object.ts'
@@ -53,7 +53,7 @@ export interface JsonParts {
   readonly globalLimit: GlobalLimit
   readonly bodies: BodyReader
   readonly reads: StoreReads
-  readonly management: AdministrationParts
+  readonly management: AdministrationServices
   readonly models: ModelLists
 }
 
@@ -310,14 +310,14 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
  * response has been written. Visitors read single rows only.
  */
 function meteredParts(
-  { management, reads }: { readonly management: AdministrationParts; readonly reads: StoreReads },
+  { management, reads }: { readonly management: AdministrationServices; readonly reads: StoreReads },
   response: Response,
   { user }: Partial<Authenticated>,
-): AdministrationParts {
+): AdministrationServices {
   if (!user) return management
   const reading = reads.of(user.id)
   response.onClosed(() => reading.end())
   // The response may have been aborted before the listener was added.
   if (response.isAborted) reading.end()
-  return { ...management, store: meteredStore(management.store, reading) }
+  return { ...management, store: limitReads(management.store, reading) }
 }

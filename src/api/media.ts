@@ -6,13 +6,13 @@ import {
   variationFormSchema,
 } from '@sluice/wire/media'
 import type { MediaEndpoint } from '../relay/dialects/media/media-endpoints.ts'
-import type { KeyEndpoint } from './endpoint.ts'
+import type { CallEndpoint } from './endpoint.ts'
 
 const EVENTS = ['application/json', 'text/event-stream'] as const
 const TRANSCRIPTS = [...EVENTS, 'text/plain', 'text/vtt'] as const
 const SOUND = ['mpeg', 'opus', 'aac', 'flac', 'wav', 'pcm'].map((format) => `audio/${format}`)
 
-type Described = Pick<KeyEndpoint, 'path' | 'summary' | 'requestSchema' | 'formSchema' | 'contentTypes'>
+type Described = Pick<CallEndpoint, 'path' | 'summary' | 'requestSchema' | 'formSchema' | 'contentTypes'>
 
 const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
   generations: {
@@ -55,7 +55,7 @@ const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
 }
 
 /** Endpoints for images and audio: `docs/api.md: Images`, `docs/api.md: Audio`. */
-export const MEDIA_ENDPOINTS: readonly KeyEndpoint[] = Object.entries(ENDPOINTS).map(([name, described]) => ({
+export const MEDIA_ENDPOINTS: readonly CallEndpoint[] = Object.entries(ENDPOINTS).map(([name, described]) => ({
   ...described,
   method: 'POST',
   area: 'relay',

@@ -3,7 +3,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import { z } from 'zod'
 import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
-import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type KeyEndpoint } from './endpoint.ts'
+import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type CallEndpoint } from './endpoint.ts'
 import { type Area, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
 import { parameterNames } from './paths.ts'
@@ -190,7 +190,7 @@ function errorStatuses(endpoint: Endpoint): number[] {
   return [...statuses].sort((one, other) => one - other)
 }
 
-function upstreamStatuses({ hiddenStatuses = [] }: KeyEndpoint): number[] {
+function upstreamStatuses({ hiddenStatuses = [] }: CallEndpoint): number[] {
   return UPSTREAM_STATUSES.filter((status) => !hiddenStatuses.includes(status))
 }
 

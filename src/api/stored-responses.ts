@@ -1,4 +1,4 @@
-import type { KeyEndpoint } from './endpoint.ts'
+import type { CallEndpoint } from './endpoint.ts'
 
 const COMMON = {
   area: 'relay',
@@ -10,7 +10,7 @@ const COMMON = {
 } as const
 
 /** Operations on responses by id: `docs/api.md: Stored responses`. */
-export const STORED_RESPONSE_ENDPOINTS: readonly KeyEndpoint[] = [
+export const STORED_RESPONSE_ENDPOINTS: readonly CallEndpoint[] = [
   {
     ...COMMON,
     method: 'GET',

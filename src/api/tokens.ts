@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pageOf, pageQuery } from '../management/page.ts'
-import { changeToken, deleteTokens, switchedToken, switchToken } from '../management/tokens/change-token.ts'
+import { changeToken, deleteTokens, tokenStatusInput, enableOrDisableToken } from '../management/tokens/change-token.ts'
 import { makeToken } from '../management/tokens/create-token.ts'
 import {
   revealKey,
@@ -93,12 +93,12 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "Changes one of the account's tokens; with status_only=1 its status alone",
     errorStatuses: [404, 409],
     query: z.object({ status_only: z.string().optional() }),
-    body: z.union([changedTokenFields, switchedToken]),
-    bodyIf: { query: 'status_only', is: switchedToken, else: changedTokenFields },
+    body: z.union([changedTokenFields, tokenStatusInput]),
+    bodyIf: { query: 'status_only', is: tokenStatusInput, else: changedTokenFields },
     responseBody: tokenSchema,
     handle: ({ user, body, parts }) =>
       'status' in body
-        ? switchToken(parts, { ...body, user: user.id })
+        ? enableOrDisableToken(parts, { ...body, user: user.id })
         : changeToken(parts, { ...body, user: user.id }, user),
   }),
   forAccounts('DELETE', '/api/token/:id', {
@@ -135,11 +135,11 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "Enables or disables one of a user's tokens",
     errorStatuses: [404],
     params: USER_PARAMS,
-    body: switchedToken,
+    body: tokenStatusInput,
     responseBody: tokenSchema,
     async handle({ user: by, params, body, parts }) {
       const { id } = await manageableUser(parts, params.id, by)
-      return switchToken(parts, { ...body, user: id })
+      return enableOrDisableToken(parts, { ...body, user: id })
     },
   }),
 ]

@@ -3,7 +3,7 @@ import type { User } from '../domain/records/user.ts'
 import type { UsageFilter } from '../domain/usage-filter.ts'
 import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
-import type { AdministrationParts, ManagementParts } from '../management/parts.ts'
+import type { AdministrationServices, ManagementServices } from '../management/parts.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
 import { filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
 import {
@@ -175,7 +175,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
 ]
 
 async function seriesAs(
-  parts: ManagementParts,
+  parts: ManagementServices,
   query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
   user?: User,
 ) {
@@ -186,7 +186,7 @@ async function seriesAs(
 }
 
 async function refusalsAs(
-  parts: ManagementParts,
+  parts: ManagementServices,
   query: z.output<typeof refusalsQuery> | z.output<typeof ownRefusalsQuery>,
   user?: User,
 ) {
@@ -200,7 +200,7 @@ async function refusalsAs(
 interface LiveInput {
   readonly user: { readonly id: number }
   readonly exchange: ClientExchange
-  readonly parts: AdministrationParts
+  readonly parts: AdministrationServices
   readonly reauthenticate: () => Promise<void>
 }
 

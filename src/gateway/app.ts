@@ -12,7 +12,7 @@ import { applyCors, type Cors } from '../api/cors.ts'
 import {
   type Endpoint,
   isCall,
-  type KeyEndpoint,
+  type CallEndpoint,
   type Readiness,
   type RawEndpoint,
   type ClientExchange,
@@ -228,7 +228,7 @@ export class App {
     }
   }
 
-  #callerOf(exchange: ClientExchange, endpoint: KeyEndpoint, address: string): Caller | Promise<Caller> {
+  #callerOf(exchange: ClientExchange, endpoint: CallEndpoint, address: string): Caller | Promise<Caller> {
     const { request } = exchange
     if (endpoint.access === 'keyed-account') return this.#parts.json().then((json) => json.ownCaller(request))
     return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)

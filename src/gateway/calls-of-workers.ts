@@ -1,6 +1,6 @@
 import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
-import type { LiveTurn, LiveWish } from '../management/usage/live-source.ts'
+import type { LiveTurn, LiveQuery } from '../management/usage/live-source.ts'
 
 /** Calls that another worker wants; `name` is the name of its wish. */
 export interface FollowedTurn {
@@ -15,7 +15,7 @@ export interface FollowedTurn {
 export function callsOfWorkers(link: Link): OtherProcesses {
   return {
     follow: (wishes) => link.send('follow', wishes),
-    onFollowed: (listener) => link.on('followed', (wishes: readonly LiveWish[]) => listener(wishes)),
+    onFollowed: (listener) => link.on('followed', (wishes: readonly LiveQuery[]) => listener(wishes)),
     send: (name, turn) => link.send('settled', { name, turn } satisfies FollowedTurn),
     onTurn: (listener) => link.on('settled', ({ name, turn }: FollowedTurn) => listener(name, turn)),
   }

@@ -3,13 +3,13 @@ import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 import { serveControl } from './control/serve-control.ts'
-import type { AdministrationParts } from '../management/parts.ts'
+import type { AdministrationServices } from '../management/parts.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** Services that carry out the operator's orders. */
 interface OperatorParts {
   readonly running: Pick<Config, 'environment' | 'builtIn'>
-  readonly management: AdministrationParts
+  readonly management: AdministrationServices
   /** Undefined in a gateway of one process. */
   readonly workers: Workers | undefined
   /** Applies a valid configuration, or rejects and leaves everything unchanged. */

@@ -26,7 +26,7 @@ import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
-import type { AdministrationParts } from '../management/parts.ts'
+import type { AdministrationServices } from '../management/parts.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
@@ -210,7 +210,7 @@ export async function serve({
     others: workers && callsOfWorkers(workers.link),
   })
   opened.defer(() => liveCalls.close())
-  const management: AdministrationParts = {
+  const management: AdministrationServices = {
     dataDir: environment.dataDir,
     databaseUrl: environment.databaseUrl,
     secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,

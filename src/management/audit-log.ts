@@ -3,7 +3,7 @@ import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain
 import type { Json } from '../domain/json.ts'
 import { wantedText, wholeNumber } from './input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
-import type { ManagementParts } from './parts.ts'
+import type { ManagementServices } from './parts.ts'
 import { type Cell, csvLine } from './csv.ts'
 
 /** An entry of the audit log in responses; `docs/administration.md: Audit log`. */
@@ -49,7 +49,7 @@ export const auditPageSchema = pageSchema(auditSchema)
 
 /** A page of the audit log, newest first. */
 export async function listAudit(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   filter: AuditFilter,
   page: Page,
 ): Promise<z.output<typeof auditPageSchema>> {
@@ -108,7 +108,7 @@ const COLUMNS = [
  * slow client at most one is buffered.
  */
 export async function* auditCsv(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   filter: AuditFilter,
 ): AsyncGenerator<string, void, undefined> {
   // The header waits for the first read, so that a failure of that read is still sent as an error response.

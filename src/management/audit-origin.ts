@@ -1,16 +1,16 @@
 import type { Origin } from '../domain/audit.ts'
-import type { ManagementParts } from './parts.ts'
+import type { ManagementServices } from './parts.ts'
 
 /**
  * The parts for work with one origin: every change made through them is recorded in the audit log with that
  * origin.
  */
-export function recordedParts<Parts extends Pick<ManagementParts, 'store' | 'ledger'>>(
+export function recordedParts<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   parts: Parts,
   origin: Origin,
 ): Parts {
   const { store, ledger } = parts
-  const recorded: Pick<ManagementParts, 'store' | 'ledger'> = {
+  const recorded: Pick<ManagementServices, 'store' | 'ledger'> = {
     store: {
       read: (name, ...input) => store.read(name, ...input),
       write: (name, ...[input]) => store.write(name, ...([{ ...(input as object), origin }] as never)),

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { sqlitePath } from '../domain/database-url.ts'
 import { GatewayError } from '../errors.ts'
 import { copyDatabase } from '../store/sqlite/backup.ts'
-import type { BackupParts } from './parts.ts'
+import type { BackupInputs } from './parts.ts'
 import { readInput } from './input-fields.ts'
 
 const INPUT = z.object(
@@ -31,7 +31,7 @@ export interface Backup {
  * different name until it is complete and durable. An existing file is replaced only with `force`.
  */
 export async function backup(
-  { dataDir, databaseUrl, secretFile }: BackupParts,
+  { dataDir, databaseUrl, secretFile }: BackupInputs,
   given: z.input<typeof INPUT>,
 ): Promise<Backup> {
   const { file, force } = readInput(INPUT, given)

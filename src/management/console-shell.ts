@@ -4,7 +4,7 @@ import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { version } from '../domain/version.ts'
 import { troubledChannels, troubledChannelSchema } from './channels/channel-health.ts'
-import type { AdministrationParts } from './parts.ts'
+import type { AdministrationServices } from './parts.ts'
 import { quotaDisplay } from './gateway-status.ts'
 import { noUser } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
@@ -32,7 +32,7 @@ const SEARCHED_CALLS = 20
 
 /** The data for the pages of an account, read at one moment. */
 export async function consoleShell(
-  parts: AdministrationParts,
+  parts: AdministrationServices,
   user: User,
 ): Promise<z.output<typeof consoleShellSchema>> {
   const { store, node, nowMs } = parts
@@ -68,7 +68,7 @@ export async function consoleShell(
 }
 
 /** Whether a recent call of any user had a response. */
-async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
+async function hasCall({ store }: Pick<AdministrationServices, 'store'>): Promise<boolean> {
   const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
   return entries.some(hasResponse)
 }

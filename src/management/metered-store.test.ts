@@ -6,7 +6,7 @@ import { newToken, newUser, openedStore, storeWithAccount, temporaryFolder } fro
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
-import { meteredStore } from './metered-store.ts'
+import { limitReads } from './metered-store.ts'
 import { auditCsv } from './audit-log.ts'
 import { usageCsv } from './usage/list-usage.ts'
 import { tokenPage } from './tokens/list-tokens.ts'
@@ -31,7 +31,7 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  return { memory, reads, reading, done, metered: meteredStore(rows, reading) }
+  return { memory, reads, reading, done, metered: limitReads(rows, reading) }
 }
 
 test('a page takes the memory of its texts before it is read, and waits for it', async () => {

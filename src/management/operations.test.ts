@@ -11,7 +11,7 @@ import { hashKey } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
 import { type OperationName, operations } from './operations.ts'
-import type { ManagementParts } from './parts.ts'
+import type { ManagementServices } from './parts.ts'
 
 const NOW = 1_795_176_000
 
@@ -23,7 +23,7 @@ const SETTINGS = {
   options: { quota_per_unit: 500_000, max_user_tokens: 1000 },
 } as unknown as Settings
 
-type Parts = ManagementParts & { userId: number; tokenId: number }
+type Parts = ManagementServices & { userId: number; tokenId: number }
 
 /** Opens a separate store, for a test that writes. */
 async function opened(): Promise<Parts> {
@@ -46,8 +46,8 @@ function partsOn(account: Account & { store: Store }): Parts {
 }
 
 /** Runs an operation with unvalidated input. */
-function run(parts: ManagementParts, name: OperationName, input: unknown): Promise<unknown> {
-  return (operations[name] as (parts: ManagementParts, input: unknown) => Promise<unknown>)(parts, input)
+function run(parts: ManagementServices, name: OperationName, input: unknown): Promise<unknown> {
+  return (operations[name] as (parts: ManagementServices, input: unknown) => Promise<unknown>)(parts, input)
 }
 
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }

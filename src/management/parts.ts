@@ -13,7 +13,7 @@ import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
 
 /** The inputs of a database backup. */
-export interface BackupParts {
+export interface BackupInputs {
   /** The data folder. */
   readonly dataDir: string
   /** `sqlite:PATH`, or the URL of a server. */
@@ -23,7 +23,7 @@ export interface BackupParts {
 }
 
 /** The services of account management, shared with calls, so that a change applies to the next call. */
-export interface ManagementParts extends BackupParts {
+export interface ManagementServices extends BackupInputs {
   readonly store: Pick<Store, 'read' | 'write'>
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
@@ -41,7 +41,7 @@ interface ChannelObservations {
 }
 
 /** Additional services, for sign-ins and the administration of channels, options and prices. */
-export interface AdministrationParts extends ManagementParts {
+export interface AdministrationServices extends ManagementServices {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
   readonly channels: ChannelObservations

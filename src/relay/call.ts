@@ -336,7 +336,7 @@ export class AttemptLog {
 
   /** Delays of the call so far. */
   get delays(): CallDelays {
-    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.openedInMs ?? 0 }
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
   }
 
   /** Records that the attempt delivered nothing. */

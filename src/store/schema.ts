@@ -25,7 +25,7 @@ export interface Database extends OtherTables {
 /**
  * Sums of the usage log, kept after its rows are removed: by half hour for `options.slot_days`, and by day
  * forever (`SUM_KINDS`). The columns of the two latency histograms are not listed here; see
- * `LATENCY_COLUMNS`. Only SQLite has the additional table `unsummed_calls`, which `UsageSums` describes.
+ * `LATENCY_COLUMNS`. Only SQLite has the additional table `unsummed_calls`, which `DeferredSums` describes.
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { firstIdOf, startOf } from './usage-id.ts'
+import { firstIdOf, startMsOfCall } from './usage-id.ts'
 
 const MS = fc.integer({ min: 0, max: 2 ** 48 - 2 })
 
@@ -16,7 +16,7 @@ test('an id contains when its call began, and is after the first id of that mome
   fc.assert(
     fc.property(MS, fc.uuid({ version: 7 }), (ms, uuid) => {
       const id = `${firstIdOf(ms)}${uuid.slice(13)}`
-      expect(startOf(id)).toBe(ms)
+      expect(startMsOfCall(id)).toBe(ms)
       expect(id >= firstIdOf(ms)).toBe(true)
       expect(id < firstIdOf(ms + 1)).toBe(true)
     }),
@@ -26,6 +26,6 @@ test('an id contains when its call began, and is after the first id of that mome
 test.each(['', 'a', '0195B2C3-D4E5-7000', '0195b2c3d4e5', '0195b2c3-d4e5f'])(
   '%o is not an id of a call',
   (text) => {
-    expect(startOf(text)).toBeUndefined()
+    expect(startMsOfCall(text)).toBeUndefined()
   },
 )

@@ -8,7 +8,7 @@ export function firstIdOf(ms: number): string {
 }
 
 /** Returns the start of the call with this id, in Unix milliseconds; undefined for any other text. */
-export function startOf(id: string): number | undefined {
+export function startMsOfCall(id: string): number | undefined {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})(?:-|$)/.exec(id) ?? []
   return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)
 }

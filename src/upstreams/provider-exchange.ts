@@ -44,8 +44,8 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     return this.#sent?.isSent ?? false
   }
 
-  get openedInMs(): number {
-    return this.#sent?.openedInMs ?? 0
+  get connectDurationMs(): number {
+    return this.#sent?.connectDurationMs ?? 0
   }
 
   pause(): void {

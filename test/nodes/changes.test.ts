@@ -61,7 +61,7 @@ function sentences(
   test('a token that is disabled on one node is refused on another within a second', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(await announcing())
     expect(await there.call()).toBe('let in')
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     expect(await there.call()).toBe('let in')
     here.keys.forget(tokenId)
     await expect.poll(() => there.call(), SOON).toBe('this API key is disabled')
@@ -117,7 +117,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     await server.kill()
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     here.keys.forget(tokenId)
     expect(await there.call()).toBe('let in')
     await server.restart()
@@ -129,7 +129,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     // A change without an announcement.
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     await server.command(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     const ids = [...clients.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id))
     // The announcing connection only: it was the first to connect.
     await server.command(['CLIENT', 'KILL', 'ID', String(Math.min(...ids))])
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     here.keys.forget(tokenId)
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })

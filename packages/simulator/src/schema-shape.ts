@@ -6,7 +6,7 @@ const MAX_STEPS = 16
  * Resolves references and alternatives of a schema: follows `$ref` within the document, takes the first
  * alternative other than null, and merges the members next to them or in `allOf`.
  */
-export function resolved(schema: Fields, root: Fields): Fields {
+export function resolveSchema(schema: Fields, root: Fields): Fields {
   let found = schema
   for (let step = 0; step < MAX_STEPS; step++) {
     const { $ref, anyOf, oneOf, allOf, ...rest } = found

@@ -1,7 +1,7 @@
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { oneOf, type Random } from './random.ts'
 import { numberFor } from './schema-number.ts'
-import { resolved } from './schema-shape.ts'
+import { resolveSchema } from './schema-shape.ts'
 import { topicOf, words } from './topic.ts'
 
 /** Hints for members and their texts, beyond the message itself. */
@@ -50,7 +50,7 @@ export function valueFor(schema: Fields, message: string, random: Random, hints:
 }
 
 function build(given: Fields, name: string, source: Source, depth: number): unknown {
-  const schema = resolved(given, source.root)
+  const schema = resolveSchema(given, source.root)
   source.valuesLeft--
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return enumerated(schema, source)

@@ -144,10 +144,10 @@ const SIZES = [
 ] as const
 
 /** Maximum number of searches by the name of a size. */
-export const SEARCHES: ReadonlyMap<string, number> = new Map(SIZES)
+export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
 /** The smallest size that allows this many searches. */
-export function sizeOf(maxUses: number): string {
+export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }
 

@@ -14,7 +14,7 @@ async function opened() {
 
 test('the store only sees HMACs, with the same work for known, unknown and similar keys', async () => {
   const { store, userId, tokenId } = await opened()
-  await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+  await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
   const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
   const watched: Store = new Proxy(store, {
@@ -50,7 +50,7 @@ describe('changes of a key', () => {
   test('a change of a disabled token applies to the next call', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     keys.forget(tokenId)
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
@@ -72,7 +72,7 @@ describe('changes of a key', () => {
     const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
     const calls = (): unknown => keys.authenticate('sk-k1', '127.0.0.1')
     await calls()
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     vi.advanceTimersByTime(29_000)
     expect(calls()).toMatchObject({ token: { id: tokenId } })
     vi.advanceTimersByTime(2_000)
@@ -89,7 +89,7 @@ describe('changes of a key', () => {
     const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
     const calls = async (): Promise<unknown> => keys.authenticate('sk-k1', '127.0.0.1')
     await calls()
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     vi.advanceTimersByTime(60_001)
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
@@ -100,7 +100,7 @@ describe('changes of a key', () => {
     keys.forgetUser(userId)
     await Promise.allSettled(reading)
     // With an outdated cache these calls would fail the test.
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')
     expect((await calls('sk-late')).user.id).toBe(userId)

@@ -73,7 +73,7 @@ function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonl
  * Loads the account and the budgets of a hold that an earlier process left open; undefined if the token is
  * unknown. Borrows what was held; if less is lent, the hold exists all the same, because the quota is owed.
  */
-export async function findParkedPayer(
+export async function findPayerOfParkedHold(
   accounts: AccountSource,
   tokenId: number,
   budgets: readonly BudgetName[],

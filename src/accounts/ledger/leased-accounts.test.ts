@@ -89,7 +89,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!node) throw new Error('no node')
     await (await admit(node, tokenId, 10, 'a')).settle(settlementOf(1))
     const account = node.accounts.get(tokenId)
-    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     if (!account) throw new Error('no account')
     await expect(node.accounts.ensureAffordable({ account, budgets: [] }, 499_000)).rejects.toThrow(
       'this API key is disabled',

@@ -8,7 +8,7 @@ import type { KeyedToken } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
-import { findParkedPayer } from './find-payer.ts'
+import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
@@ -181,7 +181,7 @@ export class Ledger {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
       const { token_id: tokenId, amount, budgets } = parked
-      const payer = await findParkedPayer(this.accounts, tokenId, budgetsIn(budgets), amount)
+      const payer = await findPayerOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
       // Without its token no one can be charged; the row stays for an investigation.
       if (!payer) {
         onUnowned(parked.id)

@@ -10,7 +10,7 @@ import { type FirstCredentials, seedAccounts } from '../seed-accounts.ts'
 import { Ledger } from '../../accounts/ledger/ledger.ts'
 import { sharedStore } from '../../accounts/ledger/shared-store.ts'
 import { operations } from '../../management/operations.ts'
-import type { AdministrationParts, BackupParts, ManagementParts } from '../../management/parts.ts'
+import type { AdministrationServices, BackupInputs, ManagementServices } from '../../management/parts.ts'
 import { commandOrigin, recordedParts } from '../../management/audit-origin.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../../store/data-folder.ts'
@@ -20,14 +20,14 @@ import type { Store } from '../../store/store.ts'
 import type { CommandBackend } from './command-backend.ts'
 
 /** Parts of a gateway that management operations need. */
-interface OpenParts extends ManagementParts, Pick<AdministrationParts, 'liveConfig'> {
+interface OpenParts extends ManagementServices, Pick<AdministrationServices, 'liveConfig'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
   close(): Promise<void>
 }
 
 /** Parts with upstreams, which only the test of a channel needs. */
-type AnyParts = OpenParts & Pick<AdministrationParts, 'upstreams'>
+type AnyParts = OpenParts & Pick<AdministrationServices, 'upstreams'>
 type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
 
 /**
@@ -44,7 +44,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
     async run(name, input) {
       if (name === 'backup') {
         const parts = backupParts(environment)
-        return (await (operations.backup as (parts: BackupParts, input: unknown) => Promise<unknown>)(
+        return (await (operations.backup as (parts: BackupInputs, input: unknown) => Promise<unknown>)(
           parts,
           input,
         )) as never
@@ -76,7 +76,7 @@ async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input
   }
 }
 
-function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts {
+function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupInputs {
   const file = join(dataDir, 'secret')
   return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }

@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import { gatewayErrorOf } from '../../http/gateway-error.ts'
 import { HEADER_NAMES, type Request } from '../../http/request.ts'
-import type { AdministrationParts } from '../../management/parts.ts'
+import type { AdministrationServices } from '../../management/parts.ts'
 import { commandOrigin, recordedParts } from '../../management/audit-origin.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
@@ -21,13 +21,13 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 const GRACE_MS = 5_000
 
 /** Parts of the gateway that the control server needs. */
-export interface ControlParts extends AdministrationParts {
+export interface ControlParts extends AdministrationServices {
   /** Data folder, locked by this process. */
   readonly dataDir: string
   readonly log: Logger
 }
 
-type AnyOperation = (parts: AdministrationParts, input: unknown) => Promise<unknown>
+type AnyOperation = (parts: AdministrationServices, input: unknown) => Promise<unknown>
 
 /**
  * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can

@@ -8,7 +8,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
-import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
+import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { FollowedTurn } from '../calls-of-workers.ts'
@@ -195,7 +195,7 @@ function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
   /** Wishes of each worker, by their names. */
-  readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveWish>>()
+  readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveQuery>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {
     this.#workers = workers
@@ -203,7 +203,7 @@ class FollowedCalls {
 
   /** Answers a worker that has started. */
   add(worker: WorkerProcess): void {
-    worker.link.on('follow', (wishes: readonly LiveWish[]) => {
+    worker.link.on('follow', (wishes: readonly LiveQuery[]) => {
       this.#followers.set(worker, new Map(wishes.map((wish) => [nameOf(wish), wish])))
       this.#tell()
     })

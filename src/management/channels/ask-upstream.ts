@@ -9,7 +9,7 @@ import type { WireRequest } from '../../upstreams/provider.ts'
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { modelsRequest } from './test-request.ts'
 
@@ -39,7 +39,7 @@ export const upstreamModels = z.object({
 
 /** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
 export async function listUpstreamModels(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
+  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
   { channel: given }: z.output<typeof modelsQuestion>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
@@ -129,7 +129,7 @@ interface Outcome<Answer> {
  * find out which exist.
  */
 export async function askUpstream<Answer>(
-  { upstreams }: Pick<AdministrationParts, 'upstreams'>,
+  { upstreams }: Pick<AdministrationServices, 'upstreams'>,
   channel: Channel,
   { request, maxBytes, read, unread }: Question<Answer>,
   by: Actor,

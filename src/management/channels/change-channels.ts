@@ -3,7 +3,7 @@ import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import { versionField, withPresent } from '../expected-version.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import {
   channelDefinition,
   keysOfType,
@@ -17,8 +17,8 @@ import {
   CHANNEL_ID,
   editableChannel,
   fieldsOf,
-  refuseDeclared,
-  refuseDeclaredName,
+  requireEditableChannel,
+  requireUndeclaredName,
   storedObject,
 } from './channel-object.ts'
 import { type ShownChannel, shownChannel } from './list-channels.ts'
@@ -41,12 +41,12 @@ export const newChannelBody = someChannelFields.extend({
  * `invalid_request` if the schema of gateway.yaml refuses it. Resolves to the ids when the channels are live.
  */
 export async function createChannels(
-  { store, liveConfig, nowMs }: AdministrationParts,
+  { store, liveConfig, nowMs }: AdministrationServices,
   { mode, channel, ...beside }: z.output<typeof newChannelBody>,
 ): Promise<{ ids: number[] }> {
   const single = newChannel(channel ?? beside)
   const channels = mode === 'batch' && single.keys.length > 1 ? numbered(single) : [single]
-  for (const { name } of channels) refuseDeclaredName(liveConfig, name)
+  for (const { name } of channels) requireUndeclaredName(liveConfig, name)
   const created_time = Math.floor(nowMs() / 1000)
   const ids = await liveConfig.change(
     (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
@@ -73,14 +73,14 @@ export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, versi
  * Resolves to the changed channel when it is live.
  */
 export async function updateChannel(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
+  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
   { id, version, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ShownChannel> {
   const { store, liveConfig } = parts
   const before = await editableChannel(parts, id)
   const channel = changedChannel(before, given, by)
-  refuseDeclaredName(liveConfig, channel.name)
+  requireUndeclaredName(liveConfig, channel.name)
   const after = { ...before, ...channel }
   const next = await withPresent(
     () =>
@@ -96,10 +96,10 @@ export async function updateChannel(
 
 /** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
 export async function deleteChannels(
-  { store, liveConfig }: AdministrationParts,
+  { store, liveConfig }: AdministrationServices,
   ids: readonly number[],
 ): Promise<number> {
-  for (const id of ids) refuseDeclared(liveConfig, id)
+  for (const id of ids) requireEditableChannel(liveConfig, id)
   const deleted = new Set(ids)
   return liveConfig.change(
     (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !deleted.has(id)) }),
@@ -125,7 +125,7 @@ export interface Draft {
  * it lists no models yet, `model` is its only one.
  */
 export async function draftChannel(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  parts: Pick<AdministrationServices, 'store' | 'liveConfig'>,
   { id, ...given }: z.output<typeof draftField>,
   model: string | null | undefined,
   by: Actor,

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { OPERATOR } from '../authority.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
 import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
-type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+type ChannelParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
 
 const EXPECTED = 'expected the name of a channel'
 

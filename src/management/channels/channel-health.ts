@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { allChannels, type FoundChannel } from './channel-object.ts'
 
 /** The nodes that are included. */
@@ -38,7 +38,7 @@ type NodeHealth = z.output<typeof nodeHealth>
 
 type Breaker = ReturnType<ChannelHealth['breakerOf']>
 
-type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
+type HealthParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
 
 /**
  * The channels in the order of lists, as this node sees them: everything but their names comes from memory.
@@ -51,7 +51,7 @@ export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
 
 /** The channels that are failing, or whose circuit breaker is open or half-open, as this node sees them. */
 export async function troubledChannels(
-  parts: HealthParts & Pick<AdministrationParts, 'settings'>,
+  parts: HealthParts & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof troubledChannelSchema>[]> {
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
@@ -68,7 +68,7 @@ export async function troubledChannels(
  * The channels as this node sees them; with `nodes: 'all'`, also as each other node that answers sees them.
  */
 export async function channelHealth(
-  parts: HealthParts & Pick<AdministrationParts, 'otherNodes'>,
+  parts: HealthParts & Pick<AdministrationServices, 'otherNodes'>,
   { nodes }: z.output<typeof channelHealthQuery>,
 ): Promise<z.output<typeof channelHealthSchema>> {
   const [own, reports = []] = await Promise.all([

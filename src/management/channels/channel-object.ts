@@ -10,7 +10,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
-import type { AdministrationParts, DeclaredSettings, LiveSettings } from '../parts.ts'
+import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../parts.ts'
 import { answersOf, storedFields } from '../record-schemas.ts'
 import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
@@ -150,7 +150,7 @@ export type FoundChannel = { readonly id: number; readonly name: string } & (
   | { readonly declared: Channel }
 )
 
-type ChannelSources = Pick<AdministrationParts, 'store' | 'liveConfig'>
+type ChannelSources = Pick<AdministrationServices, 'store' | 'liveConfig'>
 
 /** The channel with an id; throws `not_found`. */
 export async function findChannel({ store, liveConfig }: ChannelSources, id: number): Promise<FoundChannel> {
@@ -186,18 +186,18 @@ export async function listAllChannels(parts: ChannelSources): Promise<ChannelObj
  * The stored channel with an id; throws `managed_by_file` for a declared one, which is changed in the file.
  */
 export function editableChannel({ store, liveConfig }: ChannelSources, id: number): Promise<StoredChannel> {
-  refuseDeclared(liveConfig, id)
+  requireEditableChannel(liveConfig, id)
   return storedChannel(store, id)
 }
 
 /** Throws `managed_by_file` if the configuration declares the channel. */
-export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
+export function requireEditableChannel(liveConfig: LiveSettings, id: number): void {
   const declared = declaredChannel(liveConfig, id)
   if (declared) throw declaredError(liveConfig, declared.name)
 }
 
 /** Throws `managed_by_file` if the configuration declares a channel with that name. */
-export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
+export function requireUndeclaredName(liveConfig: LiveSettings, name: string): void {
   if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
 }
 

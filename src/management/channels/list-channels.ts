@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
 import { isCostly, testedModel } from './test-request.ts'
 
@@ -40,7 +40,7 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Stored channels, oldest first, followed by declared ones. */
 export async function listChannels(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
+  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
   const all = (await listAllChannels(parts)).filter(matching(query))
@@ -79,7 +79,7 @@ export type ShownChannel = z.output<typeof shownChannelSchema>
 
 /** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
 export function shownChannel(
-  { liveConfig, settings }: Pick<AdministrationParts, 'liveConfig' | 'settings'>,
+  { liveConfig, settings }: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,
 ): ShownChannel {
   const { name, test_model: preferred } = object
@@ -91,7 +91,7 @@ export function shownChannel(
 }
 
 /** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
-export async function revealChannelKeys(parts: AdministrationParts, id: number): Promise<{ key: string }> {
+export async function revealChannelKeys(parts: AdministrationServices, id: number): Promise<{ key: string }> {
   const found = await findChannel(parts, id)
   if ('stored' in found) {
     await parts.store.write('noteReveal', { kind: 'channel', ids: [id] })

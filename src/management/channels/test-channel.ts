@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { askUpstream, isJson, type Question } from './ask-upstream.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
@@ -43,7 +43,7 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-type TestParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+type TestParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
 
 /** The result of a test. */
 export type TestResult = z.output<typeof testResult>

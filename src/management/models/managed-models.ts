@@ -8,7 +8,7 @@ import { GatewayError } from '../../errors.ts'
 import type { EntryChange } from '../../store/operations/configuration.ts'
 import { versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
-import type { AdministrationParts, LiveSettings } from '../parts.ts'
+import type { AdministrationServices, LiveSettings } from '../parts.ts'
 
 const DAY_MS = 86_400_000
 
@@ -34,7 +34,7 @@ export const managedModelSchema = z.object({
 type ManagedModel = z.output<typeof managedModelSchema>
 
 /** All models that a channel serves or that are configured, by name. */
-export async function managedModels(parts: AdministrationParts): Promise<ManagedModel[]> {
+export async function managedModels(parts: AdministrationServices): Promise<ManagedModel[]> {
   const { store, settings, liveConfig, nowMs } = parts
   const last = Math.floor(nowMs() / DAY_MS)
   const [stored, used] = await Promise.all([
@@ -105,7 +105,7 @@ export const modelPriceBody = z.object(
  * other than the given one, and `invalid_request` if gateway.yaml would not accept the price.
  */
 export async function setModelPrice(
-  { store, settings, liveConfig }: AdministrationParts,
+  { store, settings, liveConfig }: AdministrationServices,
   { model, price, version }: z.output<typeof modelPriceBody>,
 ): Promise<void> {
   if (liveConfig.declared.models.has(model)) {

@@ -88,7 +88,7 @@ function changesOf(
   return [...names].flatMap((name): Change[] => {
     const value = next(name, settings.groups.get(name))
     if (!value) return []
-    if (liveConfig.declared.groups.has(name)) throw managed(key, `groups.${name}`)
+    if (liveConfig.declared.groups.has(name)) throw managedByFileError(key, `groups.${name}`)
     return [{ section: 'groups', name, value }]
   })
 }
@@ -227,7 +227,7 @@ export interface OptionState {
 }
 
 /** The refusal of a change of what the file declares at that path. */
-export function managed(key: string, path: string): GatewayError {
+export function managedByFileError(key: string, path: string): GatewayError {
   return new GatewayError(
     'managed_by_file',
     `${key}: ${path} is set in gateway.yaml, and can be changed there alone`,

@@ -8,7 +8,7 @@ import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
 import { versionField, withPresent } from '../expected-version.ts'
 import { orTooLong, textField, tooLong } from '../input-fields.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationServices } from '../parts.ts'
 import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
 import { listOptions, settingOf, settingText } from './list-options.ts'
 import {
@@ -16,7 +16,7 @@ import {
   GROUP_OPTIONS,
   isSameRatio,
   isSameSetting,
-  managed,
+  managedByFileError,
   MODEL_OPTIONS,
   modelRatios,
   type ModelSetting,
@@ -30,7 +30,7 @@ import {
  * `managed_by_file` if the file declares a different one. Resolves when it is live.
  */
 export async function setOption(
-  parts: AdministrationParts,
+  parts: AdministrationServices,
   { key, value, version }: z.output<typeof optionBody>,
 ): Promise<void> {
   const { store, settings, liveConfig } = parts
@@ -79,7 +79,7 @@ function scalarChange(setting: Setting, value: string, { settings, liveConfig }:
   const { key, name } = setting
   if (liveConfig.declared.options.has(name)) {
     if (settingText(settings.options, setting) === value) return []
-    throw managed(key, `options.${name}`)
+    throw managedByFileError(key, `options.${name}`)
   }
   return [{ section: 'options', name, value }]
 }
@@ -106,7 +106,7 @@ function ratioChanges(
     // An exact price is converted to ratios as soon as one of them is set.
     const before = price && 'exact' in asObject(entry) ? ratiosOf(price) : readRatios(entry)
     if (value && isSameRatio(ratio, now.get(name), { [ratio]: value })) return []
-    if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
+    if (value && liveConfig.declared.models.has(name)) throw managedByFileError(key, `models.${name}`)
     if (!value && !before[ratio]) return []
     return [{ section: 'ratios', name, value: ratiosJson({ ...before, [ratio]: value }) }]
   })
@@ -130,7 +130,7 @@ function modelChanges(
     const wanted = given.get(name)
     const json = wanted === undefined ? undefined : settingJson(key, name, wanted)
     if (json !== undefined && isSameSetting(settings.models.get(name), setting, json)) return []
-    if (json !== undefined && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)
+    if (json !== undefined && liveConfig.declared.models.has(name)) throw managedByFileError(key, `models.${name}`)
     const { [setting]: before, ...others } = entries.get(name) ?? {}
     if (json === undefined && before === undefined) return []
     const next = json === undefined ? others : { ...others, [setting]: json }

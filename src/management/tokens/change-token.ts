@@ -6,7 +6,7 @@ import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import { withPresent } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
 import { requireGroups } from '../users/user-object.ts'
@@ -29,7 +29,7 @@ type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number 
  * token, whose change beyond it is refused with `operator_limit`.
  */
 export async function changeToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   { user: userId, id: tokenId, version, ...input }: TokenInput,
   by: Actor,
 ): Promise<TokenObject> {
@@ -63,7 +63,7 @@ export async function changeToken(
 
 // A new amount keeps the period, and a new period keeps the amount.
 async function changedTerms(
-  { store, settings }: ManagementParts,
+  { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
   input: Pick<TokenInput, keyof typeof termFields>,
 ): Promise<TermChanges> {
@@ -78,7 +78,7 @@ const INPUT = anyTokenInput.extend({ budget, budget_period })
 
 /** Sets the budget of a token of any user, as an operator. */
 export async function budgetToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
   const { id, ...fields } = readInput(INPUT, given)
@@ -92,7 +92,7 @@ const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabl
 })
 
 /** The token to switch, and its status. */
-export const switchedToken = z.object(
+export const tokenStatusInput = z.object(
   { id: TOKEN_ID.id, status: switchedStatusField },
   { error: 'expected an object with the id of a token and a status' },
 )
@@ -101,13 +101,13 @@ export const switchedToken = z.object(
  * Changes only the status of one of the user's tokens; running calls are not affected. Enabling an expired or
  * exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
  */
-export async function switchToken(
-  parts: ManagementParts,
-  { user: userId, id: tokenId, status }: z.output<typeof switchedToken> & { readonly user: number },
+export async function enableOrDisableToken(
+  parts: ManagementServices,
+  { user: userId, id: tokenId, status }: z.output<typeof tokenStatusInput> & { readonly user: number },
 ): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts
   const token =
-    (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
+    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }
@@ -117,7 +117,7 @@ export async function switchToken(
  * the next call on; quota, limits and running calls stay unchanged.
  */
 export async function rotateToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
   const { store, apiKeys } = parts
@@ -131,20 +131,20 @@ export async function rotateToken(
 
 /** Disables a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function disableToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
   const { id, user_id: user } = await findToken(parts.store, given)
-  return switchToken(parts, { user, id, status: TOKEN_STATUS.disabled })
+  return enableOrDisableToken(parts, { user, id, status: TOKEN_STATUS.disabled })
 }
 
 /** Enables a token of any user. An expired or exhausted one is refused with `invalid_request`. */
 export async function enableToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
   const { id, user_id: user } = await findToken(parts.store, given)
-  return switchToken(parts, { user, id, status: TOKEN_STATUS.enabled })
+  return enableOrDisableToken(parts, { user, id, status: TOKEN_STATUS.enabled })
 }
 
 /**
@@ -152,7 +152,7 @@ export async function enableToken(
  * next call on; running calls continue.
  */
 export async function deleteTokens(
-  { store, apiKeys, nowMs }: ManagementParts,
+  { store, apiKeys, nowMs }: ManagementServices,
   { user: userId, ids: tokenIds }: { readonly user: number; readonly ids: readonly number[] },
 ): Promise<number> {
   const nowSeconds = Math.floor(nowMs() / 1000)
@@ -163,7 +163,7 @@ export async function deleteTokens(
 
 /** Deletes a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function deleteToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<{ readonly id: number; readonly name: string }> {
   const { id, user_id: user, name } = await findToken(parts.store, given)

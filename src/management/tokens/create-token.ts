@@ -6,7 +6,7 @@ import { generateKey } from '../../store/secrets.ts'
 import { operatorTermsOfNew } from '../../store/term-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges } from '../call-terms.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { readInput, requireQuota, userField } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
@@ -17,7 +17,7 @@ const INPUT = newTokenFields.extend({ user: userField })
 
 /** Creates a token on behalf of the operator. */
 export async function createToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
   return makeToken(parts, readInput(INPUT, given), OPERATOR)
@@ -29,7 +29,7 @@ export async function createToken(
  * group.
  */
 export async function makeToken(
-  parts: ManagementParts,
+  parts: ManagementServices,
   input: z.output<typeof INPUT>,
   by: Actor,
 ): Promise<TokenObject> {
@@ -64,7 +64,7 @@ const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.a
  * or no channel serves a model to which it is limited.
  */
 export async function tokenWarnings(
-  { store, settings }: ManagementParts,
+  { store, settings }: ManagementServices,
   given: z.input<typeof WARNINGS_INPUT>,
 ): Promise<string[]> {
   const { user: idOrName, name, models } = readInput(WARNINGS_INPUT, given)

@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, userInput } from '../input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { findUser } from '../users/list-users.ts'
 import { maskedTokens, noOwnToken, TOKEN_ID, type TokenObject, tokenSchema } from './token-object.ts'
 
@@ -29,7 +29,7 @@ export function noToken(id: number): never {
 
 /** A user's tokens with masked keys, oldest first. */
 export async function listTokens(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<TokenObject[]> {
   const { user: idOrName } = readInput(userInput, given)
@@ -46,7 +46,7 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 
 /** A page of a user's tokens, newest first. */
 export async function tokenPage(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
   const { tokens, total } = await parts.store.read('keyedTokenPage', {
@@ -72,7 +72,7 @@ interface TokenSearch extends Page {
  * here. An invalid pattern is `invalid_request`.
  */
 export async function searchTokens(
-  parts: ManagementParts,
+  parts: ManagementServices,
   { user: userId, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
   const keyPattern = token.replace(/^(?:sk-)+/, '')
@@ -107,7 +107,7 @@ const MAX_KEYS_PER_REQUEST = 100
 
 /** The unmasked key of one of the user's tokens, with `sk-`. */
 export async function revealKey(
-  { store }: ManagementParts,
+  { store }: ManagementServices,
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
 ): Promise<string> {
   await store.write('noteReveal', { kind: 'key', ids: [tokenId], userId })
@@ -119,7 +119,7 @@ export async function revealKey(
  * `batch_too_many`.
  */
 export async function revealKeys(
-  { store }: ManagementParts,
+  { store }: ManagementServices,
   { user: userId, ids }: { readonly user: number; readonly ids: readonly number[] },
 ): Promise<Record<string, string>> {
   if (ids.length > MAX_KEYS_PER_REQUEST) {

@@ -17,7 +17,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 
 /** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
 const operatorLimits = z.object({
@@ -44,7 +44,7 @@ export type TokenObject = z.output<typeof tokenSchema>
 
 /** A stored token in responses, with its current status; `key` is shown as given. */
 export async function tokenObject(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   token: Token,
   key: string,
 ): Promise<TokenObject> {
@@ -54,7 +54,7 @@ export async function tokenObject(
 
 /** Stored tokens in responses, with their keys masked. */
 export async function maskedTokens(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   tokens: readonly KeyedToken[],
 ): Promise<TokenObject[]> {
   const now = nowMs()
@@ -71,7 +71,7 @@ export async function maskedTokens(
 
 /** A stored token in responses, with its key masked. */
 export function maskedToken(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   { token, key }: KeyedToken,
 ): Promise<TokenObject> {
   return tokenObject(parts, token, maskedKey(`sk-${key}`))

@@ -6,7 +6,7 @@ import type { User } from '../../domain/records/user.ts'
 import type { Options } from '../../domain/options.ts'
 import { GatewayError } from '../../errors.ts'
 import { exactNumber } from '@sluice/wire/json/exact-json'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 
 /** The limit shown for an unlimited token, in any display. */
 const UNLIMITED = '100000000'
@@ -65,7 +65,7 @@ export function billingUsageObject(
  * waits for all queued writes. Throws `token_deleted` if the token is gone.
  */
 export async function accountFigures(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   tokenId: number,
 ): Promise<{ readonly token: Token; readonly user: User }> {
   const account = await store.write('loadAccount', { tokenId })

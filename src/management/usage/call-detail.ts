@@ -6,7 +6,7 @@ import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/usage-log.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
 /** The id of a call in a path. */
@@ -64,7 +64,7 @@ export const callSchema = usageSchema.extend({
 
 /** One of a user's own calls, with its cost. */
 export async function ownCall(
-  parts: Pick<ManagementParts, 'store'>,
+  parts: Pick<ManagementServices, 'store'>,
   id: string,
   userId: number,
 ): Promise<z.output<typeof ownCallSchema>> {
@@ -74,7 +74,7 @@ export async function ownCall(
 
 /** Any call, with its cost and its attempts. */
 export async function anyCall(
-  parts: Pick<ManagementParts, 'store'>,
+  parts: Pick<ManagementServices, 'store'>,
   id: string,
 ): Promise<z.output<typeof callSchema>> {
   const detail = await find(parts, id)
@@ -83,7 +83,7 @@ export async function anyCall(
 }
 
 async function find(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   id: string,
   userId?: number,
 ): Promise<CallDetail> {

@@ -5,11 +5,11 @@ import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   filter: UsageFilter | null,
   page: Page,
   shown: (entry: UsageEntry) => Shown,
@@ -39,7 +39,7 @@ const BATCH_ROWS = 2_000
  * buffered.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
   shown: (entry: UsageEntry) => Shown,

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.ts'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { LiveCalls, LiveView, type OtherProcesses } from './live-calls.ts'
+import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
 import { LiveReader } from './live-reader.ts'
-import type { LiveTurn, LiveWish } from './live-source.ts'
+import type { LiveTurn, LiveQuery } from './live-source.ts'
 
 const TURN_MS = 250
 const LINGER_MS = 60_000
@@ -19,9 +19,9 @@ afterEach(() => {
 /** Live calls of a process beside others, with a database that counts its reads. */
 function started() {
   const ledger: { onSettled: ((call: SettledCall) => void) | undefined } = { onSettled: undefined }
-  const follow: LiveWish[][] = []
+  const follow: LiveQuery[][] = []
   const sent: LiveTurn[] = []
-  let onFollowed: (wishes: readonly LiveWish[]) => void = () => {}
+  let onFollowed: (wishes: readonly LiveQuery[]) => void = () => {}
   let onTurn: (name: string, turn: LiveTurn) => void = () => {}
   const others: OtherProcesses = {
     follow: (wishes) => follow.push([...wishes]),
@@ -53,7 +53,7 @@ function started() {
     follow,
     sent,
     asked,
-    followed: (wishes: readonly LiveWish[]) => onFollowed(wishes),
+    followed: (wishes: readonly LiveQuery[]) => onFollowed(wishes),
     turn: (name: string, turn: LiveTurn) => onTurn(name, turn),
     open: (userId: number, model?: string) =>
       live.open({ userId, scope: 'all', filter: { model }, lastId: undefined }),
@@ -125,7 +125,7 @@ test('events that wait or are kept are in the memory of the user who reads them,
   expect(memory.held).toBe(0)
 })
 
-function opened(view: LiveView, lastId?: string) {
+function opened(view: LiveCallBroadcast, lastId?: string) {
   const reader = new LiveReader(() => {}, heldBytes())
   view.add(reader, lastId)
   const text = reader.text()
@@ -150,7 +150,7 @@ const calls = (from: number, to: number): string[] =>
 
 describe('a view of live calls', () => {
   test('a live view shows all its readers 20 calls in a second, and how many they missed before the next one', async () => {
-    const view = new LiveView(heldBytes())
+    const view = new LiveCallBroadcast(heldBytes())
     const readers = [opened(view), opened(view)]
     for (const read of readers) expect(await read()).toEqual([])
     view.show(turn(1, 15), 5000)
@@ -162,7 +162,7 @@ describe('a view of live calls', () => {
   })
 
   test('a live view reports a gap as soon as calls would be shown again, even if none arrives', async () => {
-    const view = new LiveView(heldBytes())
+    const view = new LiveCallBroadcast(heldBytes())
     const read = opened(view)
     await read()
     view.show(turn(1, 21), 5000)
@@ -172,7 +172,7 @@ describe('a view of live calls', () => {
   })
 
   test('a live view sends a new reader no calls from before it', async () => {
-    const view = new LiveView(heldBytes())
+    const view = new LiveCallBroadcast(heldBytes())
     const before = opened(view)
     await before()
     view.show(turn(1, 20, 5), 5000)
@@ -185,7 +185,7 @@ describe('a view of live calls', () => {
   })
 
   test('a live view sends a returning reader what it has missed, up to 20 events at once', async () => {
-    const view = new LiveView(heldBytes())
+    const view = new LiveCallBroadcast(heldBytes())
     view.show(turn(1, 3, 7), 5000)
     view.show(turn(4, 22), 6000)
     view.show(turn(23, 25), 7000)
@@ -197,7 +197,7 @@ describe('a view of live calls', () => {
   })
 
   test('a live view does not know what a reader missed whose last call it no longer has', async () => {
-    const view = new LiveView(heldBytes())
+    const view = new LiveCallBroadcast(heldBytes())
     for (let second = 0; second <= 10; second += 1)
       view.show(turn(second * 20 + 1, second * 20 + 20), second * 1000)
     for (const [lastId, events] of [
@@ -214,7 +214,7 @@ describe('a view of live calls', () => {
 
   test('a live view keeps only its newest events where its user has no memory left for more', async () => {
     const memory = requestMemory()
-    const view = new LiveView(heldBytes(memory))
+    const view = new LiveCallBroadcast(heldBytes(memory))
     view.show(turn(1, 3), 5000)
     usedUp(memory)
     view.show(turn(4, 5), 6000)

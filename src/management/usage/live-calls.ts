@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import { HeldBytes, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
 import { gapText, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
-import { LiveSource, type LiveTurn, type LiveWish, nameOf, PerSecond, RowTexts } from './live-source.ts'
+import { LiveSource, type LiveTurn, type LiveQuery, nameOf, PerSecond, RowTexts } from './live-source.ts'
 
 /** Interval at which settled calls are passed to the readers. */
 const TURN_MS = 250
@@ -25,9 +25,9 @@ const RETRY_SECONDS = 15
 /** Other processes that settle calls of the same gateway. */
 export interface OtherProcesses {
   /** Informs them which calls are read here, each time that changes. */
-  follow(wishes: readonly LiveWish[]): void
+  follow(wishes: readonly LiveQuery[]): void
   /** Calls back with the calls that they read, each time that changes. */
-  onFollowed(listener: (wishes: readonly LiveWish[]) => void): void
+  onFollowed(listener: (wishes: readonly LiveQuery[]) => void): void
   /** Sends the calls settled here that another process reads; `name` is the name of the wish. */
   send(name: string, turn: LiveTurn): void
   onTurn(listener: (name: string, turn: LiveTurn) => void): void
@@ -48,7 +48,7 @@ interface LiveCallsParts {
 /** A reader to be opened. */
 interface Wanted {
   readonly userId: number
-  readonly scope: LiveWish['scope']
+  readonly scope: LiveQuery['scope']
   /** `null` matches no call. */
   readonly filter: UsageFilter | null
   /** Id of the last call that the client received, if it reconnects. */
@@ -56,9 +56,9 @@ interface Wanted {
 }
 
 /** A view, which is kept for a while without readers; `leftMs` is the time at which the last one left. */
-interface KeptView {
-  readonly wish: LiveWish
-  readonly view: LiveView
+interface RetainedBroadcast {
+  readonly wish: LiveQuery
+  readonly view: LiveCallBroadcast
   leftMs: number
 }
 
@@ -72,9 +72,9 @@ export class LiveCalls {
   /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
   /** Views read here, by the name of their wish. */
-  readonly #views = new Map<string, KeptView>()
+  readonly #views = new Map<string, RetainedBroadcast>()
   /** Wishes of other processes, by name. */
-  #followed: ReadonlyMap<string, LiveWish> = new Map()
+  #followed: ReadonlyMap<string, LiveQuery> = new Map()
   /** One source for each wish, here and elsewhere. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
@@ -117,14 +117,14 @@ export class LiveCalls {
     this.#follow()
   }
 
-  #viewOf(wish: LiveWish, max: number, memory: () => HeldBytes): KeptView {
+  #viewOf(wish: LiveQuery, max: number, memory: () => HeldBytes): RetainedBroadcast {
     const name = nameOf(wish)
     const found = this.#views.get(name)
     if (found) return found
     // Bounds the number of views that are left behind by clients which open and leave with ever new filters.
     const unread = [...this.#views].find(([, { view }]) => view.readers.size === 0)
     if (this.#views.size >= max && unread) this.#drop(unread[0])
-    const made: KeptView = { wish, view: new LiveView(memory()), leftMs: 0 }
+    const made: RetainedBroadcast = { wish, view: new LiveCallBroadcast(memory()), leftMs: 0 }
     this.#views.set(name, made)
     this.#tellOthers()
     this.#follow()
@@ -225,7 +225,7 @@ interface Event {
 }
 
 /** Shows their calls to readers with the same wish; each event is written once for all of them. */
-export class LiveView {
+export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
   readonly #memory: HeldBytes
   readonly #budget = new PerSecond()

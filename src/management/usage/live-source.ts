@@ -3,14 +3,14 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
 /** The calls that readers want. All readers with the same wish are sent the same calls. */
-export interface LiveWish {
+export interface LiveQuery {
   /** Rows as administrators see them, or as users see their own. */
   readonly scope: 'all' | 'own'
   readonly filter: UsageFilter
 }
 
 /** Name of a wish; equal wishes have equal names. */
-export function nameOf({ scope, filter }: LiveWish): string {
+export function nameOf({ scope, filter }: LiveQuery): string {
   return JSON.stringify([scope, filter])
 }
 
@@ -36,7 +36,7 @@ export class RowTexts {
     return this.#names.get(token_id)
   }
 
-  textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveWish['scope']): string {
+  textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveQuery['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
     const named = { ...call, username, token_name }
@@ -51,7 +51,7 @@ export class RowTexts {
  * comparisons: its names are not read, and no row is built.
  */
 export class LiveSource {
-  readonly #scope: LiveWish['scope']
+  readonly #scope: LiveQuery['scope']
   readonly #matches: (call: SettledCall) => boolean
   readonly #namesMatch: ((names: CallNames) => boolean) | undefined
   readonly #budget = new PerSecond()
@@ -59,7 +59,7 @@ export class LiveSource {
   #room = 0
   #missed: number | null = 0
 
-  constructor({ scope, filter }: LiveWish) {
+  constructor({ scope, filter }: LiveQuery) {
     this.#scope = scope
     this.#matches = matchOf(filter)
     this.#namesMatch = nameMatchOf(filter)

@@ -5,7 +5,7 @@ import {
   type RefusalDimension,
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { wantedText } from '../input-fields.ts'
 import { csvLine } from '../csv.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'
@@ -41,7 +41,7 @@ type Refusals = z.output<typeof refusalsSchema>
 
 /** The refused calls of a period by step and dimension. */
 export async function refusedCalls(
-  { store }: { readonly store: Pick<ManagementParts['store'], 'read'> },
+  { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   {
     period,
     filter,

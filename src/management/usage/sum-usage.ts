@@ -5,7 +5,7 @@ import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../doma
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { timesOf } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 
@@ -30,7 +30,7 @@ const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
  * minute, whatever the period.
  */
 export async function usageStat(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   filter: UsageFilter | null,
 ): Promise<z.output<typeof usageStatSchema>> {
   const total = filter ? await totalOf(store, filter, nowMs()) : NO_TOTALS
@@ -148,7 +148,7 @@ export const usageDaySchema = z.object({
  * rows, if they are of a single user.
  */
 export async function usageByDay(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   query: z.output<typeof ownDaysQuery>,
   filter: UsageFilter,
   username: string | undefined,
@@ -203,7 +203,7 @@ export interface UsageLine {
 
 /** Usage by one dimension over whole days (UTC), as charged; by default the 30 days until today. */
 export async function usageByDimension(
-  { store, nowMs }: ManagementParts,
+  { store, nowMs }: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<UsageLine[]> {
   const { by, from, to } = readInput(INPUT, given)

@@ -11,7 +11,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import { csvLine } from '../csv.ts'
 import { wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 
 const count = z.int()
 
@@ -71,7 +71,7 @@ export interface SeriesRequest {
 
 /** The usage of a period by step and dimension, with the totals of the preceding period. */
 export async function usageSeries(
-  { store }: { readonly store: Pick<ManagementParts['store'], 'read'> },
+  { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   { period, filter, by }: SeriesRequest,
 ): Promise<UsageSeries> {
   const coverage = await store.read('usageCoverage')

@@ -14,12 +14,12 @@ import {
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import { versionField, withPresent } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
 import { findUser, noUser } from './list-users.ts'
 import {
   emailField,
-  keepAccessTokensField,
+  keepAccessTokensOption,
   managedUserObject,
   OWN_FIELDS,
   passwordField,
@@ -37,7 +37,7 @@ export const changedUserInput = z.object(
     ...bodyShape(USER.fields, 'change'),
     email: emailField.nullish(),
     password: passwordField.nullish(),
-    keep_access_tokens: keepAccessTokensField.nullish(),
+    keep_access_tokens: keepAccessTokensOption.nullish(),
     version: versionField.nullish(),
     ...termFields,
   },
@@ -61,7 +61,7 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
  * token.
  */
-export async function changeUser(parts: ManagementParts, input: UserChange, by: Actor): Promise<ManagedUser> {
+export async function changeUser(parts: ManagementServices, input: UserChange, by: Actor): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
@@ -130,7 +130,7 @@ const TOP_UP_INPUT = z.object(
 
 /** Adds quota units to a user's balance; they are available when this resolves. */
 export async function topUpUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof TOP_UP_INPUT>,
 ): Promise<UserObject> {
   const { store, ledger, settings } = parts
@@ -153,7 +153,7 @@ const BUDGET_INPUT = z.object(
  * removes both. A budget declared in gateway.yaml is restored when the file is next read.
  */
 export async function budgetUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof BUDGET_INPUT>,
 ): Promise<UserObject> {
   const { store, ledger, apiKeys, settings } = parts
@@ -188,7 +188,7 @@ type UserAction = z.output<typeof managedInput>
 
 /** Performs an action; resolves to the changed user, or undefined after a deletion. */
 export async function manageUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   input: UserAction,
   by: Actor,
 ): Promise<ManagedUser | undefined> {
@@ -213,7 +213,7 @@ export async function manageUser(
 
 /** Promotes a common user to admin, or demotes an admin to common user. */
 async function setRole(
-  { ledger, apiKeys }: ManagementParts,
+  { ledger, apiKeys }: ManagementServices,
   { id: userId, username, role: before }: { id: number; username: string; role: Role },
   role: typeof Role.user | typeof Role.admin,
   by: Actor,
@@ -228,7 +228,7 @@ async function setRole(
 }
 
 async function changeQuota(
-  { ledger, settings }: ManagementParts,
+  { ledger, settings }: ManagementServices,
   userId: number,
   { value, mode }: UserAction,
   by: Actor,
@@ -243,7 +243,7 @@ async function changeQuota(
 
 /** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
 export async function disableUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
   const { id } = await findUser(parts.store, readInput(userInput, given).user)
@@ -252,7 +252,7 @@ export async function disableUser(
 
 /** Enables a user. */
 export async function enableUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
   const { id } = await findUser(parts.store, readInput(userInput, given).user)
@@ -264,7 +264,7 @@ export async function enableUser(
  * read.
  */
 async function setStatus(
-  { ledger, apiKeys }: ManagementParts,
+  { ledger, apiKeys }: ManagementServices,
   userId: number,
   status: User['status'],
   by: Actor,
@@ -279,7 +279,7 @@ async function setStatus(
  * running calls continue. The usage log and charges stay.
  */
 export async function deleteUser(
-  { store, apiKeys, nowMs }: ManagementParts,
+  { store, apiKeys, nowMs }: ManagementServices,
   userId: number,
   by: Actor,
 ): Promise<undefined> {
@@ -291,7 +291,7 @@ export async function deleteUser(
 
 /** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
 export async function removeUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<{ readonly id: number; readonly username: string }> {
   const { id, username } = await findUser(parts.store, readInput(userInput, given).user)
@@ -301,14 +301,14 @@ export async function removeUser(
 
 const INPUT = userInput.extend({
   password: passwordField,
-  keep_access_tokens: keepAccessTokensField.optional(),
+  keep_access_tokens: keepAccessTokensOption.optional(),
 })
 
 /**
  * Sets a user's password. All sessions of the user end. If the user had a password before, the access token
  * is revoked too, unless it is to be kept.
  */
-export async function setPassword(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<UserObject> {
+export async function setPassword(parts: ManagementServices, given: z.input<typeof INPUT>): Promise<UserObject> {
   const { store, ledger, passwords } = parts
   const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, idOrName)
@@ -326,7 +326,7 @@ interface IssuedAccessToken {
 
 /** Issues a new access token to a user: 43 characters of base64url. The previous one is revoked. */
 export async function issueAccessToken(
-  { store }: ManagementParts,
+  { store }: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<IssuedAccessToken> {
   const { user: idOrName } = readInput(userInput, given)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { readInput, requireQuota } from '../input-fields.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'
 import { passwordField, requireGroup, type UserObject, userObject } from './user-object.ts'
@@ -23,7 +23,7 @@ export const newUserInput = z
  * quota.
  */
 export async function createUser(
-  parts: ManagementParts,
+  parts: ManagementServices,
   given: z.input<typeof newUserInput>,
 ): Promise<UserObject> {
   return userObject(parts, await makeUser(parts, readInput(newUserInput, given), OPERATOR))
@@ -31,7 +31,7 @@ export async function createUser(
 
 /** Creates a user on behalf of an actor, who may assign roles below their own. */
 export async function makeUser(
-  { store, passwords, settings, nowMs }: ManagementParts,
+  { store, passwords, settings, nowMs }: ManagementServices,
   input: z.output<typeof newUserInput>,
   by: Actor,
 ): Promise<ManagedUser> {

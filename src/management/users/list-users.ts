@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { type Actor, requireManageable } from '../authority.ts'
 import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
 /** A search for users; without parameters it finds all of them. */
@@ -20,7 +20,7 @@ export const userPageSchema = pageSchema(managedUserSchema)
  * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
  */
 export async function findUsers(
-  parts: ManagementParts,
+  parts: ManagementServices,
   query: z.output<typeof userSearchInput>,
 ): Promise<z.output<typeof userPageSchema>> {
   const page = pageOf(query)
@@ -35,7 +35,7 @@ export async function findUsers(
 }
 
 /** All users, oldest first. */
-export async function listUsers(parts: ManagementParts): Promise<UserObject[]> {
+export async function listUsers(parts: ManagementServices): Promise<UserObject[]> {
   return userObjects(parts, await parts.store.read('listUsers'))
 }
 
@@ -55,7 +55,7 @@ export function noUser(idOrName: number | string): never {
 
 /** The user with an id, whose role must be below the actor's, or any user for root; throws otherwise. */
 export async function manageableUser(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   userId: number,
   by: Actor,
 ): Promise<ManagedUser> {

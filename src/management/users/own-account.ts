@@ -5,10 +5,10 @@ import type { ManagedUser, User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../store/operations/sign-ins.ts'
 import { fairQueueKey } from '../authority.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'
 import { noUser } from './list-users.ts'
-import { claimedPasswordField, keepAccessTokensField, OWN_FIELDS, passwordField } from './user-object.ts'
+import { claimedPasswordField, keepAccessTokensOption, OWN_FIELDS, passwordField } from './user-object.ts'
 
 /** The fields that users may change about themselves; null counts as absent. */
 export const ownProfileInput = z.object(
@@ -16,7 +16,7 @@ export const ownProfileInput = z.object(
     ...bodyShape(OWN_FIELDS, 'change'),
     password: passwordField.nullish(),
     original_password: claimedPasswordField.nullish(),
-    keep_access_tokens: keepAccessTokensField.nullish(),
+    keep_access_tokens: keepAccessTokensOption.nullish(),
   },
   { error: 'expected an object with the fields to change' },
 )
@@ -27,7 +27,7 @@ export const ownProfileInput = z.object(
  * request.
  */
 export async function changeOwnProfile(
-  parts: ManagementParts,
+  parts: ManagementServices,
   { id: userId, username }: User,
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
@@ -46,7 +46,7 @@ export async function changeOwnProfile(
 }
 
 async function newPassword(
-  { store, passwords }: ManagementParts,
+  { store, passwords }: ManagementServices,
   { userId, username }: { readonly userId: number; readonly username: string },
   password: string,
   original: string | null | undefined,
@@ -74,7 +74,7 @@ export const sessionsSchema = z.array(
 
 /** The live sessions of a user, latest first. `current` is the HMAC of the request's own session. */
 export async function ownSessions(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   { id: userId }: User,
   current: string | undefined,
 ): Promise<z.output<typeof sessionsSchema>> {
@@ -102,7 +102,7 @@ export const identitiesSchema = z.array(
 
 /** The identities of a user, oldest first. */
 export async function ownIdentities(
-  { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,
+  { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
   { id }: User,
 ): Promise<z.output<typeof identitiesSchema>> {
   const names = new Map(settings().login.oidc.map(({ issuer, name }) => [issuer, name]))
@@ -120,7 +120,7 @@ export async function ownIdentities(
  * ended, and 403 if the identity belongs to another user.
  */
 export async function linkIdentity(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   { issuer, subject }: VerifiedIdentity,
   link: IdentityLink,
 ): Promise<void> {
@@ -141,7 +141,7 @@ export async function linkIdentity(
  * if the user does not have the identity, and 400 if there is no other way to sign in.
  */
 export async function unlinkIdentity(
-  { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,
+  { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
   { id: userId }: User,
   identity: Identity,
   keptSession: string | undefined,

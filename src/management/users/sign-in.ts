@@ -10,7 +10,7 @@ import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { SignInProof } from '../../store/operations/sign-ins.ts'
 import { textField } from '../input-fields.ts'
-import type { AdministrationParts, ManagementParts } from '../parts.ts'
+import type { AdministrationServices, ManagementServices } from '../parts.ts'
 import { claimedPasswordField } from './user-object.ts'
 
 const USERNAME = 'expected the name of a user'
@@ -48,7 +48,7 @@ interface PasswordCredentials {
 }
 
 type Parts = Pick<
-  AdministrationParts,
+  AdministrationServices,
   'store' | 'passwords' | 'signIns' | 'settings' | 'hashAccessToken' | 'nowMs'
 >
 
@@ -150,7 +150,7 @@ interface SignInPlace {
  * valid.
  */
 async function startSession(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   userId: number,
   proof: SignInProof,
   { address, userAgent = '' }: SignInPlace,
@@ -174,7 +174,7 @@ async function startSession(
  * written, the response is not affected.
  */
 async function noteRefusal(
-  { store }: Pick<ManagementParts, 'store'>,
+  { store }: Pick<ManagementServices, 'store'>,
   error: unknown,
   username: string | undefined,
 ): Promise<void> {
@@ -182,7 +182,7 @@ async function noteRefusal(
   await store.write('noteRefusedSignIn', { username }).catch(() => {})
 }
 
-type IdentityParts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+type IdentityParts = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
 /**
  * Starts a session for a person identified by an identity provider. The user is found by issuer and subject

@@ -12,7 +12,7 @@ import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import { textField } from '../input-fields.ts'
-import type { ManagementParts } from '../parts.ts'
+import type { ManagementServices } from '../parts.ts'
 import { answersOf } from '../record-schemas.ts'
 
 const asHolder = answersOf(USER.fields, 'holder')
@@ -40,7 +40,7 @@ const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> =
 
 /** Converts a stored profile. */
 export async function profileObject(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   profile: ManagedUser,
 ): Promise<ProfileObject> {
   return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
@@ -95,7 +95,7 @@ export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
 export async function managedUserObject(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   user: ManagedUser,
 ): Promise<ManagedUserObject> {
   const [object] = await managedUserObjects(parts, [user])
@@ -104,7 +104,7 @@ export async function managedUserObject(
 
 /** Converts stored users for an administrator. */
 export async function managedUserObjects(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly ManagedUser[],
 ): Promise<ManagedUserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
@@ -121,7 +121,7 @@ export type UserObject = Values<typeof CALLING_USER.fields> & TermsObject
 
 /** Converts a stored user. */
 export async function userObject(
-  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   user: User,
 ): Promise<UserObject> {
   const [object] = await userObjects(parts, [user])
@@ -130,7 +130,7 @@ export async function userObject(
 
 /** Converts stored users. */
 export async function userObjects(
-  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly User[],
 ): Promise<UserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
@@ -161,7 +161,7 @@ export const claimedPasswordField = textField('expected a password')
 const KEEP = 'expected true or false'
 
 /** Whether a password change keeps the access token. */
-export const keepAccessTokensField = z.boolean({ error: KEEP })
+export const keepAccessTokensOption = z.boolean({ error: KEEP })
 
 const EMAIL = 'expected an e-mail address, or an empty text'
 

@@ -187,7 +187,7 @@ export const AUDITED: {
   storeResponse: null,
   storeResponsePart: null,
   subscribeAlerts: null,
-  switchToken: { touches: ({ tokenId }) => [key(tokenId)] },
+  enableOrDisableToken: { touches: ({ tokenId }) => [key(tokenId)] },
   unlinkIdentity: { touches: ({ userId }) => [user(userId)] },
 }
 

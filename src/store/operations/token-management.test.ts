@@ -47,7 +47,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect(await after({ expired_time: NOW })).toBe(3)
     expect(await after({ expired_time: NOW + 1 })).toBe(4)
     expect(await after({ unlimited_quota: true })).toBe(1)
-    await store.write('switchToken', { userId, tokenId, status: 2, nowMs: 0 })
+    await store.write('enableOrDisableToken', { userId, tokenId, status: 2, nowMs: 0 })
     expect(await after({ name: 'still off' })).toBe(2)
   })
 
@@ -75,7 +75,7 @@ describe.each(ENGINES)('enabling, on $name', (engine) => {
     const enabled = async (of: Parameters<typeof newToken>[1]) => {
       const { id } = await store.write('createToken', newToken(userId, { key: `k${Math.random()}`, ...of }))
       const on = { userId, tokenId: id, status: 1, nowMs: NOW * 1000 } as const
-      return (await store.write('switchToken', on))?.token.status
+      return (await store.write('enableOrDisableToken', on))?.token.status
     }
     await expect(enabled({ status: 3, expired_time: NOW })).rejects.toThrow('expired_time')
     await expect(enabled({ status: 1, expired_time: NOW })).rejects.toThrow('expired_time')

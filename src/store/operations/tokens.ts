@@ -237,7 +237,7 @@ export async function setTokenStatus(
  * Enables or disables a live token; null if the user has no such token. Enabling an expired or exhausted
  * token is refused with `invalid_request`.
  */
-export async function switchToken(
+export async function enableOrDisableToken(
   db: Db,
   change: {
     readonly tokenId: number

@@ -55,7 +55,7 @@ export {
   changeToken,
   rotateToken,
   setTokenStatus,
-  switchToken,
+  enableOrDisableToken,
   createToken,
   createUserToken,
   deleteTokens,

@@ -209,7 +209,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await leasedAfter(() => token(450_000))).toEqual([0, 1, 1_000, 1])
     expect(
       await leasedAfter(() =>
-        store.write('switchToken', { tokenId: 1, userId: 1, status: 2, nowMs: Date.now() }),
+        store.write('enableOrDisableToken', { tokenId: 1, userId: 1, status: 2, nowMs: Date.now() }),
       ),
     ).toEqual([0, 2, 2_000, 1])
     await database.sql('update tokens set status = 1')

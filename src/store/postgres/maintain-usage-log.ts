@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { Database } from '../schema.ts'
-import { firstIdOf, startOf } from '../usage-id.ts'
+import { firstIdOf, startMsOfCall } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
 
 const DAY_MS = 86_400_000
@@ -118,7 +118,7 @@ async function firstDayAstray(
     select min(id) as id from usage_log_default
     where id >= ${firstIdOf(firstDay * DAY_MS)} and id < ${firstIdOf(endDay * DAY_MS)}
       and id ~ '^[0-9a-f]{8}-[0-9a-f]{4}(-|$)'`.execute(db)
-  const startMs = startOf(rows[0]?.id ?? '')
+  const startMs = startMsOfCall(rows[0]?.id ?? '')
   return startMs === undefined ? undefined : Math.floor(startMs / DAY_MS)
 }
 
@@ -149,7 +149,7 @@ async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]
   return rows
     .flatMap(({ name, bounds }) => {
       const [, from = '', to = ''] = /^FOR VALUES FROM \('(.+)'\) TO \('(.+)'\)$/.exec(bounds) ?? []
-      const [firstMs, endMs] = [startOf(from), startOf(to)]
+      const [firstMs, endMs] = [startMsOfCall(from), startMsOfCall(to)]
       if (firstMs === undefined || endMs === undefined) return []
       return [{ name, firstDay: Math.floor(firstMs / DAY_MS), endDay: Math.ceil(endMs / DAY_MS) }]
     })

@@ -22,7 +22,7 @@ import {
   type HoldStatements,
 } from './hold-statements.ts'
 import { BudgetRows } from './budget-rows.ts'
-import { type SumProgress, UsageSums } from './usage-sums.ts'
+import { type SumProgress, DeferredSums } from './usage-sums.ts'
 import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
@@ -37,7 +37,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
-  readonly #sums: UsageSums
+  readonly #sums: DeferredSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not created so far. */
@@ -49,7 +49,7 @@ export class LedgerRows implements LedgerWrites {
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
-    this.#sums = new UsageSums(db)
+    this.#sums = new DeferredSums(db)
     this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }

@@ -20,7 +20,7 @@ const PART_ROWS = 50
 /** Number of notes after which a part ends, even if they have few rows. */
 const PART_NOTES = 200
 
-/** Result of `UsageSums.sumUp`. */
+/** Result of `DeferredSums.sumUp`. */
 export interface SumProgress {
   /** Number of the newest note that was there. */
   readonly through: number
@@ -52,7 +52,7 @@ type SlotRow = readonly [SlotKey, number[]]
  * kind and removes them. So in every state of the database, every settled call is either in the sums or in a
  * note. Nothing is kept in memory between transactions, apart from an estimate of the number of noted rows.
  */
-export class UsageSums {
+export class DeferredSums {
   readonly #rows: SummedRows
   readonly #insertNote: StatementSync
   readonly #notes: StatementSync

@@ -28,7 +28,7 @@ export class PendingRequest implements UpstreamRequest, QueuedRequest {
   /** Connection of the request, once it has one. */
   carrier: RequestCarrier | undefined
   isSent = false
-  openedInMs = 0
+  connectDurationMs = 0
   isOver = false
   isPaused = false
   /** Whether the request has already waited a turn for a connection to become idle. */

@@ -23,7 +23,7 @@ export function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; 
     if (received[1] !== BY_PASSWORD || !credentials) return { failure: 'the proxy refused the credentials' }
     const { user, password } = credentials
     return {
-      send: Buffer.concat([Buffer.of(1), counted(user), counted(password)]),
+      send: Buffer.concat([Buffer.of(1), withLengthPrefix(user), withLengthPrefix(password)]),
       used: 2,
       next: readVerdict,
     }
@@ -44,7 +44,7 @@ function requestOf({ host, port }: Origin): Buffer {
   const address =
     isIP(host) === 4
       ? Buffer.of(1, ...host.split('.').map(Number))
-      : Buffer.concat([Buffer.of(DOMAIN), counted(host)])
+      : Buffer.concat([Buffer.of(DOMAIN), withLengthPrefix(host)])
   return Buffer.concat([Buffer.of(VERSION, CONNECT, 0), address, Buffer.of(port >> 8, port & 255)])
 }
 
@@ -59,7 +59,7 @@ const readReply: Handshake = (received) => {
   return received.length < used ? undefined : { opened: true, used }
 }
 
-function counted(text: string): Buffer {
+function withLengthPrefix(text: string): Buffer {
   const bytes = Buffer.from(text)
   return Buffer.concat([Buffer.of(bytes.length), bytes])
 }

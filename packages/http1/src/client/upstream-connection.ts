@@ -181,7 +181,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     const request = this.#request
     if (!request) return this.#close('connection closed')
     // The deadline is still the one of connecting.
-    request.openedInMs = Math.ceil(performance.now() - this.#deadlineMs + request.request.connectMs)
+    request.connectDurationMs = Math.ceil(performance.now() - this.#deadlineMs + request.request.connectMs)
     this.#write(request)
   }
 

@@ -22,7 +22,7 @@ export interface UpstreamRequest {
   /** Whether the request was handed to a connection, so that the upstream may be at work. */
   readonly isSent: boolean
   /** Milliseconds that the request waited for a new connection to open; 0 on one that was open. */
-  readonly openedInMs: number
+  readonly connectDurationMs: number
   /** Stops reading the response until `resume`. */
   pause(): void
   resume(): void

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
-import { ConnectionShares, type Peer } from './connection-shares.ts'
+import { ConnectionLimiter, type Peer } from './connection-shares.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
-  const shares = new ConnectionShares({ total, perBlock, reserve })
+  const shares = new ConnectionLimiter({ total, perBlock, reserve })
   const closed: string[] = []
   const openNew = (name: string, peer: Partial<Peer> = {}): CountedConnection | undefined =>
     shares.admit({ block: name.slice(0, 1), isProxy: false, isLoopback: false, ...peer }, () =>
@@ -150,7 +150,7 @@ test('in any sequence no limit is exceeded, no busy connection is closed, and in
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const shares = new ConnectionShares({ total: 12, perBlock: 4, reserve: 3 })
+      const shares = new ConnectionLimiter({ total: 12, perBlock: 4, reserve: 3 })
       const seats: { seat: CountedConnection; key: string; isBusy: boolean }[] = []
       const requests: string[] = []
       for (const { what, which, ...peer } of steps) {

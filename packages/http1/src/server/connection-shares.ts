@@ -25,7 +25,7 @@ export interface Peer {
  * oldest of the block itself if the block is at its limit, else the oldest of the block with the most
  * connections. Connections with a request under way are never closed, nor new ones before `markRead`.
  */
-export class ConnectionShares {
+export class ConnectionLimiter {
   readonly #limits: ConnectionLimits
   readonly #blocks = new Map<string, AddressBlock>()
   #open = 0

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { CountedConnection } from './address-blocks.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
-import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
+import { type ConnectionLimits, ConnectionLimiter, type Peer } from './connection-shares.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { HeaderNames } from './header-names.ts'
 import { type RequestError, TOO_MANY_REQUESTS } from './request-errors.ts'
@@ -71,7 +71,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
    * they refer to, from being collected young.
    */
   readonly #connections: ClientConnection[] = []
-  readonly #shares: ConnectionShares
+  readonly #shares: ConnectionLimiter
   readonly #clock: NodeJS.Timeout
   /** New connections that cannot be displaced yet, and sockets without room, of this turn and of the last. */
   #arrived = new Arrivals()
@@ -83,7 +83,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
 
   constructor(parts: ServerParts<Name>) {
     this.#parts = parts
-    this.#shares = new ConnectionShares(parts.limits)
+    this.#shares = new ConnectionLimiter(parts.limits)
     this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 

@@ -162,14 +162,14 @@ describe('a response', () => {
 
 describe('a connection', () => {
   const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
-  const counted = (answer: string): number => answer.match(/HTTP\/1\.1 200/g)?.length ?? 0
+  const countResponses = (answer: string): number => answer.match(/HTTP\/1\.1 200/g)?.length ?? 0
 
   test('a connection is kept for another request, and the client is told how long', async () => {
     const port = await serve(ok)
     const connection = rawConnection(port, `GET /1 HTTP/1.1\r\n${HOST}\r\n`)
     expect(await connection.until('ok')).toContain('connection: keep-alive\r\nkeep-alive: timeout=65\r\n')
     connection.socket.write(GET)
-    expect(counted(await connection.closed())).toBe(2)
+    expect(countResponses(await connection.closed())).toBe(2)
   })
 
   test('an HTTP/1.0 connection is kept where the client requests it', async () => {
@@ -177,7 +177,7 @@ describe('a connection', () => {
     const connection = rawConnection(port, 'GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n')
     await connection.until('ok')
     connection.socket.write('GET / HTTP/1.0\r\n\r\n')
-    expect(counted(await connection.closed())).toBe(2)
+    expect(countResponses(await connection.closed())).toBe(2)
   })
 
   test('an HTTP/1.0 connection with a chunked body is not kept', async () => {
@@ -195,7 +195,7 @@ describe('a connection', () => {
       response.closesConnection = true
       response.writeHead(200, {}).end('bye')
     }, `GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(3))
-    expect([asked, counted(answer)]).toEqual([1, 1])
+    expect([asked, countResponses(answer)]).toEqual([1, 1])
     expect(answer).toContain('connection: close\r\n')
   })
 
@@ -226,7 +226,7 @@ describe('a connection', () => {
     await connection.until('too large')
     connection.socket.write('x'.repeat(1_000_000))
     connection.socket.write(GET)
-    expect(counted(await connection.closed())).toBe(1)
+    expect(countResponses(await connection.closed())).toBe(1)
     expect(bodies).toBe(1)
   })
 
@@ -337,7 +337,7 @@ describe('a connection', () => {
     expect(await rawConnection(port, GET).closed()).toBe('')
     for (const { socket } of kept) socket.resetAndDestroy()
     await expect.poll(() => server.connections).toBe(0)
-    expect(counted(await rawConnection(port, GET).closed())).toBe(1)
+    expect(countResponses(await rawConnection(port, GET).closed())).toBe(1)
   })
 
   test('idle connections can be closed on request, and others stay', async () => {
@@ -366,7 +366,7 @@ describe('a connection', () => {
     connection.socket.write(`GET /2 HTTP/1.1\r\n${HOST}\r\n`)
     await connection.until('/2')
     connection.socket.write(`GET /3 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`)
-    expect(counted(await connection.closed())).toBe(3)
+    expect(countResponses(await connection.closed())).toBe(3)
   })
 
   test('a connection continues after a body that was not read', async () => {
@@ -375,7 +375,7 @@ describe('a connection', () => {
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 100000\r\n\r\n${body}`)
     await connection.until('ok')
     connection.socket.write(GET)
-    expect(counted(await connection.closed())).toBe(2)
+    expect(countResponses(await connection.closed())).toBe(2)
   })
 
   test('a connection continues after a body that was paused at its last piece', async () => {
@@ -391,7 +391,7 @@ describe('a connection', () => {
     connection.socket.write('hello')
     await connection.until('ok')
     connection.socket.write(GET)
-    expect(counted(await connection.closed())).toBe(2)
+    expect(countResponses(await connection.closed())).toBe(2)
   })
 
   test.each([
@@ -440,7 +440,7 @@ describe('a connection', () => {
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
     await connection.until('ok')
     connection.socket.write(GET)
-    expect(counted(await connection.closed())).toBe(2)
+    expect(countResponses(await connection.closed())).toBe(2)
   })
 
   test('a connection lets others have a turn between requests that arrived at once', async () => {
@@ -463,7 +463,7 @@ describe('a connection', () => {
     const port = await serve((_, response) => response.writeHead(200, {}).end('ok'))
     const request = `POST / HTTP/1.1\r\n${HOST}x: ${'y'.repeat(2_000)}\r\ncontent-length: 2\r\n\r\nhi`
     const connection = rawConnection(port, request.repeat(60) + GET)
-    expect(counted(await connection.closed())).toBe(61)
+    expect(countResponses(await connection.closed())).toBe(61)
   })
 
   test.each([
@@ -526,7 +526,7 @@ describe('a connection', () => {
       response.writeHead(200, {}).end(url)
     })
     const bytes = `GET /1 HTTP/1.1\r\n${HOST}\r\nGET /2 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`
-    expect(counted(await rawConnection(port, bytes).closed())).toBe(2)
+    expect(countResponses(await rawConnection(port, bytes).closed())).toBe(2)
   })
 
   test('a connection is read at most 64 KiB ahead, and not while the end of a response is unsent', async () => {
@@ -630,7 +630,7 @@ describe('a connection', () => {
       )
     })
     await once(listening.listen(0, '127.0.0.1'), 'listening')
-    expect(counted(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(1)
+    expect(countResponses(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(1)
     listening.close()
   })
 })

@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS, customTool, SEARCHES, sizeOf } from '../openai-tools.ts'
+import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS, customTool, MAX_SEARCHES_BY_SIZE, searchSizeFor } from '../openai-tools.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -135,7 +135,7 @@ export function decodeWebSearch(value: unknown): WebSearch {
   const size = present(options['search_context_size']) ?? 'medium'
   const location = decodeLocation(options)
   return {
-    maxUses: enumAt(SEARCHES, size, 'web_search_options.search_context_size'),
+    maxUses: enumAt(MAX_SEARCHES_BY_SIZE, size, 'web_search_options.search_context_size'),
     ...(location && { location }),
   }
 }
@@ -155,7 +155,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
 /** Encodes a search with the smallest context size that allows this many uses. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   return {
-    search_context_size: sizeOf(maxUses),
+    search_context_size: searchSizeFor(maxUses),
     ...(location && { user_location: { type: 'approximate', approximate: location } }),
   }
 }

@@ -16,7 +16,7 @@ import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
-import { type EditableBody, formBody, formMedia, jsonBody, jsonMedia, relayedMedia } from './media-request.ts'
+import { type EditableBody, editableFormBody, formMedia, editableJsonBody, jsonMedia, relayedMedia } from './media-request.ts'
 import type { Dialect, FormDialect } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -37,14 +37,14 @@ export const imagesByJson = (path: Path): Dialect =>
     const fields = jsonFields(scan)
     const images = fields.get('images') ?? fields.get('image')
     const inputs = Array.isArray(images) ? images.length : images === undefined ? 0 : 1
-    return relayedImages(path, fields, jsonBody(scan), inputs + (fields.get('mask') === undefined ? 0 : 1))
+    return relayedImages(path, fields, editableJsonBody(scan), inputs + (fields.get('mask') === undefined ? 0 : 1))
   })
 
 /** Image endpoints with forms. */
 export const imagesByForm = (path: Path): FormDialect =>
   formMedia('images', (form) => {
     const files = form.parts.filter(({ filename }) => filename !== undefined).length
-    return relayedImages(path, formFields(form.parts), formBody(form), files)
+    return relayedImages(path, formFields(form.parts), editableFormBody(form), files)
   })
 
 /** Fields of a request on which its charge may depend. */

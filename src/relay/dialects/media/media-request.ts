@@ -22,7 +22,7 @@ export interface EditableBody {
 }
 
 /** A JSON body. */
-export function jsonBody(scan: ScannedObject): EditableBody {
+export function editableJsonBody(scan: ScannedObject): EditableBody {
   return {
     forChannel(name, channel, isOpen) {
       const replace = scan.value('model') === name ? [] : [['model', JSON.stringify(name)] as const]
@@ -32,7 +32,7 @@ export function jsonBody(scan: ScannedObject): EditableBody {
 }
 
 /** A form body. */
-export function formBody({ parts, bytes, contentType }: FormBody): EditableBody {
+export function editableFormBody({ parts, bytes, contentType }: FormBody): EditableBody {
   return {
     contentType,
     forChannel(name, { allow }, isOpen) {

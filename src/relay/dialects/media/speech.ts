@@ -8,7 +8,7 @@ import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../pass
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
-import { jsonBody, jsonMedia, relayedMedia } from './media-request.ts'
+import { editableJsonBody, jsonMedia, relayedMedia } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */
 const SLOW_CHARACTERS = 5
@@ -35,7 +35,7 @@ export const speech = (lengths: RecordingLengths): Dialect =>
     return relayedMedia({
       model,
       path: '/audio/speech',
-      body: jsonBody(scan),
+      body: editableJsonBody(scan),
       stream: textIn(fields, 'stream_format') === 'sse',
       prompt: `${input}\n${textIn(fields, 'instructions') ?? ''}`,
       fileTokens: 0,

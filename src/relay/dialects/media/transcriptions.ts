@@ -17,7 +17,7 @@ import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../pass
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
-import { formBody, formMedia, relayedMedia } from './media-request.ts'
+import { editableFormBody, formMedia, relayedMedia } from './media-request.ts'
 
 /** Tokens per second of audio, and the maximum that a hold assumes, for the audio and for its transcript. */
 const TOKENS_PER_SECOND = 10
@@ -48,7 +48,7 @@ export const transcriptions = (
     return relayedMedia({
       model,
       path,
-      body: formBody(form),
+      body: editableFormBody(form),
       stream,
       prompt,
       fileTokens: length.seconds * HELD_TOKENS_PER_SECOND,

@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 import type { SearchLocation, Tool, ToolForm, WebSearch } from '../../conversation.ts'
-import { customTool, SEARCHES } from '../../openai-tools.ts'
+import { customTool, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -140,7 +140,7 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
   )
   return {
     maxUses: enumAt(
-      SEARCHES,
+      MAX_SEARCHES_BY_SIZE,
       present(tool['search_context_size']) ?? 'medium',
       `${path}.search_context_size`,
     ),

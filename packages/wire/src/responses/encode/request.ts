@@ -15,7 +15,7 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { customInput, sizeOf } from '../../openai-tools.ts'
+import { customInput, searchSizeFor } from '../../openai-tools.ts'
 import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
@@ -129,7 +129,7 @@ function encodeTool({ name, description, schema = 'null', strict = false, form }
 function encodeSearch({ maxUses, location }: WebSearch): object {
   return {
     type: 'web_search',
-    search_context_size: sizeOf(maxUses),
+    search_context_size: searchSizeFor(maxUses),
     user_location: location && { type: 'approximate', ...location },
   }
 }
