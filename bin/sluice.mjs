@@ -90,8 +90,8 @@ else {
   // Worker threads find the cache through this variable.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
   // A package contains only the built files. A clone runs them as long as they match its sources.
-  const source = new URL('../src/cli/index.ts', import.meta.url)
-  const built = new URL('../dist/cli/index.js', import.meta.url)
+  const source = new URL('../src/cli/main.ts', import.meta.url)
+  const built = new URL('../dist/cli/main.js', import.meta.url)
   if (existsSync(source) && !isBuiltOfSources()) await import(source.href)
   else {
     await import('./source-positions.mjs')

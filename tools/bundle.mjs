@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown'
 
 // Files of src that are started by URL: the command, and threads.
 const ENTRIES = [
-  'src/cli/index.ts',
+  'src/cli/main.ts',
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
   'src/config/reading-worker.ts',

@@ -21,7 +21,7 @@ const { promise: stopped, resolve: stop } = Promise.withResolvers()
 
 function start() {
   isRestarting = false
-  gateway = spawn(process.execPath, [join(root, 'src/cli/index.ts'), 'demo'], {
+  gateway = spawn(process.execPath, [join(root, 'src/cli/main.ts'), 'demo'], {
     stdio: 'inherit',
     // Compiled code is kept between starts.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...env, DATA_DIR: folder },

@@ -55,12 +55,14 @@ const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
 }
 
 /** Endpoints for images and audio: `docs/api.md: Images`, `docs/api.md: Audio`. */
-export const MEDIA_ENDPOINTS: readonly CallEndpoint[] = Object.entries(ENDPOINTS).map(([name, described]) => ({
-  ...described,
-  method: 'POST',
-  area: 'relay',
-  kind: 'raw',
-  access: 'api-key',
-  keyIn: 'bearer',
-  handle: (exchange, caller, relay) => relay.media(name as MediaEndpoint, exchange, caller),
-}))
+export const MEDIA_ENDPOINTS: readonly CallEndpoint[] = Object.entries(ENDPOINTS).map(
+  ([name, described]) => ({
+    ...described,
+    method: 'POST',
+    area: 'relay',
+    kind: 'raw',
+    access: 'api-key',
+    keyIn: 'bearer',
+    handle: (exchange, caller, relay) => relay.media(name as MediaEndpoint, exchange, caller),
+  }),
+)

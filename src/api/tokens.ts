@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { pageOf, pageQuery } from '../management/page.ts'
-import { changeToken, deleteTokens, tokenStatusInput, enableOrDisableToken } from '../management/tokens/change-token.ts'
+import {
+  changeToken,
+  deleteTokens,
+  tokenStatusInput,
+  enableOrDisableToken,
+} from '../management/tokens/change-token.ts'
 import { makeToken } from '../management/tokens/create-token.ts'
 import {
   revealKey,

@@ -3,7 +3,7 @@ import type { User } from '../domain/records/user.ts'
 import type { UsageFilter } from '../domain/usage-filter.ts'
 import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
-import type { AdministrationServices, ManagementServices } from '../management/parts.ts'
+import type { AdministrationServices, ManagementServices } from '../management/services.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
 import { filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
 import {

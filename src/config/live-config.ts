@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import type { DeclaredSettings, LiveSettings } from '../management/parts.ts'
+import type { DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
 import { type IgnoredEntry, type MergedSettings, mergeLayers } from './merge-layers.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import type { Channel } from '../domain/records/channel.ts'
-import { type FileContent, readContent } from './content.ts'
+import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
 import { type DocumentDiagnostic, type ParsedDocument, parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readContent } from './content.ts'
+import { readContent } from './read-sections.ts'
 import { parseYamlDocument } from './document.ts'
 import { formatDiagnostic } from './diagnostics.ts'
 

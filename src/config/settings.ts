@@ -8,7 +8,7 @@ import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/record
 import type { ModelCatalogue, Settings } from '../domain/settings.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../domain/token-kinds.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
-import type { FileContent } from './content.ts'
+import type { FileContent } from './read-sections.ts'
 import { DEFAULT_GROUP } from './groups.ts'
 import { withModelNames } from './model-patterns.ts'
 import { VENDORS } from './vendors.ts'

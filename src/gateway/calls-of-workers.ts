@@ -2,7 +2,7 @@ import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
 import type { LiveTurn, LiveQuery } from '../management/usage/live-source.ts'
 
-/** Calls that another worker wants; `name` is the name of its wish. */
+/** Calls that another worker wants; `name` is the name of its query. */
 export interface FollowedTurn {
   readonly name: string
   readonly turn: LiveTurn
@@ -14,8 +14,8 @@ export interface FollowedTurn {
  */
 export function callsOfWorkers(link: Link): OtherProcesses {
   return {
-    follow: (wishes) => link.send('follow', wishes),
-    onFollowed: (listener) => link.on('followed', (wishes: readonly LiveQuery[]) => listener(wishes)),
+    follow: (queries) => link.send('follow', queries),
+    onFollowed: (listener) => link.on('followed', (queries: readonly LiveQuery[]) => listener(queries)),
     send: (name, turn) => link.send('settled', { name, turn } satisfies FollowedTurn),
     onTurn: (listener) => link.on('settled', ({ name, turn }: FollowedTurn) => listener(name, turn)),
   }

@@ -3,7 +3,7 @@ import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 import { serveControl } from './control/serve-control.ts'
-import type { AdministrationServices } from '../management/parts.ts'
+import type { AdministrationServices } from '../management/services.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** Services that carry out the operator's orders. */

@@ -8,7 +8,7 @@ const START = `
   const seen = []
   registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
   const [, src] = process.argv
-  for (const path of ['cli/index.ts', 'cli/start.ts', 'cli/load-config.ts', 'gateway/main.ts', 'gateway/serve.ts'])
+  for (const path of ['cli/main.ts', 'cli/start.ts', 'cli/load-config.ts', 'gateway/main.ts', 'gateway/serve.ts'])
     await import(src + path)
   const { readConfig } = await import(src + 'config/config.ts')
   const { readEnvironment } = await import(src + 'config/environment.ts')

@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
-import type { Database } from '../store/schema.ts'
+import type { Database } from '../store/row-types.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './migrate/tables.ts'
 

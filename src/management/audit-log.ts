@@ -3,7 +3,7 @@ import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain
 import type { Json } from '../domain/json.ts'
 import { wantedText, wholeNumber } from './input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
-import type { ManagementServices } from './parts.ts'
+import type { ManagementServices } from './services.ts'
 import { type Cell, csvLine } from './csv.ts'
 
 /** An entry of the audit log in responses; `docs/administration.md: Audit log`. */

@@ -1,5 +1,5 @@
 import type { Origin } from '../domain/audit.ts'
-import type { ManagementServices } from './parts.ts'
+import type { ManagementServices } from './services.ts'
 
 /**
  * The parts for work with one origin: every change made through them is recorded in the audit log with that

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { sqlitePath } from '../domain/database-url.ts'
 import { GatewayError } from '../errors.ts'
 import { copyDatabase } from '../store/sqlite/backup.ts'
-import type { BackupInputs } from './parts.ts'
+import type { BackupInputs } from './services.ts'
 import { readInput } from './input-fields.ts'
 
 const INPUT = z.object(

@@ -11,7 +11,7 @@ import { hashKey } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
 import { type OperationName, operations } from './operations.ts'
-import type { ManagementServices } from './parts.ts'
+import type { ManagementServices } from './services.ts'
 
 const NOW = 1_795_176_000
 

@@ -5,7 +5,7 @@ import {
   type StoredChannel,
 } from '../domain/records/channel.ts'
 import type { StoredEntry } from '../domain/settings.ts'
-import type { StoredSettingRow } from './schema.ts'
+import type { StoredSettingRow } from './row-types.ts'
 import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
 /** Prefix of the line with the proxy among those with keys; no key begins with it. */

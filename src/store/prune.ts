@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { removeParts } from './kept-contents.ts'
+import { removeParts } from './large-contents.ts'
 import type { Rows, Store } from './store.ts'
 
 /** Age at which parts without a response are removed; before that, the row may still be written. */

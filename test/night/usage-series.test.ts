@@ -1,7 +1,7 @@
 import { expect, test, describe } from 'vitest'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import { periodOf, usageSeries } from '../../src/management/usage/usage-series.ts'
-import type { SeriesDimension } from '../../src/store/operations/usage-sums.ts'
+import type { SeriesDimension } from '../../src/store/operations/usage-sum-queries.ts'
 import {
   DIMENSION_COLUMNS,
   kindFor,

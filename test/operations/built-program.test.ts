@@ -18,7 +18,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-const SOURCES = ['src/cli/index.ts', 'src/gateway/main.ts']
+const SOURCES = ['src/cli/main.ts', 'src/gateway/main.ts']
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
@@ -36,7 +36,7 @@ function clone() {
   cpSync(join(REPOSITORY, 'bin'), join(folder, 'bin'), { recursive: true })
   write('package.json', '{"type":"module"}')
   for (const path of SOURCES) write(path, `console.log('sources')`)
-  write('dist/cli/index.js', `console.log('built')`)
+  write('dist/cli/main.js', `console.log('built')`)
   for (const path of SOURCES) utimesSync(join(folder, path), 1_700_000_000.5, 1_700_000_000.5)
   const states = (size = `console.log('sources')`.length, seconds = 1_700_000_000.5): void =>
     write(

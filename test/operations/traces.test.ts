@@ -26,7 +26,7 @@ registerHooks({ load(url, context, next) {
 } })`
 
 /** Runs the sources, because a bundle has no separate modules to record. */
-const SOURCES = [process.execPath, 'src/cli/index.ts', 'start']
+const SOURCES = [process.execPath, 'src/cli/main.ts', 'start']
 
 const recordLoads = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_RECORDER)}` }
 

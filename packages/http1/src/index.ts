@@ -19,7 +19,7 @@ export {
   type UpstreamResponseListener,
 } from './client/upstream-request.ts'
 export type { Refusal } from './server/client-connection-owner.ts'
-export type { ConnectionLimits, Peer } from './server/connection-shares.ts'
+export type { ConnectionLimits, Peer } from './server/connection-limiter.ts'
 export { HeaderNames, type Headers } from './server/header-names.ts'
 export {
   type ClientAddresses,

@@ -1,7 +1,7 @@
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { oneOf, type Random } from './random.ts'
 import { numberFor } from './schema-number.ts'
-import { resolveSchema } from './schema-shape.ts'
+import { resolveSchema } from './resolve-schema.ts'
 import { topicOf, words } from './topic.ts'
 
 /** Hints for members and their texts, beyond the message itself. */

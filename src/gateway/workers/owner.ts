@@ -194,7 +194,7 @@ function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
 /** Passes settled calls to the workers that follow those of the others. */
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
-  /** Wishes of each worker, by their names. */
+  /** Queries of each worker, by their names. */
   readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveQuery>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {
@@ -203,13 +203,13 @@ class FollowedCalls {
 
   /** Answers a worker that has started. */
   add(worker: WorkerProcess): void {
-    worker.link.on('follow', (wishes: readonly LiveQuery[]) => {
-      this.#followers.set(worker, new Map(wishes.map((wish) => [nameOf(wish), wish])))
+    worker.link.on('follow', (queries: readonly LiveQuery[]) => {
+      this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
       this.#tell()
     })
     worker.link.on('settled', (turn: FollowedTurn) => {
-      for (const [follower, wishes] of this.#followers)
-        if (follower !== worker && wishes.has(turn.name)) follower.link.send('settled', turn)
+      for (const [follower, queries] of this.#followers)
+        if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })
     this.#tellOne(worker)
   }
@@ -224,7 +224,7 @@ class FollowedCalls {
 
   #tellOne(worker: WorkerProcess): void {
     const others = [...this.#followers].filter(([follower]) => follower !== worker)
-    const wishes = new Map(others.flatMap(([, wanted]) => [...wanted]))
-    worker.link.send('followed', [...wishes.values()])
+    const queries = new Map(others.flatMap(([, wanted]) => [...wanted]))
+    worker.link.send('followed', [...queries.values()])
   }
 }

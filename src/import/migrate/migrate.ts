@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
-import type { Database } from '../../store/schema.ts'
+import type { Database } from '../../store/row-types.ts'
 import { refuseOtherSecret } from '../../store/secrets.ts'
 import {
   databaseName,

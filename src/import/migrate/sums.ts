@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Database } from '../../store/schema.ts'
+import type { Database } from '../../store/row-types.ts'
 import { kindFor } from '../../store/sum-kinds.ts'
 
 type Db = Kysely<Database>

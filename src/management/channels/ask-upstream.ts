@@ -9,7 +9,7 @@ import type { WireRequest } from '../../upstreams/provider.ts'
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { modelsRequest } from './test-request.ts'
 

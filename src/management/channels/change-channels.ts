@@ -3,7 +3,7 @@ import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import { versionField, withPresent } from '../expected-version.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import {
   channelDefinition,
   keysOfType,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { OPERATOR } from '../authority.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
 import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel } from './channel-object.ts'
 
 /** The nodes that are included. */

@@ -10,7 +10,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
-import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../parts.ts'
+import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../services.ts'
 import { answersOf, storedFields } from '../record-schemas.ts'
 import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
 import { isCostly, testedModel } from './test-request.ts'
 

@@ -8,7 +8,7 @@ import { GatewayError } from '../../errors.ts'
 import type { EntryChange } from '../../store/operations/configuration.ts'
 import { versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
-import type { AdministrationServices, LiveSettings } from '../parts.ts'
+import type { AdministrationServices, LiveSettings } from '../services.ts'
 
 const DAY_MS = 86_400_000
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { versionOf } from '../../domain/object-version.ts'
 import { type Options, type Setting, SETTINGS } from '../../domain/options.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import {
   GROUP_OPTIONS,
   MODEL_OPTIONS,
@@ -27,7 +27,9 @@ export async function listOptions({
   store,
   settings,
   liveConfig,
-}: Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'>): Promise<z.output<typeof optionSchema>[]> {
+}: Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'>): Promise<
+  z.output<typeof optionSchema>[]
+> {
   const stored = await store.read('storedConfiguration')
   const { options, groups } = settings()
   const ratios = modelRatios(settings(), liveConfig, stored)

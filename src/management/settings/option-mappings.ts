@@ -8,7 +8,7 @@ import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
-import type { LiveSettings } from '../parts.ts'
+import type { LiveSettings } from '../services.ts'
 import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.ts'
 
 type Groups = Settings['groups']

@@ -8,7 +8,7 @@ import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
 import { versionField, withPresent } from '../expected-version.ts'
 import { orTooLong, textField, tooLong } from '../input-fields.ts'
-import type { AdministrationServices } from '../parts.ts'
+import type { AdministrationServices } from '../services.ts'
 import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
 import { listOptions, settingOf, settingText } from './list-options.ts'
 import {
@@ -130,7 +130,8 @@ function modelChanges(
     const wanted = given.get(name)
     const json = wanted === undefined ? undefined : settingJson(key, name, wanted)
     if (json !== undefined && isSameSetting(settings.models.get(name), setting, json)) return []
-    if (json !== undefined && liveConfig.declared.models.has(name)) throw managedByFileError(key, `models.${name}`)
+    if (json !== undefined && liveConfig.declared.models.has(name))
+      throw managedByFileError(key, `models.${name}`)
     const { [setting]: before, ...others } = entries.get(name) ?? {}
     if (json === undefined && before === undefined) return []
     const next = json === undefined ? others : { ...others, [setting]: json }

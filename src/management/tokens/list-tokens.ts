@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, userInput } from '../input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
 import { maskedTokens, noOwnToken, TOKEN_ID, type TokenObject, tokenSchema } from './token-object.ts'
 

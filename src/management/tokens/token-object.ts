@@ -17,7 +17,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 
 /** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
 const operatorLimits = z.object({

@@ -6,7 +6,7 @@ import type { User } from '../../domain/records/user.ts'
 import type { Options } from '../../domain/options.ts'
 import { GatewayError } from '../../errors.ts'
 import { exactNumber } from '@sluice/wire/json/exact-json'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 
 /** The limit shown for an unlimited token, in any display. */
 const UNLIMITED = '100000000'

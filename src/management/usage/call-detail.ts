@@ -6,7 +6,7 @@ import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/usage-log.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
 /** The id of a call in a path. */

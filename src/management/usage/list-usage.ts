@@ -5,7 +5,7 @@ import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(

@@ -13,7 +13,7 @@ const TURN_MS = 250
 /** Maximum number of calls in one turn; further ones are missed by every reader. */
 const MAX_CALLS_PER_TURN = 500
 
-/** Time for which a view is kept after its last reader has left, in case that reader reconnects. */
+/** Time for which a broadcast is kept after its last reader has left, in case that reader reconnects. */
 const LINGER_MS = 60_000
 
 /** Maximum number of streams of one user. */
@@ -25,10 +25,10 @@ const RETRY_SECONDS = 15
 /** Other processes that settle calls of the same gateway. */
 export interface OtherProcesses {
   /** Informs them which calls are read here, each time that changes. */
-  follow(wishes: readonly LiveQuery[]): void
+  follow(queries: readonly LiveQuery[]): void
   /** Calls back with the calls that they read, each time that changes. */
-  onFollowed(listener: (wishes: readonly LiveQuery[]) => void): void
-  /** Sends the calls settled here that another process reads; `name` is the name of the wish. */
+  onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
+  /** Sends the calls settled here that another process reads; `name` is the name of the query. */
   send(name: string, turn: LiveTurn): void
   onTurn(listener: (name: string, turn: LiveTurn) => void): void
 }
@@ -55,27 +55,27 @@ interface Wanted {
   readonly lastId: string | undefined
 }
 
-/** A view, which is kept for a while without readers; `leftMs` is the time at which the last one left. */
+/** A broadcast, which is kept for a while without readers; `leftMs` is the time at which the last one left. */
 interface RetainedBroadcast {
-  readonly wish: LiveQuery
-  readonly view: LiveCallBroadcast
+  readonly query: LiveQuery
+  readonly broadcast: LiveCallBroadcast
   leftMs: number
 }
 
 /**
  * Streams the calls that this node settles to their readers. Without readers nothing is done. With readers, a
- * call costs one entry in a list; everything else is done in turns, once for all readers with the same wish.
+ * call costs one entry in a list; everything else is done in turns, once for all readers with the same query.
  * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
   readonly #parts: LiveCallsParts
   /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
-  /** Views read here, by the name of their wish. */
-  readonly #views = new Map<string, RetainedBroadcast>()
-  /** Wishes of other processes, by name. */
+  /** Broadcasts read here, by the name of their query. */
+  readonly #broadcasts = new Map<string, RetainedBroadcast>()
+  /** Queries of other processes, by name. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
-  /** One source for each wish, here and elsewhere. */
+  /** One source for each query, here and elsewhere. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
@@ -84,11 +84,11 @@ export class LiveCalls {
 
   constructor(parts: LiveCallsParts) {
     this.#parts = parts
-    parts.others?.onFollowed((wishes) => {
-      this.#followed = new Map(wishes.map((wish) => [nameOf(wish), wish]))
+    parts.others?.onFollowed((queries) => {
+      this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
       this.#follow()
     })
-    parts.others?.onTurn((name, turn) => this.#views.get(name)?.view.show(turn, parts.nowMs()))
+    parts.others?.onTurn((name, turn) => this.#broadcasts.get(name)?.broadcast.show(turn, parts.nowMs()))
   }
 
   /** Opens a reader. Throws `rate_limited` if its user or this node has the maximum number of them. */
@@ -98,13 +98,13 @@ export class LiveCalls {
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
     const memory = (): HeldBytes => new HeldBytes(this.#parts.memory, { client: userId, key: '' })
-    const kept = filter ? this.#viewOf({ scope, filter }, max, memory) : undefined
+    const kept = filter ? this.#broadcastOf({ scope, filter }, max, memory) : undefined
     const reader: LiveReader = new LiveReader(() => {
       this.#readers.delete(reader)
-      kept?.view.readers.delete(reader)
+      kept?.broadcast.readers.delete(reader)
       if (kept) kept.leftMs = this.#parts.nowMs()
     }, memory())
-    kept?.view.add(reader, lastId)
+    kept?.broadcast.add(reader, lastId)
     this.#readers.set(reader, userId)
     return reader
   }
@@ -112,42 +112,42 @@ export class LiveCalls {
   /** Ends all readers, because the gateway stops. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
-    for (const name of this.#views.keys()) this.#drop(name)
+    for (const name of this.#broadcasts.keys()) this.#drop(name)
     this.#followed = new Map()
     this.#follow()
   }
 
-  #viewOf(wish: LiveQuery, max: number, memory: () => HeldBytes): RetainedBroadcast {
-    const name = nameOf(wish)
-    const found = this.#views.get(name)
+  #broadcastOf(query: LiveQuery, max: number, memory: () => HeldBytes): RetainedBroadcast {
+    const name = nameOf(query)
+    const found = this.#broadcasts.get(name)
     if (found) return found
     // Bounds the number of views that are left behind by clients which open and leave with ever new filters.
-    const unread = [...this.#views].find(([, { view }]) => view.readers.size === 0)
-    if (this.#views.size >= max && unread) this.#drop(unread[0])
-    const made: RetainedBroadcast = { wish, view: new LiveCallBroadcast(memory()), leftMs: 0 }
-    this.#views.set(name, made)
+    const unread = [...this.#broadcasts].find(([, { broadcast }]) => broadcast.readers.size === 0)
+    if (this.#broadcasts.size >= max && unread) this.#drop(unread[0])
+    const made: RetainedBroadcast = { query, broadcast: new LiveCallBroadcast(memory()), leftMs: 0 }
+    this.#broadcasts.set(name, made)
     this.#tellOthers()
     this.#follow()
     return made
   }
 
   #drop(name: string): void {
-    this.#views.get(name)?.view.close()
-    this.#views.delete(name)
+    this.#broadcasts.get(name)?.broadcast.close()
+    this.#broadcasts.delete(name)
   }
 
   #tellOthers(): void {
-    this.#parts.others?.follow([...this.#views.values()].map(({ wish }) => wish))
+    this.#parts.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
   }
 
-  // Starts following calls for new wishes, and stops for old ones.
+  // Starts following calls for new queries, and stops for old ones.
   #follow(): void {
-    const wishes = new Map(this.#followed)
-    for (const [name, { wish }] of this.#views) wishes.set(name, wish)
-    for (const name of this.#sources.keys()) if (!wishes.has(name)) this.#sources.delete(name)
-    for (const [name, wish] of wishes)
-      if (!this.#sources.has(name)) this.#sources.set(name, new LiveSource(wish))
-    if (wishes.size === 0) return this.#unfollow()
+    const queries = new Map(this.#followed)
+    for (const [name, { query }] of this.#broadcasts) queries.set(name, query)
+    for (const name of this.#sources.keys()) if (!queries.has(name)) this.#sources.delete(name)
+    for (const [name, query] of queries)
+      if (!this.#sources.has(name)) this.#sources.set(name, new LiveSource(query))
+    if (queries.size === 0) return this.#unfollow()
     this.#turns ??= setInterval(() => void this.#turn(), TURN_MS).unref()
     this.#parts.ledger.onSettled = (call) => {
       if (this.#settled.length < MAX_CALLS_PER_TURN) this.#settled.push(call)
@@ -178,17 +178,17 @@ export class LiveCalls {
     this.#isBusy = false
     for (const [name, source] of sources) {
       const turn = source.end(rows)
-      this.#views.get(name)?.view.show(turn, nowMs)
+      this.#broadcasts.get(name)?.broadcast.show(turn, nowMs)
       if (this.#followed.has(name) && (turn.calls.length > 0 || turn.missed !== 0))
         this.#parts.others?.send(name, turn)
     }
   }
 
   #dropUnread(nowMs: number): void {
-    const { size } = this.#views
-    for (const [name, { view, leftMs }] of this.#views)
-      if (view.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
-    if (this.#views.size === size) return
+    const { size } = this.#broadcasts
+    for (const [name, { broadcast, leftMs }] of this.#broadcasts)
+      if (broadcast.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
+    if (this.#broadcasts.size === size) return
     this.#tellOthers()
     this.#follow()
   }
@@ -224,7 +224,7 @@ interface Event {
   readonly missed: number | null
 }
 
-/** Shows their calls to readers with the same wish; each event is written once for all of them. */
+/** Shows their calls to readers with the same query; each event is written once for all of them. */
 export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
   readonly #memory: HeldBytes

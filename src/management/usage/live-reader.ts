@@ -14,7 +14,7 @@ export interface LivePiece {
 
 /**
  * One client of the live stream, which receives server-sent events as fast as it reads them. Readers with the
- * same wish are sent the same events, but each write takes a separate turn of the event loop, so that a call
+ * same query are sent the same events, but each write takes a separate turn of the event loop, so that a call
  * waits for one of them at most.
  */
 export class LiveReader {

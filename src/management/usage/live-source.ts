@@ -2,26 +2,26 @@ import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
-/** The calls that readers want. All readers with the same wish are sent the same calls. */
+/** The calls that readers want. All readers with the same query are sent the same calls. */
 export interface LiveQuery {
   /** Rows as administrators see them, or as users see their own. */
   readonly scope: 'all' | 'own'
   readonly filter: UsageFilter
 }
 
-/** Name of a wish; equal wishes have equal names. */
+/** Name of a query; equal queries have equal names. */
 export function nameOf({ scope, filter }: LiveQuery): string {
   return JSON.stringify([scope, filter])
 }
 
-/** Calls of a short interval, for the readers with one wish. */
+/** Calls of a short interval, for the readers with one query. */
 export interface LiveTurn {
   readonly calls: readonly { readonly id: string; readonly text: string }[]
   /** Number of calls after these that are not shown; null if unknown. */
   readonly missed: number | null
 }
 
-/** Rows of one turn as JSON, by wish: each is written once for all readers that are shown the same. */
+/** Rows of one turn as JSON, by query: each is written once for all readers that are shown the same. */
 export class RowTexts {
   readonly #names: ReadonlyMap<number, CallNames>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }

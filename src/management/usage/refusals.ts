@@ -5,7 +5,7 @@ import {
   type RefusalDimension,
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { wantedText } from '../input-fields.ts'
 import { csvLine } from '../csv.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'

@@ -5,7 +5,7 @@ import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../doma
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { timesOf } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 

@@ -6,7 +6,7 @@ import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { SERIES_DIMENSIONS } from '../../store/operations/usage-sums.ts'
+import { SERIES_DIMENSIONS } from '../../store/operations/usage-sum-queries.ts'
 import { periodOf, usageSeries } from './usage-series.ts'
 
 const DAY = 86_400

@@ -7,11 +7,11 @@ import {
   SERIES_DIMENSIONS,
   type SeriesDimension,
   type SeriesLine,
-} from '../../store/operations/usage-sums.ts'
+} from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
 import { csvLine } from '../csv.ts'
 import { wantedText, wholeNumber } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 
 const count = z.int()
 

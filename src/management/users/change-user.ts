@@ -14,7 +14,7 @@ import {
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import { versionField, withPresent } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
 import { findUser, noUser } from './list-users.ts'
 import {
@@ -61,7 +61,11 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
  * token.
  */
-export async function changeUser(parts: ManagementServices, input: UserChange, by: Actor): Promise<ManagedUser> {
+export async function changeUser(
+  parts: ManagementServices,
+  input: UserChange,
+  by: Actor,
+): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
@@ -308,7 +312,10 @@ const INPUT = userInput.extend({
  * Sets a user's password. All sessions of the user end. If the user had a password before, the access token
  * is revoked too, unless it is to be kept.
  */
-export async function setPassword(parts: ManagementServices, given: z.input<typeof INPUT>): Promise<UserObject> {
+export async function setPassword(
+  parts: ManagementServices,
+  given: z.input<typeof INPUT>,
+): Promise<UserObject> {
   const { store, ledger, passwords } = parts
   const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, idOrName)

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { type Actor, requireManageable } from '../authority.ts'
 import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
 /** A search for users; without parameters it finds all of them. */

@@ -10,7 +10,7 @@ import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { SignInProof } from '../../store/operations/sign-ins.ts'
 import { textField } from '../input-fields.ts'
-import type { AdministrationServices, ManagementServices } from '../parts.ts'
+import type { AdministrationServices, ManagementServices } from '../services.ts'
 import { claimedPasswordField } from './user-object.ts'
 
 const USERNAME = 'expected the name of a user'

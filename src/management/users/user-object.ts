@@ -12,7 +12,7 @@ import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import { textField } from '../input-fields.ts'
-import type { ManagementServices } from '../parts.ts'
+import type { ManagementServices } from '../services.ts'
 import { answersOf } from '../record-schemas.ts'
 
 const asHolder = answersOf(USER.fields, 'holder')

@@ -9,7 +9,7 @@ import {
   type StreamedPart,
 } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
+import { isLarge, LargeContents, removeParts } from '../../store/large-contents.ts'
 import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'

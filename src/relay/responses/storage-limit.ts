@@ -1,4 +1,4 @@
-import { removeParts } from '../../store/kept-contents.ts'
+import { removeParts } from '../../store/large-contents.ts'
 import type { KeptSum } from '../../store/operations/kept-data.ts'
 import type { Rows } from '../../store/store.ts'
 import type { FreeSpace, KeptKind } from './free-space.ts'

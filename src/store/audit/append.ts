@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { AuditEntry, Origin } from '../../domain/audit.ts'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import type { Db } from '../operations/operation.ts'
 
 /** Maximum number of rows in one statement, because databases limit the number of parameters. */

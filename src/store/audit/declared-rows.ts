@@ -1,6 +1,6 @@
 import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import type { DeclaredRow } from '../schema.ts'
+import type { DeclaredRow } from '../row-types.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS } from './object-fields.ts'
 import type { ObjectState } from './object-states.ts'

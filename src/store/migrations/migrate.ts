@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migration'
 import { installBank } from '../postgres/install-bank.ts'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import type { ColumnTypes } from './schema/table.ts'
 import { isCurrent, type Step, STEPS } from './steps.ts'
 

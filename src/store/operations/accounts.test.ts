@@ -35,7 +35,10 @@ describe.each(ENGINES)('a status, on $name', (engine) => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
     const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const
-    expect(await store.write('enableOrDisableToken', off)).toMatchObject({ token: { id, status: 2 }, key: 'x' })
+    expect(await store.write('enableOrDisableToken', off)).toMatchObject({
+      token: { id, status: 2 },
+      key: 'x',
+    })
     expect(await store.read('tokenById', { tokenId: id })).toMatchObject({ status: 2 })
     expect(await store.write('enableOrDisableToken', { ...off, tokenId: 99 })).toBeNull()
     expect(await store.write('enableOrDisableToken', { ...off, userId: 99 })).toBeNull()

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditFilter, DeclaredSetting, ObjectKind, Origin } from '../../domain/audit.ts'
 import type { BudgetName } from '../../domain/budget.ts'
-import type { AuditLogRow } from '../schema.ts'
+import type { AuditLogRow } from '../row-types.ts'
 import { appendEntries } from '../audit/append.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
 import { liveUsers, ownTokens } from '../account-rows.ts'

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 
 /** Open transaction that an operation runs in; it is rolled back if the operation throws. */
 export type Db = Kysely<Database>

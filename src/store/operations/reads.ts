@@ -49,4 +49,4 @@ export {
   sumUsageScan,
   usageByDay,
   usageGroups,
-} from './usage-sums.ts'
+} from './usage-sum-queries.ts'

@@ -15,7 +15,7 @@ import {
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import { countKept, type KeptSum, RESPONSE_BYTES, responsePart } from './kept-data.ts'
-import type { StoredResponseRow } from '../schema.ts'
+import type { StoredResponseRow } from '../row-types.ts'
 
 /** Time within which the call of a background response is settled, with a margin for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000

@@ -4,7 +4,7 @@ import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/u
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
 import type { Db } from './operation.ts'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
 
 /** Maximum number of newest rows that one list shows; an earlier end of the period reaches older ones. */

@@ -16,7 +16,7 @@ import {
   isFullyVisible,
 } from '../../domain/username.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { newTermColumns, termColumns } from '../term-columns.ts'
 import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'

@@ -60,5 +60,5 @@ export {
   createUserToken,
   deleteTokens,
 } from './tokens.ts'
-export { pruneSlots } from './usage-sums.ts'
+export { pruneSlots } from './usage-sum-queries.ts'
 export { changeUser, setAccessToken, createUser, deleteUser } from './users.ts'

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import { firstIdOf, startMsOfCall } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
 

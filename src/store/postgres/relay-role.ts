@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 
 /** Role of the relay's connections: may read, and call four functions of the bank, nothing else. */
 export const RELAY_ROLE = 'sluice_relay'

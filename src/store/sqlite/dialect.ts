@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Kysely, type LogConfig, SqliteAdapter, type SqliteDatabase, SqliteDialect } from 'kysely'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import { boundValues } from './bound-values.ts'
 
 /** Prepared statements that are cached; operations use a small number of different ones. */

@@ -22,7 +22,7 @@ import {
   type HoldStatements,
 } from './hold-statements.ts'
 import { BudgetRows } from './budget-rows.ts'
-import { type SumProgress, DeferredSums } from './usage-sums.ts'
+import { type SumProgress, DeferredSums } from './deferred-sums.ts'
 import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */

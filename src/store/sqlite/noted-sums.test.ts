@@ -17,7 +17,7 @@ import type { Store } from '../store.ts'
 import { openForWriting } from './connection.ts'
 import { SUM_UP } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
-import type { SumProgress } from './usage-sums.ts'
+import type { SumProgress } from './deferred-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 import { SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Kysely } from 'kysely'
 import * as reads from '../operations/reads.ts'
-import type { Database } from '../schema.ts'
+import type { Database } from '../row-types.ts'
 import type { Secrets } from '../secrets.ts'
 import { kyselyOver } from './dialect.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'

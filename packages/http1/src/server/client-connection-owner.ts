@@ -1,4 +1,4 @@
-import type { Peer } from './connection-shares.ts'
+import type { Peer } from './connection-limiter.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeaderNames } from './header-names.ts'
 import type { RequestError } from './request-errors.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { CountedConnection } from './address-blocks.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
-import { type ConnectionLimits, ConnectionLimiter, type Peer } from './connection-shares.ts'
+import { type ConnectionLimits, ConnectionLimiter, type Peer } from './connection-limiter.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { HeaderNames } from './header-names.ts'
 import { type RequestError, TOO_MANY_REQUESTS } from './request-errors.ts'

@@ -630,7 +630,9 @@ describe('a connection', () => {
       )
     })
     await once(listening.listen(0, '127.0.0.1'), 'listening')
-    expect(countResponses(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(1)
+    expect(countResponses(await rawConnection((listening.address() as AddressInfo).port, GET).closed())).toBe(
+      1,
+    )
     listening.close()
   })
 })

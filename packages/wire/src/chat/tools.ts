@@ -1,5 +1,12 @@
 import type { Dropped } from '../codec.ts'
-import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS, customTool, MAX_SEARCHES_BY_SIZE, searchSizeFor } from '../openai-tools.ts'
+import {
+  CHOICE_KINDS,
+  CHOICE_MODES,
+  CHOICE_WORDS,
+  customTool,
+  MAX_SEARCHES_BY_SIZE,
+  searchSizeFor,
+} from '../openai-tools.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { membersOf, objectOf } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'

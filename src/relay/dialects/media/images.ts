@@ -16,7 +16,14 @@ import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'
-import { type EditableBody, editableFormBody, formMedia, editableJsonBody, jsonMedia, relayedMedia } from './media-request.ts'
+import {
+  type EditableBody,
+  editableFormBody,
+  formMedia,
+  editableJsonBody,
+  jsonMedia,
+  relayedMedia,
+} from './media-request.ts'
 import type { Dialect, FormDialect } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -37,7 +44,12 @@ export const imagesByJson = (path: Path): Dialect =>
     const fields = jsonFields(scan)
     const images = fields.get('images') ?? fields.get('image')
     const inputs = Array.isArray(images) ? images.length : images === undefined ? 0 : 1
-    return relayedImages(path, fields, editableJsonBody(scan), inputs + (fields.get('mask') === undefined ? 0 : 1))
+    return relayedImages(
+      path,
+      fields,
+      editableJsonBody(scan),
+      inputs + (fields.get('mask') === undefined ? 0 : 1),
+    )
   })
 
 /** Image endpoints with forms. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.ts'
 import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
-import { isLarge, LargeContents, removeParts } from './kept-contents.ts'
+import { isLarge, LargeContents, removeParts } from './large-contents.ts'
 import { pruneParts } from './prune.ts'
 import type { Rows } from './store.ts'
 

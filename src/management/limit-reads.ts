@@ -1,6 +1,6 @@
 import type { StoreRead } from '../limits/store-reads.ts'
 import { isSizedRead } from '../store/sized-reads.ts'
-import type { ManagementServices } from './parts.ts'
+import type { ManagementServices } from './services.ts'
 
 const KIB = 1024
 /** Maximum result size in bytes of reads that return or scan many rows; all others return few rows. */
@@ -25,7 +25,10 @@ const COPIES = 6
  * The store as one request reads it: reads of a user take turns, and each read is within the client's share
  * of the memory. A repeated read, as in an export, replaces the memory of the previous one.
  */
-export function limitReads(store: ManagementServices['store'], reading: StoreRead): ManagementServices['store'] {
+export function limitReads(
+  store: ManagementServices['store'],
+  reading: StoreRead,
+): ManagementServices['store'] {
   /** Bytes held, by the name of the read. */
   const held = new Map<string, number>()
   const hold = async (name: string, bytes: number): Promise<void> => {

@@ -6,7 +6,7 @@ import { newToken, newUser, openedStore, storeWithAccount, temporaryFolder } fro
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
-import { limitReads } from './metered-store.ts'
+import { limitReads } from './limit-reads.ts'
 import { auditCsv } from './audit-log.ts'
 import { usageCsv } from './usage/list-usage.ts'
 import { tokenPage } from './tokens/list-tokens.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { charge } from '../domain/charge.ts'
 import { rateOf } from '../domain/price.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
-import { type FileContent, readContent } from './content.ts'
+import { type FileContent, readContent } from './read-sections.ts'
 import { parseYamlDocument } from './document.ts'
 
 function read(text: string, env: Record<string, string> = {}): FileContent {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
-import { ConnectionLimiter, type Peer } from './connection-shares.ts'
+import { ConnectionLimiter, type Peer } from './connection-limiter.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
