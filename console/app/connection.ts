@@ -12,7 +12,7 @@ export function reportLost(): void {
 }
 
 /** Resolves when the gateway responds again, or at once if it is not known to be unreachable. */
-export function reconnected(): Promise<void> {
+export function waitForConnection(): Promise<void> {
   return waiting ?? Promise.resolve()
 }
 

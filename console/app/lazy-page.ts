@@ -1,6 +1,6 @@
 import type { RouteComponent } from '@tanstack/react-router'
 import { type ComponentType, createElement, lazy } from 'react'
-import { isReachable, reconnected, reportLost } from './connection.ts'
+import { isReachable, waitForConnection, reportLost } from './connection.ts'
 
 /** Set when the page was reloaded, so that this happens only once. */
 const RELOADED = 'reloaded'
@@ -29,7 +29,7 @@ async function loadInTime(load: () => Promise<ComponentType>): Promise<Component
     } catch (error) {
       if (await isReachable()) return loadAnew(error)
       reportLost()
-      await reconnected()
+      await waitForConnection()
     }
   }
 }

@@ -14,14 +14,14 @@ import { ConnectionLost } from './connection-lost.tsx'
 import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
 import { SessionOver } from './session-over.tsx'
-import { leaveDisabled, signInAgain } from './session-recovery.ts'
+import { endDisabledSession, signInAgain } from './session-recovery.ts'
 import { cssVariables, theme } from './theme.ts'
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
 // Read by the library that prevents scrolling of the page behind dialogs.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-setSurroundings({ signInAgain, connectionLost: reportLost, userDisabled: leaveDisabled })
+setSurroundings({ signInAgain, connectionLost: reportLost, userDisabled: endDisabledSession })
 const first = await loadTexts(preferences().language)
 createRoot(document.querySelector('#root') as HTMLElement).render(<Root firstTexts={first} />)
 

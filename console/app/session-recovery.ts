@@ -47,7 +47,7 @@ export function signedOut(): void {
  * Ends the session of a disabled user in all tabs with a message; only once, however many requests are
  * refused.
  */
-export function leaveDisabled(): void {
+export function endDisabledSession(): void {
   // The sign-in page shows its own error.
   if (isLeaving || location.pathname === '/login') return
   isLeaving = true

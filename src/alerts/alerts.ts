@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { Agent } from 'undici'
 import { type AlertEvent, alertThresholds, type AlertType } from '../domain/alert.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Shed } from '../limits/overload.ts'
+import type { ShedCalls } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
@@ -183,7 +183,7 @@ interface ConditionSources {
   /** Channels whose circuit breaker has opened. */
   readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
-  readonly shed: () => Shed
+  readonly shed: () => ShedCalls
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
 

@@ -19,7 +19,7 @@ import {
   usableGroupsObject,
 } from '../management/users/user-object.ts'
 import { forAccounts, type JsonEndpoint } from './endpoint.ts'
-import { providerNamed } from './sign-in.ts'
+import { findProvider } from './sign-in.ts'
 
 const SESSIONS = '/api/user/self/sessions'
 const IDENTITIES = '/api/user/self/identities'
@@ -94,7 +94,7 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       // With an access token, the link could be started from a browser in which nobody has signed in.
       if (sessionHash === undefined)
         throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
-      const provider = providerNamed(parts.settings(), body.provider)
+      const provider = findProvider(parts.settings(), body.provider)
       const link = { userId: user.id, sessionHash }
       const { location, cookie } = await parts.oidc.begin(provider, request, body.next, link)
       response.setHeader('set-cookie', cookie)

@@ -8,7 +8,7 @@ import {
   type RateLimiter,
   requireAllowed,
   type SubjectLimit,
-  whenDecided,
+  afterVerdict,
 } from '../limits/rate-limiter.ts'
 
 /** Whether the global limit applies to a path: to those of accounts and billing. `docs/api.md: Limits`. */
@@ -51,7 +51,7 @@ export function takeAndSetHeaders(
   limited: SubjectLimit,
   label: string,
 ): void | Promise<void> {
-  return whenDecided(limits.take(limited), (verdict) => {
+  return afterVerdict(limits.take(limited), (verdict) => {
     if (!verdict) return
     response.setHeader('ratelimit-limit', String(limited.limit.requests))
     response.setHeader('ratelimit-remaining', String(verdict.remaining))

@@ -1,4 +1,4 @@
-import { nearest } from '../domain/nearest.ts'
+import { findNearest } from '../domain/nearest.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** Maximum lengths, in characters, of a path and of a misspelt part for which a path is suggested. */
@@ -88,7 +88,7 @@ export class PathSuggestions {
     const name =
       method === undefined || method.length > MAX_MISSPELT_LENGTH
         ? undefined
-        : nearest(method, this.#methods.keys())
+        : findNearest(method, this.#methods.keys())
     if (name !== undefined) return this.#methods.get(name)
     return segments.includes('v1beta') ? undefined : MODEL
   }
@@ -104,7 +104,7 @@ export class PathSuggestions {
     const start = segments.findIndex((word) => !isPrefix(word))
     const given = start === -1 ? '' : segments.slice(start).join('/')
     if (given === '' || given.length > MAX_MISSPELT_LENGTH) return undefined
-    const rest = nearest(
+    const rest = findNearest(
       given,
       this.#candidates.map((candidate) => candidate.rest),
       Math.min(MAX_EDITS, Math.floor(given.length / 3)),

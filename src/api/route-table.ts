@@ -77,7 +77,7 @@ export function pathNotFound(path: string, suggestion: string | undefined): Gate
  * The error if endpoints have the path, but for other methods. Clients of the responses protocol that ask for
  * a WebSocket fall back to POST after a 426, but not after a 405; `docs/api.md: Responses`.
  */
-export function methodNotAllowed(
+export function methodNotAllowedError(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
   path: string,
   { methods }: AllowedMethods,
@@ -89,6 +89,6 @@ export function methodNotAllowed(
 }
 
 /** The error while the gateway drains. */
-export function gatewayStopping(): GatewayError {
+export function gatewayStoppingError(): GatewayError {
   return new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
 }

@@ -74,7 +74,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Begin a sign-in at an identity provider',
     query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
     async handle({ params: { name }, query: { next }, exchange: { request, response }, parts }) {
-      const provider = providerNamed(parts.settings(), name)
+      const provider = findProvider(parts.settings(), name)
       const { location, cookie } = await parts.oidc.begin(provider, request, next)
       response.setHeader('set-cookie', cookie)
       return location
@@ -86,7 +86,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [401, 403],
     async handle({ params: { name }, address, exchange, parts }) {
       const { request, response, record } = exchange
-      const provider = providerNamed(parts.settings(), name)
+      const provider = findProvider(parts.settings(), name)
       const { identity, next, link } = await parts.oidc.complete(provider, request)
       if (link) {
         record.userId = link.userId
@@ -125,7 +125,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
 }
 
 /** The identity provider of that name; throws 404 if there is none. */
-export function providerNamed({ login }: Settings, name: string): OidcProvider {
+export function findProvider({ login }: Settings, name: string): OidcProvider {
   const provider = login.oidc.find((one) => one.name === name)
   if (!provider) throw new GatewayError('not_found', `there is no identity provider "${name}"`)
   return provider

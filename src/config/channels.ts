@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/upstream-settings'
 import { CHANNEL_SETTINGS, type Channel } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import { nearest } from '../domain/nearest.ts'
+import { findNearest } from '../domain/nearest.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import { withoutTrailing } from '../domain/without-trailing.ts'
@@ -278,7 +278,7 @@ function locationError(location: string): string | undefined {
 // A region that is newer than this table can be used by its address.
 function errorOf(name: string, known: ReadonlySet<string>, expected: string): string | undefined {
   if (known.has(name)) return undefined
-  const near = nearest(name, known)
+  const near = findNearest(name, known)
   return `expected ${expected}${near === undefined ? '' : `, such as ${near}`}, found "${name}"; one that is newer needs base_url`
 }
 

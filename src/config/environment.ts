@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
-import { nearest } from '../domain/nearest.ts'
+import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
@@ -151,6 +151,6 @@ function readSecret(text: string | undefined, expect: Expect): string | undefine
 
 function readLogLevel(text: string, expect: Expect): LogLevel | undefined {
   const level = LOG_LEVELS.find((candidate) => candidate === text.toLowerCase())
-  const meant = nearest(text, LOG_LEVELS)
+  const meant = findNearest(text, LOG_LEVELS)
   return level ?? expect('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}${meant ? ` (${meant}?)` : ''}`)
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
-import { nearest } from '../domain/nearest.ts'
+import { findNearest } from '../domain/nearest.ts'
 import { duration as aDuration } from '../domain/records/duration.ts'
 import {
   declaredName,
   type FieldType,
   mismatch as unmet,
   type Stored,
-  whole,
+  integerWithin,
 } from '../domain/records/field-types.ts'
 import type { Field as RecordField, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
@@ -96,7 +96,7 @@ function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected)
 
 /** A whole number within bounds. */
 export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Field<number> {
-  return scalarOf(whole(`a whole number from ${minimum} to ${maximum}`, { minimum, maximum }))
+  return scalarOf(integerWithin(`a whole number from ${minimum} to ${maximum}`, { minimum, maximum }))
 }
 
 /** One of a fixed set of texts or numbers. */
@@ -105,7 +105,7 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
   return scalar(`one of ${words.join(', ')}`, ({ value, source }) => {
     const found = values.find((candidate) => String(candidate) === String(value))
     if (found !== undefined) return found
-    const meant = nearest(source, words)
+    const meant = findNearest(source, words)
     return meant === undefined ? undefined : new Refusal(`one of ${words.join(', ')} (${meant}?)`)
   })
 }
@@ -148,7 +148,7 @@ export function size(min: number, max: number): Field<number> {
 export function section<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
   const unknownKey = (key: string): string => {
-    const meant = nearest(key, known)
+    const meant = findNearest(key, known)
     return meant === undefined
       ? `unknown key, expected one of ${known.join(', ')}`
       : `unknown key, expected ${meant}`

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type Budget, BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
-import { nearest } from '../domain/nearest.ts'
+import { findNearest } from '../domain/nearest.ts'
 import { type Group, GROUP_SETTINGS } from '../domain/records/group.ts'
 import {
   decimal,
@@ -50,7 +50,7 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
 
 /** ` (premium?)` if a declared group has a similar name. */
 export function suggestion(given: string, declared: Iterable<string>): string {
-  const meant = nearest(given, declared)
+  const meant = findNearest(given, declared)
   return meant === undefined ? '' : ` (${meant}?)`
 }
 

@@ -1,5 +1,5 @@
 import { atScale } from './decimal.ts'
-import { type FieldType, nullable, plainText, oneOf, whole } from './records/field-types.ts'
+import { type FieldType, nullable, plainText, oneOf, integerWithin } from './records/field-types.ts'
 import type { Options } from './options.ts'
 
 /** Row of `ALERTS`. */
@@ -13,12 +13,12 @@ interface Alert {
 const BUDGET = {
   subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
   /** Null for a group. */
-  id: nullable(whole()),
+  id: nullable(integerWithin()),
   name: plainText(),
-  budget: whole(),
+  budget: integerWithin(),
   budget_period: oneOf(['day', 'week', 'month'], 'a period'),
-  budget_used: whole(),
-  budget_resets_at: whole(),
+  budget_used: integerWithin(),
+  budget_resets_at: integerWithin(),
 } as const
 
 /** Alerts by type, in the order in which messages list them. `docs/operations.md: Alerts`. */
@@ -26,7 +26,12 @@ export const ALERTS = {
   'budget.80': { data: BUDGET, threshold: () => 80 },
   'budget.100': { data: BUDGET, threshold: () => 100 },
   'quota.low': {
-    data: { user_id: whole(), username: plainText(), quota: whole(), threshold: whole() },
+    data: {
+      user_id: integerWithin(),
+      username: plainText(),
+      quota: integerWithin(),
+      threshold: integerWithin(),
+    },
     threshold: lowQuota,
   },
   'channel.resting': { data: { channel: plainText() } },

@@ -77,7 +77,7 @@ function unstoredCounts(usage: Usage): Particulars {
 }
 
 /** A usage completed with the counts in the particulars of its call. */
-export function withUnstored(usage: Usage, particulars: Particulars): Usage {
+export function restoreUnstoredCounts(usage: Usage, particulars: Particulars): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }

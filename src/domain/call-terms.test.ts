@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { type Budget, BUDGET_PERIODS } from './budget.ts'
 import {
   afterOperatorChange,
-  grantsAfter,
+  updateGrants,
   isSetByOperator,
-  loosened,
-  loosenedGrant,
+  findLoosenedTerm,
+  findLoosenedGrant,
   NO_OPERATOR_TERMS,
   type TokenGrants,
 } from './call-terms.ts'
@@ -18,7 +18,7 @@ const DAILY: Budget = { amount: 100, period: 'day' }
 const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } }
 
 const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
-  loosened({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
+  findLoosenedTerm({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
 
 describe('terms that are looser than the operator’s', () => {
   test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
@@ -40,7 +40,7 @@ describe('terms that are looser than the operator’s', () => {
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
     expect(
-      loosened({ budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } }, parallelAlone),
+      findLoosenedTerm({ budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } }, parallelAlone),
     ).toBeUndefined()
   })
 })
@@ -74,9 +74,9 @@ test("an operator's change replaces what the holder has, whoever changed it befo
           rateLimit: { ...terms.rateLimit, ...rateLimit },
         }
         if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, terms.rateLimit.windowMs)
-        else if (loosened(next, given)) continue
+        else if (findLoosenedTerm(next, given)) continue
         terms = next
-        expect(loosened(terms, given)).toBeUndefined()
+        expect(findLoosenedTerm(terms, given)).toBeUndefined()
       }
     }),
   )
@@ -115,9 +115,9 @@ const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =
 test('an accepted token permits nothing that the operator’s does not', () => {
   fc.assert(
     fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
-      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs)
+      const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs)
       // Quota that was spent was taken from the balance.
-      if (loosenedGrant({ ...own, used_quota: used }, given ?? {})) return
+      if (findLoosenedGrant({ ...own, used_quota: used }, given ?? {})) return
       if (!theirs.unlimited_quota)
         expect(own.unlimited_quota ? Number.POSITIVE_INFINITY : own.remain_quota + used).toBeLessThanOrEqual(
           theirs.remain_quota,
@@ -135,9 +135,9 @@ test('an accepted token permits nothing that the operator’s does not', () => {
 test('a token as the operator created it is accepted, also once some of its quota is spent', () => {
   fc.assert(
     fc.property(grants, used_quota, (theirs, used) => {
-      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
+      const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
       const spent = { ...theirs, remain_quota: theirs.remain_quota - used, used_quota: used }
-      expect(loosenedGrant(spent, given)).toBeUndefined()
+      expect(findLoosenedGrant(spent, given)).toBeUndefined()
     }),
   )
 })
@@ -154,10 +154,10 @@ test('an operator removes a limit by changing its fields, and keeps the others',
   }
   const before = { quota: 9, models: 'a', expires: 7 }
   expect(
-    grantsAfter(before, { ...token, model_limits_enabled: false }, { model_limits_enabled: false }),
+    updateGrants(before, { ...token, model_limits_enabled: false }, { model_limits_enabled: false }),
   ).toEqual({ quota: 9, expires: 7 })
-  expect(grantsAfter(before, token, { remain_quota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
+  expect(updateGrants(before, token, { remain_quota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
   expect(
-    grantsAfter({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
+    updateGrants({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
   ).toBeUndefined()
 })

@@ -88,7 +88,7 @@ export function afterOperatorChange(
  * The first field in which terms are looser than the operator's, with the operator's value; undefined if
  * there is none. Another period or window counts as looser, because counting would start from zero.
  */
-export function loosened(
+export function findLoosenedTerm(
   { budget, rateLimit }: CallTerms,
   { budget: most, rateLimit: limit }: OperatorTerms,
 ): { readonly field: string; readonly most: string | number } | undefined {
@@ -145,7 +145,7 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
 /**
  * The operator's grants after an operator has edited these fields of `token`; undefined if there are none.
  */
-export function grantsAfter(
+export function updateGrants(
   before: OperatorGrants | undefined,
   token: TokenGrants & { readonly used_quota: number },
   fields: Partial<TokenGrants>,
@@ -164,7 +164,7 @@ export function grantsAfter(
  * The first field in which a token is looser than the operator's grants, with the value that the operator
  * gave.
  */
-export function loosenedGrant(
+export function findLoosenedGrant(
   token: TokenGrants & { readonly used_quota: number },
   { quota, models, addresses, expires }: OperatorGrants,
 ): { readonly field: string; readonly most: string | number } | undefined {

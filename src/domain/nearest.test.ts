@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearest } from './nearest.ts'
+import { findNearest } from './nearest.ts'
 
 test.each([
   ['retrys', 'retries'],
@@ -9,5 +9,5 @@ test.each([
   ['colour', undefined],
   ['', undefined],
 ])('the nearest name to "%s" is %s', (name, expected) => {
-  expect(nearest(name, ['retries', 'base_url', 'keys', 'protocol'])).toBe(expected)
+  expect(findNearest(name, ['retries', 'base_url', 'keys', 'protocol'])).toBe(expected)
 })

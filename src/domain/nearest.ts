@@ -2,7 +2,7 @@
  * The known name of which `name` is probably a misspelling: at most `maxEdits` letters differ, by default a
  * third of them, at least two.
  */
-export function nearest(
+export function findNearest(
   name: string,
   known: Iterable<string>,
   maxEdits = Math.max(2, Math.floor(name.length / 3)),

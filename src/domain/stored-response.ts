@@ -66,7 +66,7 @@ export interface ReasoningOrigin {
 }
 
 /** Prefix of the ids of native responses issued in a millisecond, so that ids sort by time. */
-export function idBeginning(issuedMs: number): string {
+export function idPrefix(issuedMs: number): string {
   return `resp_${issuedMs.toString(16).padStart(12, '0')}`
 }
 
@@ -83,7 +83,7 @@ export interface StreamedPart {
 const MAX_PARTS = 1_000
 
 /** Adds a part. It replaces a part that began at the same event and was shorter. */
-export function withPart(parts: readonly StreamedPart[], part: StreamedPart): readonly StreamedPart[] {
+export function addStreamedPart(parts: readonly StreamedPart[], part: StreamedPart): readonly StreamedPart[] {
   const same = parts.find(({ first }) => first === part.first)
   if (same) return same.tokens >= part.tokens ? parts : parts.map((one) => (one === same ? part : one))
   const last = parts.at(-1)
@@ -92,7 +92,7 @@ export function withPart(parts: readonly StreamedPart[], part: StreamedPart): re
 }
 
 /** Tokens of all parts together, counting each event once: of overlapping parts only the new events count. */
-export function streamedTokens(parts: readonly StreamedPart[]): number {
+export function countStreamedTokens(parts: readonly StreamedPart[]): number {
   let reached = -1
   let tokens = 0
   for (const part of parts.toSorted((a, b) => a.first - b.first || b.last - a.last)) {
@@ -123,7 +123,7 @@ export interface ProvenResponse {
 }
 
 /** Signed parts of a reply, stored because the client's next turn returns the reply without them. */
-export interface KeptSignature {
+export interface StoredSignature {
   /** HMAC of the owner and of the part of the reply to which the signature belongs. */
   readonly hash: string
   /** JSON text: the account that signed, and what it signed. Encrypted in the database. */

@@ -25,8 +25,8 @@ import { RAW_ROUTES } from '../api/raw-routes.ts'
 import {
   type AllowedMethods,
   type FoundEndpoint,
-  gatewayStopping,
-  methodNotAllowed,
+  gatewayStoppingError,
+  methodNotAllowedError,
   pathNotFound,
   RouteTable,
 } from '../api/route-table.ts'
@@ -174,7 +174,7 @@ export class App {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
-      if (!this.#parts.isOpen()) throw gatewayStopping()
+      if (!this.#parts.isOpen()) throw gatewayStoppingError()
       const { admission, clientAddress } = this.#parts
       await new Promise<void>((begin, refuse) =>
         admission.enter(exchange, this.#openExchanges, begin, refuse),
@@ -187,7 +187,7 @@ export class App {
     await this.#parts.globalLimit.take(request, response, path)
     // A method that models do not have is a 404, although the path also matches that of a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
-    if (found && !isUnknown) throw methodNotAllowed(request, path, found)
+    if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const meant = json.suggest(path)
     if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
     throw pathNotFound(path, meant)
@@ -208,7 +208,7 @@ export class App {
       case 'api-key':
       case 'keyed-account': {
         const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#parts
-        if (!this.#parts.isOpen()) throw gatewayStopping()
+        if (!this.#parts.isOpen()) throw gatewayStoppingError()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
         const taking = limits.take({

@@ -9,7 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import { nodeName } from './node-name.ts'
-import { tellsOfStorage } from './storage-watch.ts'
+import { reportsStorage } from './storage-watch.ts'
 
 export { UnpricedTools }
 
@@ -32,7 +32,7 @@ export function openAlerts(
   { settings, health, overload, metrics, unpriced, log }: AlertedParts,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
-  const tells = tellsOfStorage(accounts)
+  const tells = reportsStorage(accounts)
   return Alerts.open({
     rows: store,
     settings,

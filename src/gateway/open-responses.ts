@@ -1,6 +1,6 @@
 import type { OpenedLedger } from './open-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
-import { FreeSpace, spaceOf, type SpaceLog } from '../relay/responses/free-space.ts'
+import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
@@ -29,7 +29,7 @@ export async function openResponses(
   const room =
     others && 'names' in others
       ? undefined
-      : await FreeSpace.open({
+      : await FreeSpaceMonitor.open({
           measure: () => spaceOf(dataDir),
           log: parts.log,
           nowMs: () => performance.now(),

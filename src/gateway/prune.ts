@@ -7,17 +7,17 @@ const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /** The retention periods that the options state. */
-export function keptDays({ usage_log_days: usageLogDays, slot_days: slotDays }: Options): KeptDays {
+export function retentionDays({ usage_log_days: usageLogDays, slot_days: slotDays }: Options): RetentionDays {
   return { log: usageLogDays, slots: slotDays }
 }
 
 /** Time before which half-hour sums are removed, in Unix milliseconds. */
-export function slotsBefore({ slots }: KeptDays): number {
+export function slotsBefore({ slots }: RetentionDays): number {
   return Date.now() - slots * 24 * HOUR_MS
 }
 
 /** Days for which usage is kept: single rows, and sums by half hour. */
-export interface KeptDays {
+export interface RetentionDays {
   readonly log: number
   readonly slots: number
 }
@@ -26,7 +26,7 @@ export interface KeptDays {
  * Removes usage rows and sums that are past their retention, and expired stored responses. The result is
  * logged unless all of its values are 0 or empty.
  */
-export type Prune = (days: KeptDays, signal: AbortSignal) => Promise<object>
+export type Prune = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
 /** Removes old rows of the embedded database. */
 export function pruneOwn(store: Store): Prune {
@@ -45,7 +45,7 @@ export function pruneOwn(store: Store): Prune {
  * Removes usage rows that are past their retention, a minute after the start and then every hour. `days` is
  * read at each run. `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
  */
-export function pruneRegularly(prune: Prune, days: () => KeptDays, log: Logger): { stop(): void } {
+export function pruneRegularly(prune: Prune, days: () => RetentionDays, log: Logger): { stop(): void } {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     try {

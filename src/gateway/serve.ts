@@ -67,7 +67,7 @@ import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
-import { keptDays, pruneRegularly } from './prune.ts'
+import { retentionDays, pruneRegularly } from './prune.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import { openStorageWatch } from './storage-watch.ts'
 import { serveOperator } from './serve-operator.ts'
@@ -246,7 +246,7 @@ export async function serve({
     }),
   )
 
-  const pruning = pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log)
+  const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())

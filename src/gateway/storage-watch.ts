@@ -74,7 +74,7 @@ export class StorageWatch {
 const FAILED = 'storage'
 
 /** Whether this process reports on the storage: of several workers on one database, only the first does. */
-export function tellsOfStorage({ others }: Pick<OpenedLedger, 'others'>): boolean {
+export function reportsStorage({ others }: Pick<OpenedLedger, 'others'>): boolean {
   return !others || !('link' in others) || others.index === 1
 }
 
@@ -87,7 +87,7 @@ export function openStorageWatch(accounts: OpenedLedger, log: Logger): StorageWa
     storage: ledger.writes.storage,
     probe: () => accounts.isReady(),
     announce: announcer && (() => void announcer.announce(FAILED)),
-    log: tellsOfStorage(accounts) ? log : undefined,
+    log: reportsStorage(accounts) ? log : undefined,
     nowMs: () => performance.now(),
   })
 }

@@ -5,7 +5,7 @@ import { Cells } from './cells.ts'
 import { type Family, type FamilyDatabase, readFamily } from './family.ts'
 import { type ConfigurationPlan, FamilyOptions, planConfiguration } from './plan-configuration.ts'
 import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { leftBehind } from './not-imported.ts'
+import { listNotImported } from './not-imported.ts'
 import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
 import type { ReportLine } from './report.ts'
 import { openSourceDatabase, type SourceRow } from './source.ts'
@@ -118,7 +118,7 @@ function planImport(
   return {
     configuration,
     accounts,
-    lines: [...options.skipped, ...leftBehind(family), ...configuration.lines, ...lines],
+    lines: [...options.skipped, ...listNotImported(family), ...configuration.lines, ...lines],
     passwords,
     units,
     hasRoot: identifiers.hasRoot,

@@ -1,7 +1,15 @@
 import { connect, type Socket } from 'node:net'
 import { type Connection, createConnection, type QueryError } from 'mysql2'
 import type { MysqlAddress, SourceDatabase, SourceRow } from './source.ts'
-import { MAX_TABLES, notATable, noting, READ_LIMITS, ReadMeter, rowSize, WireLimits } from './read-limits.ts'
+import {
+  MAX_TABLES,
+  notATableError,
+  countRows,
+  READ_LIMITS,
+  ReadMeter,
+  rowSize,
+  WireLimits,
+} from './read-limits.ts'
 
 const CONNECT_MS = 10_000
 const TABLE = 'BASE TABLE'
@@ -26,7 +34,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> => {
-    const answer = rowsOf(connection, noting(read.table(table), wire), text, values)
+    const answer = rowsOf(connection, countRows(read.table(table), wire), text, values)
     return wire.answer(table, Promise.race([answer, failure.promise]))
   }
   const accepted = new Promise<void>((resolve) => connection.once('connect', () => resolve()))
@@ -50,7 +58,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
         [place.database, table],
       )
       const kind = (rows[0]?.['kind'] as string | undefined) ?? TABLE
-      if (kind !== TABLE) throw notATable(table, kind.toLowerCase())
+      if (kind !== TABLE) throw notATableError(table, kind.toLowerCase())
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FamilyDatabase, LeftTable } from './family.ts'
-import { leftBehind } from './not-imported.ts'
+import { listNotImported } from './not-imported.ts'
 
 const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users'] = []): FamilyDatabase => ({
   family: 'new-api',
@@ -12,7 +12,7 @@ const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users']
 })
 
 test('a table with more rows than are counted is reported as such, and so is one that cannot be counted', () => {
-  const lines = leftBehind(
+  const lines = listNotImported(
     source([
       { name: 'logs', rows: 1_000_001 },
       { name: 'passkey_credentials', rows: undefined },
@@ -29,5 +29,5 @@ test('deleted users have no logins', () => {
     { id: 1, username: 'ann', status: 1, telegram_id: '7' },
     { id: 2, username: 'bob', status: 1, telegram_id: '8', deleted_at: '2026-01-01' },
   ]
-  expect(leftBehind(source([], users))).toMatchObject([{ kind: 'login', name: 'Telegram', count: 1 }])
+  expect(listNotImported(source([], users))).toMatchObject([{ kind: 'login', name: 'Telegram', count: 1 }])
 })

@@ -83,7 +83,7 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
 ]
 
 /** Lists, with counts, what is not imported apart from single rows: tables, and logins by other services. */
-export function leftBehind({ users, leftTables }: FamilyDatabase): ReportLine[] {
+export function listNotImported({ users, leftTables }: FamilyDatabase): ReportLine[] {
   const present = users.map((row) => new Cells(row)).filter((cells) => !isDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {
     const count = present.filter((cells) => cells.lenient(() => cells.text(column).trim(), '') !== '').length

@@ -11,7 +11,7 @@ import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
 import { isDeleted, type ReadUser, readUser } from './plan-users.ts'
-import { carried, type ReportLine } from './report.ts'
+import { importedLine, type ReportLine } from './report.ts'
 import type { SourceRow } from './source.ts'
 
 /** User and tokens that are written in one transaction, with their report lines. */
@@ -69,7 +69,7 @@ export function planAccounts(source: FamilyDatabase, rules: AccountRules): Accou
     if (owner.user && has_password && owner.user.passwordHash === undefined) passwords += 1
     const planned = planTokens(tokens, owner, rules)
     const account = accountToImport(owner, planned.tokens, cells, rules)
-    const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []
+    const userLine = owner.user ? [importedLine('user', id, owner.username, cells.notes)] : []
     if (!owner.user) lines.push(...owner.lines)
     lines.push(...planned.lines)
     if (account) accounts.push({ account, lines: [...userLine, ...planned.made] })
@@ -182,7 +182,7 @@ function planTokens(
     const idHere = identifiers.allocateToken(id, read.key)
     if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
     tokens.push({ ...read, id: idHere, user_id: owner.idHere })
-    made.push(carried('token', id, read.name, cells.notes))
+    made.push(importedLine('token', id, read.name, cells.notes))
   }
   return { tokens, made, lines }
 }

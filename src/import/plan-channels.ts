@@ -13,7 +13,7 @@ import { type ChannelFields, objectIn } from '../management/channels/channel-fie
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { Family, FamilyDatabase } from './family.ts'
-import { carried, type ReportLine } from './report.ts'
+import { importedLine, type ReportLine } from './report.ts'
 
 /** Type of Cohere's rerank. */
 const COHERE = 34
@@ -55,7 +55,7 @@ export function planChannels({ family, channels }: FamilyDatabase): {
       if (own !== read.name) cells.note('renamed: the name is empty or taken by another channel')
       for (const part of splitByDialect(own, read, kind)) {
         names.add(part.name)
-        planned.push({ channel: part, line: carried('channel', id, part.name, cells.notes) })
+        planned.push({ channel: part, line: importedLine('channel', id, part.name, cells.notes) })
       }
     } catch (error) {
       if (!(error instanceof UnreadableValue || error instanceof GatewayError)) throw error

@@ -6,14 +6,14 @@ import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
 import type { Settings, StoredConfiguration, StoredEntry } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import { unstored } from '../management/channels/channel-definition.ts'
+import { toStoredChannel } from '../management/channels/channel-definition.ts'
 import { decimalIn, mappingIn } from '../management/settings/decimal-map.ts'
 import { settingOf } from '../management/settings/list-options.ts'
 import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
-import { carried, type Fate, type ReportLine } from './report.ts'
+import { importedLine, type Fate, type ReportLine } from './report.ts'
 
 /** Settings and channels to be written, and the settings that result. */
 export interface ConfigurationPlan {
@@ -117,7 +117,7 @@ function effectiveSettings(
 ): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
   const { settings, ignored: leftOut } = mergeLayers(config, {
     entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
-    channels: [...stored.channels, ...channels.map(({ channel }) => unstored(channel))],
+    channels: [...stored.channels, ...channels.map(({ channel }) => toStoredChannel(channel))],
   })
   return {
     settings,
@@ -157,7 +157,9 @@ function planPrices(options: FamilyOptions): PlannedEntry[] {
             'nothing is saved there for its output: that follows the built-in price here, else it costs as much as input',
           ]
         : []
-    return [{ entry: { section: 'ratios', name, value }, line: carried('price', undefined, name, notes) }]
+    return [
+      { entry: { section: 'ratios', name, value }, line: importedLine('price', undefined, name, notes) },
+    ]
   })
 }
 
@@ -196,7 +198,7 @@ function planOptions(options: FamilyOptions): {
     if (scalar) {
       const value = options.text(name)
       if (value === undefined || value === '') continue
-      const line = carried('option', undefined, name, [])
+      const line = importedLine('option', undefined, name, [])
       entries.push({ entry: { section: 'options', name: scalar.name, value }, line })
       continue
     }

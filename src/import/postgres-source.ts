@@ -1,7 +1,15 @@
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
-import { MAX_TABLES, notATable, noting, READ_LIMITS, ReadMeter, rowSize, WireLimits } from './read-limits.ts'
+import {
+  MAX_TABLES,
+  notATableError,
+  countRows,
+  READ_LIMITS,
+  ReadMeter,
+  rowSize,
+  WireLimits,
+} from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
@@ -35,7 +43,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   const stop = (): void => void socket.destroy()
   const wire = new WireLimits(socket, limits, stop)
   const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
-    wire.answer(table, rowsOf(client, stop, noting(read.table(table), wire), text, values))
+    wire.answer(table, rowsOf(client, stop, countRows(read.table(table), wire), text, values))
   try {
     await wire.greeting(client.connect())
     await ask('', 'begin isolation level repeatable read read only')
@@ -57,7 +65,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
         [table],
       )
       const kind = rows[0]?.['kind'] ?? 'r'
-      if (kind !== 'r') throw notATable(table, RELATION_KINDS.get(kind) ?? 'thing of another kind')
+      if (kind !== 'r') throw notATableError(table, RELATION_KINDS.get(kind) ?? 'thing of another kind')
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>

@@ -43,7 +43,7 @@ function tooSlow(table: string, ms: number): Error {
 }
 
 /** Error for a view or similar: reading it could run code of its owner with the rights of the reader. */
-export function notATable(name: string, kind: string): Error {
+export function notATableError(name: string, kind: string): Error {
   return new Error(
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,
   )
@@ -79,7 +79,7 @@ const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
 /** Counts a row by `count`, once it is noted as complete. */
-export function noting(count: (bytes: number) => void, wire: WireLimits): (bytes: number) => void {
+export function countRows(count: (bytes: number) => void, wire: WireLimits): (bytes: number) => void {
   return (bytes) => {
     wire.noteRow()
     count(bytes)

@@ -24,7 +24,7 @@ export interface ReportLine {
 }
 
 /** Makes a line for an imported row: `changed` if there are notes, else `carried`. */
-export function carried(
+export function importedLine(
   kind: Kind,
   id: number | undefined,
   name: string,

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { MAX_TABLES, notATable, READ_LIMITS, ReadMeter } from './read-limits.ts'
+import { MAX_TABLES, notATableError, READ_LIMITS, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
 
 /** Offset of the file format write version in the header; its value 2 means WAL. */
@@ -25,7 +25,7 @@ export function openSqliteSource(path: string, limits = READ_LIMITS): SourceData
   return {
     async columnsOf(table) {
       const [found] = db.prepare("SELECT type FROM pragma_table_list(?) WHERE schema = 'main'").all(table)
-      if (found && found['type'] !== 'table') throw notATable(table, kindOf(String(found['type'])))
+      if (found && found['type'] !== 'table') throw notATableError(table, kindOf(String(found['type'])))
       const rows = db.prepare('SELECT name FROM pragma_table_info(?)').all(table)
       return rows.map((row) => String(row['name']))
     },

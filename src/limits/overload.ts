@@ -41,7 +41,7 @@ export interface WaitingCall {
 }
 
 /** Calls refused by load shedding. */
-export interface Shed {
+export interface ShedCalls {
   readonly count: number
   /** Message of the latest refusal. */
   readonly reason: string
@@ -95,7 +95,7 @@ export class Overload {
   }
 
   /** Calls refused so far. */
-  get shed(): Shed {
+  get shed(): ShedCalls {
     return { count: this.#refused, reason: this.#lastRefusal?.message ?? '' }
   }
 

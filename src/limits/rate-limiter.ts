@@ -80,7 +80,7 @@ function tokensOf({ name, subject, limit: { tokens, windowMs } }: SubjectLimit):
 }
 
 /** Continues with a verdict, synchronously if it is available. */
-export function whenDecided<Result>(
+export function afterVerdict<Result>(
   verdict: OptionalVerdict | Promise<OptionalVerdict>,
   after: (verdict: OptionalVerdict) => Result,
 ): Result | Promise<Result> {
@@ -91,11 +91,11 @@ export function whenDecided<Result>(
  * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message.
  */
 export function requireAllowed(verdict: OptionalVerdict, limitOwner: string): void {
-  if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, limitOwner)
+  if (verdict && !verdict.allowed) throw rateLimitError(verdict.waitMs, limitOwner)
 }
 
 /** Builds the error `rate_limited`, with the time after which to retry. */
-export function rateLimited(waitMs: number, limitOwner: string): GatewayError {
+export function rateLimitError(waitMs: number, limitOwner: string): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new GatewayError(
     'rate_limited',

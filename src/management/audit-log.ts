@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
-import { wantedText, wholeNumber } from './input-fields.ts'
+import { equalityFilterField, wholeNumber } from './input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
 import type { ManagementServices } from './services.ts'
 import { type Cell, csvLine } from './csv.ts'
@@ -65,12 +65,12 @@ const KIND = `expected one of ${OBJECT_KINDS.join(', ')}`
 
 /** The filters of the audit log; `docs/administration.md: Audit log`. Times are Unix seconds. */
 export const auditQuery = z.object({
-  actor: wantedText().describe('Name or id of who made the change'),
+  actor: equalityFilterField().describe('Name or id of who made the change'),
   kind: z
     .enum(['', ...OBJECT_KINDS], { error: KIND })
     .transform((kind) => (kind === '' ? undefined : kind))
     .optional(),
-  object: wantedText().describe('Name or id of the object'),
+  object: equalityFilterField().describe('Name or id of the object'),
   from: wholeNumber().describe('Included'),
   to: wholeNumber().describe('Excluded'),
 })

@@ -9,7 +9,7 @@ export const versionField = textField(EXPECTED).max(100, { error: EXPECTED })
 /**
  * Makes a change. An error about an old version includes the current object, so that the client can compare.
  */
-export async function withPresent<Changed>(
+export async function addCurrentObject<Changed>(
   change: () => Promise<Changed>,
   present: () => Promise<object | undefined>,
 ): Promise<Changed> {

@@ -18,7 +18,7 @@ const USER_EXPECTED = 'expected the id or the name of a user'
 
 /** A user, by id or by name. */
 export const userField = z
-  .union([z.int(), textField(USER_EXPECTED)], { error: orTooLong(USER_EXPECTED) })
+  .union([z.int(), textField(USER_EXPECTED)], { error: unionErrorMessage(USER_EXPECTED) })
   .refine((given) => (typeof given === 'number' ? given > 0 : given !== ''), { error: USER_EXPECTED })
 
 /** The input of operations on one user. */
@@ -41,7 +41,7 @@ export function anyField(bytes: number = TEXT_BYTES.plain) {
 }
 
 /** The message of a union with a text: that the text is too long if it is, otherwise `expected`. */
-export function orTooLong(expected: string) {
+export function unionErrorMessage(expected: string) {
   return ({ errors = [] }: { readonly errors?: readonly (readonly { readonly message: string }[])[] }) =>
     errors.flat().find(({ message }) => message.endsWith(' bytes'))?.message ?? expected
 }
@@ -78,7 +78,7 @@ export function wholeNumber() {
 }
 
 /** A text in a query that is compared for equality; an empty parameter counts as absent. */
-export function wantedText() {
+export function equalityFilterField() {
   return z
     .string()
     .max(2000, { error: 'expected at most 2000 characters' })

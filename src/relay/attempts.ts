@@ -1,7 +1,7 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
-import { rateLimited } from '../limits/rate-limiter.ts'
+import { rateLimitError } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -15,7 +15,7 @@ import type { Call } from './call.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 import {
   CLIENT_GONE,
-  endpointMissing,
+  missingEndpointFailure,
   type Failure,
   finalError,
   GATEWAY_STOPPING,
@@ -193,7 +193,7 @@ export class Attempts {
   #allLimited(plans: readonly Plan[]): GatewayError {
     const channels = plans.flatMap((plan) => plan.channels)
     const waitMs = Math.min(...channels.map(({ channel }) => this.#parts.limits.waitMs(channel)))
-    return rateLimited(waitMs, 'every channel for this model')
+    return rateLimitError(waitMs, 'every channel for this model')
   }
 
   // Skips channels with an open circuit breaker or that recently did not have the model, and keys that were
@@ -239,7 +239,8 @@ export class Attempts {
     try {
       this.#send(attempt, call, target)
       end = await attempt.end
-      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved) end = endpointMissing(end)
+      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved)
+        end = missingEndpointFailure(end)
     } finally {
       unsubscribe()
       load.end(channel)

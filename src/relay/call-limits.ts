@@ -6,10 +6,10 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
-  whenDecided,
+  afterVerdict,
   type LimitName,
   LIMIT_NAMES,
-  rateLimited,
+  rateLimitError,
   type RateLimiter,
   requireAllowed,
   type OptionalVerdict,
@@ -66,7 +66,7 @@ export class CallLimits {
     for (const limit of limits) {
       if (!(await this.#semaphore.take(limit))) {
         leave()
-        throw rateLimited(PARALLEL_WAIT_MS, 'calls under way at once')
+        throw rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once')
       }
       taken.push(limit)
     }
@@ -140,7 +140,7 @@ export class CallLimits {
 
   #ask(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
     if (isOff(limit)) return true
-    return whenDecided(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
+    return afterVerdict(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
   }
 
   /** Counts the tokens of a call, prompt and output. */

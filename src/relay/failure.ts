@@ -1,5 +1,5 @@
 import {
-  crossedError,
+  convertErrorType,
   readUpstreamError,
   statusOfError,
   type ErrorParts,
@@ -158,7 +158,7 @@ function readError(
 ): Partial<GeminiErrorText> & UpstreamErrorText {
   const error = ERRORS[protocol].read(body)
   const own = { ...error, type: typeOf(error) }
-  return client === protocol ? own : { ...own, ...crossedError(own, client) }
+  return client === protocol ? own : { ...own, ...convertErrorType(own, client) }
 }
 
 // A limit without an end time is not a reason for a cooldown of the key.
@@ -262,7 +262,7 @@ export const UNREADABLE_STREAM = noUsableResponse('an event was too large')
  * The failure of an upstream without an optional endpoint: its 404 does not mean that the channel or the
  * model is missing.
  */
-export function endpointMissing(failure: Failure): Failure {
+export function missingEndpointFailure(failure: Failure): Failure {
   return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
@@ -279,7 +279,7 @@ export const GATEWAY_STOPPING: Failure = {
 export const UNWRITTEN = 'unwritten'
 
 /** The failure to write what must be durable before the client receives anything of a call. */
-export function unwritten(error: Error | undefined): Failure {
+export function unwrittenFailure(error: Error | undefined): Failure {
   const refusal = storeRefusal(error)
   return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: UNWRITTEN }
 }

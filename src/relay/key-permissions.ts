@@ -50,6 +50,6 @@ export function usableGroup({ groups }: Settings, { user }: Caller, name: string
 }
 
 /** The error for a group that may not be used. */
-export function groupRefused(name: string): GatewayError {
+export function groupRefusedError(name: string): GatewayError {
   return new GatewayError('group_not_allowed', `this API key may not use the group ${truncateName(name)}`)
 }

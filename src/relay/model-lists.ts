@@ -10,7 +10,7 @@ import {
 } from '../domain/endpoints.ts'
 import type { Settings } from '../domain/settings.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
-import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
+import { allowedNames, groupName, groupRefusedError, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
 /** A model that a key may call. */
@@ -88,7 +88,7 @@ function lookup(settings: Settings, caller: Caller): (model: ServedModel) => Lis
   const routes = routesOf(caller.token)
   const usual = groupName(caller, routes)
   const usable = new Set([usual, ...routes.values()].filter((name) => usableGroup(settings, caller, name)))
-  if (usable.size === 0) throw groupRefused(usual)
+  if (usable.size === 0) throw groupRefusedError(usual)
   return ({ id, plain, vendor, inGroups }) => {
     if (allowed && !allowed.has(id) && !allowed.has(plain)) return undefined
     const name = groupName(caller, routes, vendor)

@@ -9,7 +9,7 @@ import {
   type Failure,
   noUsableResponse,
   streamErrorText,
-  unwritten,
+  unwrittenFailure,
 } from './failure.ts'
 import type { Ending } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -166,7 +166,7 @@ export class PassedResponse extends ResponseHandler {
           return this.#pauses.apply()
         }
         this.upstream.cancel()
-        this.onFailure(unwritten(hold.writeFailure))
+        this.onFailure(unwrittenFailure(hold.writeFailure))
       })
       .catch((error: unknown) => this.crash(error))
   }

@@ -21,7 +21,7 @@ export type Ending = 'complete' | 'cut' | 'client_gone'
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
 /** Terms of a charge. */
-export interface Terms {
+export interface PricingTerms {
   readonly rate: Rate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
@@ -96,7 +96,7 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reas
  * something must be counted.
  */
 export function priceUsage(
-  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: Terms,
+  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingTerms,
   basis: ChargeBasis,
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis

@@ -45,7 +45,11 @@ import { groupsOf, planCall, Rates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { Routing } from './routing.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
-import { type Asked, type ResponseRequestParts, ResponseRequests } from './responses/response-requests.ts'
+import {
+  type StoredResponseRequest,
+  type ResponseRequestParts,
+  ResponseRequests,
+} from './responses/response-requests.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 
@@ -145,7 +149,11 @@ export class Relay {
   }
 
   // A replayed stream is free, because it was paid for already.
-  async #replay({ incoming, settings }: Asked, replay: Replay, caller: Caller): Promise<void> {
+  async #replay(
+    { incoming, settings }: StoredResponseRequest,
+    replay: Replay,
+    caller: Caller,
+  ): Promise<void> {
     const { accounts } = this.#parts.ledger
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')

@@ -8,7 +8,13 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Dialect } from './dialects/dialect.ts'
-import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
+import {
+  groupName,
+  groupRefusedError,
+  requireAllowedModel,
+  routesOf,
+  usableGroup,
+} from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { truncateName } from './truncate-name.ts'
 
@@ -217,7 +223,7 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
 function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   const name = groupName(caller, routesOf(caller.token), vendor)
   const group = usableGroup(settings, caller, name)
-  if (!group) throw groupRefused(name)
+  if (!group) throw groupRefusedError(name)
   return group
 }
 

@@ -11,7 +11,7 @@ import {
   noUsableResponse,
   streamErrorText,
   UNREADABLE_STREAM,
-  unwritten,
+  unwrittenFailure,
 } from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
@@ -215,7 +215,7 @@ export class StreamedResponse extends ResponseHandler {
       }
       this.#outgoing.drop()
       this.upstream.cancel()
-      this.#fail(unwritten(this.call.hold.writeFailure))
+      this.#fail(unwrittenFailure(this.call.hold.writeFailure))
     })
   }
 

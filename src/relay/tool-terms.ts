@@ -8,7 +8,7 @@ import { type KnownTool, knownTool, pricedTools, type ToolTerms, toolVendor } fr
 import type { PricedTool } from '../domain/tool-use.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
-import type { Terms } from './price-usage.ts'
+import type { PricingTerms } from './price-usage.ts'
 import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
@@ -68,7 +68,7 @@ export function termsAt(call: Call, { channel, request, plan }: Target): ToolTer
 }
 
 /** Terms of the charge of a response. */
-export function pricingAt(call: Call, target: Target): Terms {
+export function pricingAt(call: Call, target: Target): PricingTerms {
   const { rate, request, settings } = call.plan
   return {
     rate,

@@ -1,5 +1,5 @@
 import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
-import type { KeptSum } from './operations/kept-data.ts'
+import type { StoredBytesOfUser } from './operations/kept-data.ts'
 import type { Rows } from './store.ts'
 
 /**
@@ -28,7 +28,7 @@ export class LargeContents {
   }
 
   /** Stores the content in parts, and then the row of the response, as `storeResponse` does. */
-  async store({ content, ...response }: KeptResponse): Promise<KeptSum | undefined> {
+  async store({ content, ...response }: KeptResponse): Promise<StoredBytesOfUser | undefined> {
     const input = partsOf(content.input)
     const parts = [...input, ...partsOf(content.response)]
     for (const [part, text] of parts.entries())

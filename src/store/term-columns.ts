@@ -2,7 +2,7 @@ import { budgetFrom } from '../domain/budget.ts'
 import {
   afterOperatorChange,
   type CallTerms,
-  grantsAfter,
+  updateGrants,
   NO_OPERATOR_TERMS,
   type OperatorTerms,
   operatorTermsFrom,
@@ -56,7 +56,7 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
 
 /** The operator's terms of a new token that is created by an operator. */
 export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
-  const given = grantsAfter(undefined, { ...grants, used_quota: 0 }, grants)
+  const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
   return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
 }
 

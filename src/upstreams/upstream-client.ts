@@ -9,7 +9,7 @@ import {
   type UpstreamRequest,
   type UpstreamResponseListener,
 } from '@sluice/http1'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
@@ -211,10 +211,10 @@ function editedBody(
   const replace = new Map<string, string>()
   const prompt = system_prompt === '' ? undefined : withSystemPrompt(scan, protocol, system_prompt)
   if (prompt) replace.set(...prompt)
-  if (isCount) return edit(body, scan, { remove: [], replace })
+  if (isCount) return applyEdits(body, scan, { remove: [], replace })
   for (const [name, text] of override.default) if (!scan.has(name)) replace.set(name, text)
   for (const [name, text] of override.set) replace.set(name, text)
-  return edit(body, scan, { remove: override.remove, replace })
+  return applyEdits(body, scan, { remove: override.remove, replace })
 }
 
 /** Members of chat requests that a vendor refuses although it does by default what they request. */
@@ -235,7 +235,7 @@ export function withoutRefusedMembers(
 ): Buffer {
   if (protocol !== 'chat') return body
   const remove = refusedAt(baseUrl)
-  return remove.length > 0 ? edit(body, scanObject(body), { remove, replace: NOTHING }) : body
+  return remove.length > 0 ? applyEdits(body, scanObject(body), { remove, replace: NOTHING }) : body
 }
 
 function refusedAt(baseUrl: string): readonly string[] {

@@ -3,7 +3,7 @@ import { asGatewayError } from '../../src/errors.ts'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { chatCodec, readChatRequest } from '@sluice/wire/chat'
 import type { Codec, ReplyIdentity, UpstreamCodec } from '@sluice/wire/codec'
-import type { Asked, Conversation, MediaPart, Part } from '@sluice/wire/conversation'
+import type { ReplyContext, Conversation, MediaPart, Part } from '@sluice/wire/conversation'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { converseCodec } from '@sluice/wire/converse'
@@ -101,7 +101,12 @@ export function requestAs(
 }
 
 /** A whole reply converted to another protocol, or that it is invalid. */
-export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buffer, asked?: Asked): string {
+export function replyAs(
+  from: ConversionProtocol,
+  to: ClientProtocol,
+  bytes: Buffer,
+  asked?: ReplyContext,
+): string {
   try {
     return ALL_CODECS[to]
       .encodeReply(UPSTREAM_CODECS[from].decodeReply(bytes), { ...IDENTITY, upstream: from }, asked)
@@ -118,7 +123,7 @@ export function streamAs(
   from: ConversionProtocol,
   to: ClientProtocol,
   chunks: Iterable<Buffer>,
-  asked?: Asked,
+  asked?: ReplyContext,
   { jsonArray = false }: { readonly jsonArray?: boolean } = {},
 ): { readonly text: string; readonly complete: boolean } {
   const decoder = UPSTREAM_CODECS[from].streamDecoder()

@@ -14,7 +14,7 @@ import type { Reader } from '../../src/relay/dialects/dialect.ts'
 import type { SignatureStore } from '../../src/relay/responses/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
-import type { StatedCapabilities } from '@sluice/wire/model-capabilities'
+import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { channelOf } from '../channel.ts'
 
 /** Both dialects, for tests that apply to each. */
@@ -64,7 +64,7 @@ export async function convertRequest(
   bytes: Buffer,
   media: Media,
   channel: Partial<Channel> = {},
-  capabilities: StatedCapabilities = {},
+  capabilities: DeclaredCapabilities = {},
 ): Promise<ConvertedRequest> {
   try {
     const scan = scanObject(bytes)

@@ -2,7 +2,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Conversation, Turn } from '@sluice/wire/conversation'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { geminiRequests } from '../generators/gemini-requests.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
@@ -14,7 +14,7 @@ import { lawRuns } from '../tier.ts'
 const oneChoice = (): fc.Arbitrary<string> =>
   chatRequests().map((text) => {
     const scan = scanObject(Buffer.from(text))
-    return edit(scan.bytes, scan, { remove: ['n'], replace: new Map() }).toString()
+    return applyEdits(scan.bytes, scan, { remove: ['n'], replace: new Map() }).toString()
   })
 
 const REQUESTS = {
@@ -40,7 +40,7 @@ function cut(from: ClientProtocol, text: string, count: number): string {
   const node = scan.span(HISTORY[from])?.node ?? 0
   const elements = scan.elements(node).slice(0, count)
   const history = `[${elements.map((element) => scan.textOf(element)).join(',')}]`
-  return edit(scan.bytes, scan, { remove: [], replace: new Map([[HISTORY[from], history]]) }).toString()
+  return applyEdits(scan.bytes, scan, { remove: [], replace: new Map([[HISTORY[from], history]]) }).toString()
 }
 
 function lengthOf(from: ClientProtocol, text: string): number {

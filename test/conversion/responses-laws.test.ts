@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../generators/characters.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { Asked, Conversation, Tool } from '@sluice/wire/conversation'
+import type { ReplyContext, Conversation, Tool } from '@sluice/wire/conversation'
 import { foldReply, type Reply, type ReplyEvent } from '@sluice/wire/reply'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { upstreamOf } from '../conversation.ts'
@@ -281,7 +281,7 @@ describe('a tool of the client', () => {
       form: { type: 'shell', name: 'shell' },
     },
   ]
-  const asked: Asked = { tools }
+  const asked: ReplyContext = { tools }
   const called = (name: string, pieces: readonly string[]): ReplyEvent[] => [
     { kind: 'start', id: 'x', model: 'm', usage: undefined },
     { kind: 'part-start', index: 0, part: { kind: 'tool-call', id: 'call_1', name } },

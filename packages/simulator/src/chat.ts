@@ -1,11 +1,11 @@
 import { type ModelOutput, generate } from './model-output.ts'
 import { chatPrompt } from './chat-request.ts'
-import { choicesAskedFor, FINISH_REASON, interleaved, slowest, usageOf } from './choices.ts'
+import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { COMPLETIONS, completionsReply } from './completions.ts'
 import { type Fields, fields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
-import { bearer, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 /** Common members of a stream's chunks. */
 type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
@@ -22,7 +22,7 @@ export function chatUpstream(models: readonly string[], cache: PromptCache): Ups
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompt = chatPrompt(body, model)
   const outputs = Array.from({ length: choicesAskedFor(body) }, (_, index) => generate(prompt, index))
   const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs)
@@ -49,11 +49,11 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   return {
     kind: 'whole',
     body: { ...head('chat.completion'), choices, usage },
-    tokens: slowest(outputs),
+    tokens: maxTokensOfOutputs(outputs),
   }
 }
 
-function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown {
+function message({ thinking, text, calls }: ModelOutput, stamp: ReplyStamp): unknown {
   return {
     role: 'assistant',
     content: calls.length > 0 && text.length === 0 ? null : text.join(''),
@@ -73,7 +73,7 @@ function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown 
  * Renders the frames. If usage was requested, every chunk has the member; it is null except in the last
  * chunk, which has no choices.
  */
-function frames(head: Head, outputs: readonly ModelOutput[], stamp: Stamp, usage: unknown): Frame[] {
+function frames(head: Head, outputs: readonly ModelOutput[], stamp: ReplyStamp, usage: unknown): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({
     text: `data: ${JSON.stringify({ ...head, choices, ...(usage !== undefined && { usage: value }) })}\n\n`,
     tokens,
@@ -84,7 +84,7 @@ function frames(head: Head, outputs: readonly ModelOutput[], stamp: Stamp, usage
     ),
   )
   const done: Frame = { text: 'data: [DONE]\n\n', tokens: 0 }
-  return [...interleaved(streams), ...(usage === undefined ? [] : [chunk([], 0, usage)]), done]
+  return [...interleaveFrames(streams), ...(usage === undefined ? [] : [chunk([], 0, usage)]), done]
 }
 
 interface Delta {
@@ -93,7 +93,7 @@ interface Delta {
   readonly tokens: number
 }
 
-function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: Stamp): Delta[] {
+function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: ReplyStamp): Delta[] {
   const step = (delta: unknown, tokens: number): Delta => ({ delta, finish: null, tokens })
   return [
     step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),

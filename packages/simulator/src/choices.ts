@@ -43,7 +43,7 @@ export function usageOf(transcript: string, knownCharacters: number, outputs: re
 }
 
 /** Interleaves the frames of several choices. */
-export function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
+export function interleaveFrames(streams: readonly (readonly Frame[])[]): Frame[] {
   const longest = Math.max(...streams.map(({ length }) => length))
   return Array.from({ length: longest }, (_, at) =>
     streams.flatMap((stream) => stream.slice(at, at + 1)),
@@ -54,6 +54,6 @@ export function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
  * Returns the number of tokens of the longest output, which determines the time of an unstreamed reply,
  * because choices are generated in parallel.
  */
-export function slowest(outputs: readonly ModelOutput[]): number {
+export function maxTokensOfOutputs(outputs: readonly ModelOutput[]): number {
   return Math.max(...outputs.map(({ tokens }) => tokens))
 }

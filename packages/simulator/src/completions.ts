@@ -1,10 +1,10 @@
-import { choicesAskedFor, FINISH_REASON, interleaved, slowest, usageOf } from './choices.ts'
+import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { conversationState } from './conversation.ts'
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { generate } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { Refusal } from './refusal.ts'
-import type { Frame, Reply, Stamp } from './upstream.ts'
+import type { Frame, Reply, ReplyStamp } from './upstream.ts'
 
 /** Path of completions of a prompt. */
 export const COMPLETIONS = '/completions'
@@ -13,7 +13,7 @@ export const COMPLETIONS = '/completions'
 const MAX_TOKENS = 16
 
 /** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */
-export function completionsReply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+export function completionsReply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompts = promptTexts(body.prompt)
   if (prompts.length === 0) throw new Refusal('malformed', "Invalid 'prompt': a prompt is required")
   const n = choicesAskedFor(body)
@@ -38,7 +38,7 @@ export function completionsReply(body: Fields, model: string, stamp: Stamp, cach
     const whole = choices.map(({ echo, output }, index) =>
       choiceOf(index, echo + output.text.join(''), FINISH_REASON[output.stopCause]),
     )
-    return { kind: 'whole', body: { ...head, choices: whole, usage }, tokens: slowest(outputs) }
+    return { kind: 'whole', body: { ...head, choices: whole, usage }, tokens: maxTokensOfOutputs(outputs) }
   }
   const asked = fields(body.stream_options).include_usage === true
   const frame = (shown: readonly Fields[], tokens: number, used: unknown = null): Frame => ({
@@ -52,7 +52,10 @@ export function completionsReply(body: Fields, model: string, stamp: Stamp, cach
     frame([choiceOf(index, '', FINISH_REASON[output.stopCause])], 0),
   ])
   const done: Frame = { text: 'data: [DONE]\n\n', tokens: 0 }
-  return { kind: 'stream', frames: [...interleaved(streams), ...(asked ? [frame([], 0, usage)] : []), done] }
+  return {
+    kind: 'stream',
+    frames: [...interleaveFrames(streams), ...(asked ? [frame([], 0, usage)] : []), done],
+  }
 }
 
 /** Reads one prompt or several, each a text or token ids, which the model reads as their numbers. */

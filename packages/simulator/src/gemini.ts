@@ -5,7 +5,7 @@ import { generate, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, type RefusalKind, REFUSAL_STATUS } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Call, type Frame, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 const METHOD = /^\/models\/(.+):(\w+)$/
 /** Size in tokens from which a prefix is cached. */
@@ -52,7 +52,7 @@ function countedTokens({ path, body }: Call): unknown {
   return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompt = geminiPrompt(body, model)
   const output = generate(prompt)
   const showsThoughts = fields(fields(body.generationConfig).thinkingConfig).includeThoughts === true
@@ -78,7 +78,12 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
 }
 
 /** Renders thoughts, text and calls. The first call is signed; without calls, an empty text at the end is. */
-function timedParts(output: ModelOutput, showsThoughts: boolean, seed: string, stamp: Stamp): TimedPart[] {
+function timedParts(
+  output: ModelOutput,
+  showsThoughts: boolean,
+  seed: string,
+  stamp: ReplyStamp,
+): TimedPart[] {
   const { thinking, text, calls } = output
   const hidden = showsThoughts ? 0 : thinking.length
   const shown = showsThoughts ? thinking : []

@@ -2,7 +2,7 @@ import { type Fields, number, string } from './fields.ts'
 import { png } from './png.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
-import type { Reply, Stamp } from './upstream.ts'
+import type { Reply, ReplyStamp } from './upstream.ts'
 
 const MAX_IMAGES = 10
 const MAX_SIDE = 256
@@ -16,7 +16,7 @@ const TOKENS_OF_AUTO = 1056
 const TOKENS_OF_PARTIAL = 100
 
 /** Draws images for a prompt or as variations: whole, or as events with partial images. */
-export function imagesReply(body: Fields, stamp: Stamp, path: string): Reply {
+export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Reply {
   const prompt = path === '/images/variations' ? 'a variation' : string(body.prompt)
   if (prompt === '') throw new Refusal('malformed', 'prompt: a text is required')
   const count = number(body.n) ?? 1

@@ -11,6 +11,6 @@ export {
   type Frame,
   postTo,
   type Reply,
-  type Stamp,
+  type ReplyStamp as Stamp,
   type Upstream,
 } from './upstream.ts'

@@ -5,7 +5,7 @@ import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 const STOP_REASON: Record<StopCause, string> = {
   done: 'end_turn',
@@ -35,7 +35,7 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const { prompt, mark } = messagesPrompt(body, model)
   const output = generate(prompt)
   const input = inputUsage(prompt.model, prompt.transcript, mark, cache)
@@ -80,7 +80,7 @@ function inputUsage(model: string, transcript: string, mark: CacheMark | undefin
   }
 }
 
-function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stamp: Stamp): Block[] {
+function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stamp: ReplyStamp): Block[] {
   return [
     ...(thinking.length > 0 ? [thinkingBlock(thinking, signature(transcript))] : []),
     ...(text.length > 0 ? [textBlock(text)] : []),
@@ -150,7 +150,7 @@ const ERROR_TYPE: Partial<Record<RefusalKind, string>> = {
   too_large: 'request_too_large',
 }
 
-function refuse({ kind, message }: Refusal, stamp: Stamp): unknown {
+function refuse({ kind, message }: Refusal, stamp: ReplyStamp): unknown {
   const text = kind === 'unknown_model' ? `model: ${message}` : message
   return {
     type: 'error',

@@ -1,11 +1,11 @@
 import { jsonReply } from './json-reply.ts'
-import { prose, thoughts } from './prose.ts'
+import { prose, generateThinking } from './prose.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
 import { replySchema, titleFor } from './side-request.ts'
 import { pieces } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
-import { readOut } from './tool-result.ts'
+import { paraphraseResults } from './tool-result.ts'
 
 /** Cause of the end: finished, stop text, token limit, or tool calls. */
 export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
@@ -29,7 +29,7 @@ export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const fullText = outputText(prompt, calls.length > 0, random)
   const { text, stopText } = cutAtStop(fullText, prompt.stop)
   const budget = new Budget(prompt.maxTokens)
-  const thinking = budget.take(prompt.thinks ? pieces(thoughts(prompt.lastUser, random)) : [])
+  const thinking = budget.take(prompt.thinks ? pieces(generateThinking(prompt.lastUser, random)) : [])
   const textPieces = budget.take(pieces(text))
   const callPieces = (stopText === null ? calls : [])
     .map(({ tool, input }) => ({ tool, input: budget.take(pieces(input)) }))
@@ -54,7 +54,7 @@ function outputText(prompt: Prompt, callsTools: boolean, random: Random): string
   if (callsTools) return prompt.announcesTools ? 'Let me look that up.' : ''
   const { lastUser, results } = prompt
   const schema = replySchema(prompt)
-  const proseText = (): string => (results.length > 0 ? readOut(results) : prose(lastUser, random))
+  const proseText = (): string => (results.length > 0 ? paraphraseResults(results) : prose(lastUser, random))
   if (schema) return JSON.stringify(jsonReply(schema, lastUser, proseText, random))
   return titleFor(prompt) ?? proseText()
 }

@@ -2,7 +2,7 @@ import type { Fields } from './fields.ts'
 import type { ModelOutput } from './model-output.ts'
 import type { Tool } from './prompt.ts'
 import { seededBy } from './random.ts'
-import type { Stamp } from './upstream.ts'
+import type { ReplyStamp } from './upstream.ts'
 
 /** Event of a stream, without its number and its item. */
 export interface ItemEvent {
@@ -25,7 +25,7 @@ export interface Shown {
 }
 
 /** Renders an output as items: thoughts, text, calls. The last item of an incomplete output is incomplete. */
-export function outputItems(output: ModelOutput, shown: Shown, stamp: Stamp): OutputItem[] {
+export function outputItems(output: ModelOutput, shown: Shown, stamp: ReplyStamp): OutputItem[] {
   const { thinking, text, calls, stopCause } = output
   const makers = [
     ...(thinking.length > 0 ? [() => reasoning(thinking, shown, stamp)] : []),
@@ -41,7 +41,7 @@ export function outputItems(output: ModelOutput, shown: Shown, stamp: Stamp): Ou
   )
 }
 
-function reasoning(pieces: readonly string[], { summary, encrypted }: Shown, stamp: Stamp): OutputItem {
+function reasoning(pieces: readonly string[], { summary, encrypted }: Shown, stamp: ReplyStamp): OutputItem {
   const text = pieces.join('')
   const item = { id: stamp.id('rs_'), type: 'reasoning' }
   const part = { type: 'summary_text', text }
@@ -61,7 +61,7 @@ function reasoning(pieces: readonly string[], { summary, encrypted }: Shown, sta
   }
 }
 
-function message(pieces: readonly string[], status: string, stamp: Stamp): OutputItem {
+function message(pieces: readonly string[], status: string, stamp: ReplyStamp): OutputItem {
   const item = { id: stamp.id('msg_'), type: 'message', role: 'assistant' }
   const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
   const text = pieces.join('')
@@ -79,7 +79,7 @@ function message(pieces: readonly string[], status: string, stamp: Stamp): Outpu
 }
 
 /** Renders a call of a function, or of a custom tool, whose input is plain text. */
-function call(tool: Tool, pieces: readonly string[], status: string, stamp: Stamp): OutputItem {
+function call(tool: Tool, pieces: readonly string[], status: string, stamp: ReplyStamp): OutputItem {
   const { type, prefix, member, growing } = tool.takesText ? CUSTOM : FUNCTION
   const item = {
     id: stamp.id(prefix),

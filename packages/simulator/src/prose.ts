@@ -1,4 +1,4 @@
-import { oneOf, type Random, shuffled } from './random.ts'
+import { oneOf, type Random, shuffle } from './random.ts'
 import { topicOf } from './topic.ts'
 
 const OPENINGS = [
@@ -41,7 +41,7 @@ export function prose(message: string, random: Random): string {
   const topic = topicOf(message)
   if (!topic)
     return `Hello! I am a simulated model. Ask me about anything, and I will answer with confidence.`
-  const middles = shuffled(random, MIDDLES).slice(0, 2 + Math.floor(random() * 4))
+  const middles = shuffle(random, MIDDLES).slice(0, 2 + Math.floor(random() * 4))
   return [
     oneOf(random, OPENINGS)(topic),
     ...middles.map((sentence) => sentence(topic)),
@@ -51,8 +51,8 @@ export function prose(message: string, random: Random): string {
 }
 
 /** Generates the thinking before a reply. */
-export function thoughts(message: string, random: Random): string {
+export function generateThinking(message: string, random: Random): string {
   const topic = topicOf(message) ?? 'nothing in particular'
-  const rest = shuffled(random, THOUGHTS).slice(0, 2)
+  const rest = shuffle(random, THOUGHTS).slice(0, 2)
   return [`The question is about ${topic}.`, ...rest.map((sentence) => sentence(topic))].join(' ')
 }

@@ -19,7 +19,7 @@ export function oneOf<T>(random: Random, values: readonly [T, ...T[]]): T {
 }
 
 /** Shuffles the values. */
-export function shuffled<T>(random: Random, values: readonly T[]): T[] {
+export function shuffle<T>(random: Random, values: readonly T[]): T[] {
   return values
     .map((value) => ({ value, rank: random() }))
     .sort((a, b) => a.rank - b.rank)

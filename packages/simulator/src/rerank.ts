@@ -1,7 +1,7 @@
 import { type Fields, fields, list, number, string } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
-import { bearer, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import { bearer, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 // Documents per billed unit.
 const DOCUMENTS_A_UNIT = 100
@@ -11,7 +11,7 @@ export function rerankUpstream(models: readonly string[]): Upstream {
   return { asked: postTo('/rerank'), models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
 }
 
-function reply(body: Fields, _model: string, stamp: Stamp): Reply {
+function reply(body: Fields, _model: string, stamp: ReplyStamp): Reply {
   const query = string(body.query)
   const documents = list(body.documents)
   if (query === '') throw new Refusal('malformed', 'query is required')

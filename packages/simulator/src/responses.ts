@@ -7,7 +7,15 @@ import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesPrompt } from './responses-request.ts'
 import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
-import { bearer, type Call, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
+import {
+  bearer,
+  type Call,
+  type Frame,
+  postTo,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from './upstream.ts'
 
 // Count from which cached tokens are reported, in steps of 128.
 const MIN_CACHED_TOKENS = 1024
@@ -31,7 +39,7 @@ export function responsesUpstream(
 function reply(
   body: Fields,
   model: string,
-  stamp: Stamp,
+  stamp: ReplyStamp,
   cache: PromptCache,
   history: ResponseHistory,
 ): Reply {
@@ -84,7 +92,7 @@ function referredItem(item: Fields, history: ResponseHistory): Fields {
 
 const IN_PROGRESS = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null }
 
-function ending({ stopCause }: ModelOutput, { created }: Stamp): object {
+function ending({ stopCause }: ModelOutput, { created }: ReplyStamp): object {
   const isCut = stopCause === 'length'
   return {
     status: isCut ? 'incomplete' : 'completed',

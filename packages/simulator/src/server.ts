@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type Fields, fields, string } from './fields.ts'
 import { type Pace, send } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
-import type { Call, Reply, Stamp, Upstream } from './upstream.ts'
+import type { Call, Reply, ReplyStamp, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
@@ -26,7 +26,7 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const stamp: Stamp = { created: Math.floor(Date.now() / 1000), id: freshId }
+  const stamp: ReplyStamp = { created: Math.floor(Date.now() / 1000), id: freshId }
   response.setHeader('x-request-id', stamp.id('req_'))
   try {
     await send(response, replyTo(await read(upstream, request), upstream, stamp), pace)
@@ -52,7 +52,7 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
   }
 }
 
-function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
+function replyTo(call: Call, upstream: Upstream, stamp: ReplyStamp): Reply {
   const { method, path } = call
   const body = upstream.asked(call)
   if (!body) {

@@ -5,7 +5,7 @@ import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
 /** Fit of a tool for a message: kind of evidence, its share, and its position in the message. */
-export interface Fit {
+export interface ToolMatch {
   readonly tool: Tool
   readonly by: 'its name' | 'words of its name' | 'its description'
   readonly share: number
@@ -59,7 +59,7 @@ const EVERYDAY = new Set(
 const MAX_FEW_TOOLS = 4
 
 /** Rates a tool for a message; undefined if it does not fit or the message lacks its arguments. */
-export function fitOf(tool: Tool, mentions: Mentions, fewTools: boolean): Fit | undefined {
+export function matchTool(tool: Tool, mentions: Mentions, fewTools: boolean): ToolMatch | undefined {
   const named = namePosition(tool.name, mentions)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
   const words: Stems = { all: stemsOf(mentions), meaningful: meaningfulStems(mentions) }
@@ -96,7 +96,7 @@ function namePosition(name: string, { words, quoted }: Mentions): number | undef
   return words[found]?.at
 }
 
-function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
+function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): ToolMatch | undefined {
   const parts = wordsOfName(tool.name).map(stem)
   const verbs = VERBS.filter(({ nameStems }) => parts.some((part) => nameStems.has(part)))
   const others = parts.filter((part) => !verbs.some(({ nameStems }) => nameStems.has(part)))
@@ -141,7 +141,12 @@ function isDelicate({ schema }: Tool): boolean {
   )
 }
 
-function byDescription(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean): Fit | undefined {
+function byDescription(
+  tool: Tool,
+  mentions: Mentions,
+  words: Stems,
+  fewTools: boolean,
+): ToolMatch | undefined {
   const [sentence = ''] = tool.description.slice(0, 400).split(/[.\n]/)
   const described = keywords(sentence).map(stem)
   const verbs = VERBS.filter(({ nameStems }) => nameStems.has(described[0] ?? ''))

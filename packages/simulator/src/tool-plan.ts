@@ -3,7 +3,7 @@ import { fields } from './fields.ts'
 import { type Mention, type Mentions, mentionsIn, stem } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { areFew, type Fit, fitOf, READING } from './tool-fit.ts'
+import { areFew, type ToolMatch, matchTool, READING } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 
 /** Call that the message asks for; `path` is its file or folder. */
@@ -34,7 +34,7 @@ export function planOf(message: string, tools: readonly Tool[], shellPatches = f
   const edits = editPlan(mentions, tools, shellPatches)
   const fits = tools
     .filter((tool) => !isPatchTool(tool))
-    .map((tool) => fitOf(tool, mentions, areFew(tools)))
+    .map((tool) => matchTool(tool, mentions, areFew(tools)))
     .filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
   const chosen = bestPerPosition(fits.filter(({ by }) => by === strongest))
@@ -84,8 +84,8 @@ function pathFrom(paths: readonly Mention[], at: number): string | undefined {
 }
 
 /** Keeps the best fit among the tools that the same word asks for. */
-function bestPerPosition(fits: readonly Fit[]): Fit[] {
-  const best = new Map<number, Fit>()
+function bestPerPosition(fits: readonly ToolMatch[]): ToolMatch[] {
+  const best = new Map<number, ToolMatch>()
   for (const fit of fits) {
     const other = best.get(fit.at)
     if (!other || fit.share > other.share) best.set(fit.at, fit)

@@ -9,7 +9,7 @@ const MAX_TOKEN_LENGTH = 6
 const NOTHING = 'there is nothing to report'
 
 /** Generates a reply from tool results: JSON is paraphrased, anything else is quoted. */
-export function readOut(results: readonly string[]): string {
+export function paraphraseResults(results: readonly string[]): string {
   return results.map((result) => quoted(result, Math.floor(MAX_TOKENS / results.length))).join('\n\n')
 }
 

@@ -20,7 +20,7 @@ export type Reply =
   | { readonly kind: 'stream'; readonly frames: readonly Frame[] }
 
 /** Values that differ for each reply: time in Unix seconds, and new ids. */
-export interface Stamp {
+export interface ReplyStamp {
   readonly created: number
   id(prefix: string): string
 }
@@ -45,11 +45,11 @@ export interface Upstream {
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
   /** Creates the reply to a request whose key and model have been checked; throws `Refusal`. */
-  reply(body: Fields, model: string, stamp: Stamp, call: Call): Reply
+  reply(body: Fields, model: string, stamp: ReplyStamp, call: Call): Reply
   /** Creates the body of the response to a call of another path; undefined if there is no such path. */
   other?(call: Call): unknown
   /** Renders the body of a refusal. */
-  refuse(refusal: Refusal, stamp: Stamp): unknown
+  refuse(refusal: Refusal, stamp: ReplyStamp): unknown
 }
 
 /** Handles calls of endpoints whose bodies contain everything; `paths` follow the version. */

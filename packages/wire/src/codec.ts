@@ -1,6 +1,6 @@
 import type { ProtocolName } from './protocols.ts'
 import type { Usage } from './usage.ts'
-import type { Asked, Conversation, MediaPart } from './conversation.ts'
+import type { ReplyContext, Conversation, MediaPart } from './conversation.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { CopiedText, FrameWriter } from './frame-writer.ts'
 import type { EventMemory } from './sse/frame-splitter.ts'
@@ -64,7 +64,7 @@ export interface Codec extends UpstreamCodec {
    */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
   /** Encodes a reply. `asked` is for dialects whose responses repeat parts of the request. */
-  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
+  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
 }
 
@@ -72,7 +72,7 @@ export interface Codec extends UpstreamCodec {
 export interface StreamOptions {
   readonly includeUsage: boolean
   /** The request, for dialects whose responses repeat parts of it. */
-  readonly asked?: Asked
+  readonly asked?: ReplyContext
   /** Whether the chunks are the elements of one JSON array instead of events (Gemini has both forms). */
   readonly jsonArray?: boolean
 }

@@ -94,7 +94,7 @@ export type SharedFields = ReadonlyMap<SharedField, string>
 export type RepeatedFields = ReadonlyMap<string, string>
 
 /** Parts of a request that the encoder of its response needs. */
-export type Asked = Pick<Conversation, 'tools' | 'repeated'>
+export type ReplyContext = Pick<Conversation, 'tools' | 'repeated'>
 
 /** Required format of a reply's text. */
 export type OutputFormat =
@@ -170,14 +170,14 @@ export interface Cache {
 
 /** System text. `at` is its position if it came after the first turn. */
 export interface SystemText extends TextPart {
-  readonly at?: Place
+  readonly at?: PartPosition
 }
 
 /**
  * Position before a part of a turn, by number. If the turn does not exist yet, the position before its first
  * part.
  */
-export interface Place {
+export interface PartPosition {
   readonly turn: number
   readonly part: number
 }

@@ -6,11 +6,11 @@ import { reroutingName } from './upstream-settings.ts'
 /** Reports whether a value has another meaning than the absence of its field. */
 export type IsMeaningful = (value: unknown) => boolean
 
-export const always: IsMeaningful = () => true
-export const notFalse: IsMeaningful = (value) => value !== false
+export const isAnyValue: IsMeaningful = () => true
+export const isNotFalse: IsMeaningful = (value) => value !== false
 export const isFilled: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
-export const other =
+export const isOtherThan =
   (...defaults: readonly string[]): IsMeaningful =>
   (value) =>
     !defaults.includes(value as string)
@@ -19,7 +19,7 @@ export const other =
  * Reports the top-level fields of a request that a conversion drops, if their values matter: all but those
  * that it reads (`read`). `known` has the fields that may be named; others are `unknown`.
  */
-export function nameDropped(
+export function reportDroppedFields(
   scan: ScannedObject,
   dropped: Dropped,
   read: ReadonlySet<string>,

@@ -1,5 +1,5 @@
 import { isRouter, reroutingField, reroutingName, type UpstreamSettings } from './upstream-settings.ts'
-import { changedArray, edit, type Edits, objectOf, withMember, withMembers } from './json/json-edit.ts'
+import { renderArray, applyEdits, type Edits, objectOf, withMember, withMembers } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
@@ -28,12 +28,12 @@ export function editRequest(
   { remove, replace }: Edits,
 ): EditedRequest {
   const removal = isOpen ? undefined : rerouting(scan, channel, replace)
-  if (!removal) return { body: edit(scan.bytes, scan, { remove, replace }), dropped: NOTHING }
+  if (!removal) return { body: applyEdits(scan.bytes, scan, { remove, replace }), dropped: NOTHING }
   const edits = {
     remove: [...remove, ...removal.remove],
     replace: new Map([...replace, ...removal.replace]),
   }
-  return { body: edit(scan.bytes, scan, edits), dropped: removal.dropped }
+  return { body: applyEdits(scan.bytes, scan, edits), dropped: removal.dropped }
 }
 
 /** Returns the names of top-level members that may lead to another model or price. */
@@ -113,7 +113,7 @@ function changedText(
 /** Tools without the models that they name; undefined if none of them names one. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
-  return changedArray(scan, tools, (tool) => {
+  return renderArray(scan, tools, (tool) => {
     if (scan.kindOf(tool) !== 'object' || scan.memberOf(tool, 'model') === undefined) return 'stays'
     return { text: withMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
   })
@@ -123,7 +123,7 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
   // The input of embeddings is texts or thousands of numbers, so looking at the first element is enough.
   const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
   if (first === undefined || scan.kindOf(first) !== 'object') return undefined
-  return changedArray(scan, items, (item) => {
+  return renderArray(scan, items, (item) => {
     const tools = scan.kindOf(item) === 'object' ? scan.memberOf(item, 'tools') : undefined
     const text = tools === undefined ? undefined : toolsWithoutModels(scan, tools)
     return tools === undefined || text === undefined ? 'stays' : { text: withMember(scan, item, tools, text) }

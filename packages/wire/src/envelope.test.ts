@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { open, sealOpaque, sealProof } from './envelope.ts'
+import { openEnvelope, sealOpaque, sealProof } from './envelope.ts'
 
 describe('the envelope of a signature, such as encrypted reasoning', () => {
   test('a signature for its own provider is neither wrapped nor opened', () => {
     expect(sealProof({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
-    expect(open('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
+    expect(openEnvelope('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
   })
 
   test('an envelope contains what another dialect wants back, whatever it is', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
-    expect(open(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
+    expect(openEnvelope(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const
-    expect(open(sealProof(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
+    expect(openEnvelope(sealProof(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
     const opaque = { protocol: 'messages', value: { type: 'redacted_thinking', data: 'x' } } as const
-    expect(open(sealOpaque(opaque), 'responses')).toEqual({ opaque: { kind: 'opaque', ...opaque } })
+    expect(openEnvelope(sealOpaque(opaque), 'responses')).toEqual({ opaque: { kind: 'opaque', ...opaque } })
   })
 
   test.each([
@@ -24,6 +24,6 @@ describe('the envelope of a signature, such as encrypted reasoning', () => {
     ],
     ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
   ])('an envelope %s is kept as text', (_, content) => {
-    expect(open(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
+    expect(openEnvelope(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
   })
 })

@@ -14,7 +14,7 @@ const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsThat(({ isConversation }) => isConversation))
 
 /** Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect has. */
-export type Enclosed = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
+export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
   /** Position of the thought, in dialects that do not report it otherwise. */
   readonly place?: unknown
 }
@@ -53,8 +53,8 @@ export function mayHoldEnvelope(body: ScannedObject): boolean {
 }
 
 /** Opens an envelope. Content that is not an envelope is a proof of the dialect itself. */
-export function open(content: string, wire: ConversionProtocol): Enclosed {
-  const own: Enclosed = { proof: { protocol: wire, value: content } }
+export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
+  const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
   if (content === UNSIGNED_THOUGHT) return {}
   const enclosed = parseRecord(Buffer.from(content.slice(ENVELOPE_PREFIX.length), 'base64url').toString())

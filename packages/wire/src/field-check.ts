@@ -197,7 +197,7 @@ export function withSchema<Checked extends (...given: never[]) => unknown>(
 }
 
 /** Schema that requires `must` if `is` matches. */
-export function implies(is: JsonSchema, must: JsonSchema): JsonSchema {
+export function schemaImplies(is: JsonSchema, must: JsonSchema): JsonSchema {
   return { anyOf: [{ not: is }, must] }
 }
 

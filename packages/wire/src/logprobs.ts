@@ -11,7 +11,7 @@ export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
  * Log probabilities that a client requests, for spreading into a conversation. `top` is `top_logprobs`, which
  * in some dialects requests them by itself.
  */
-export function logprobsAsked(isAsked: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
+export function readLogprobsRequest(isAsked: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
   const count = typeof top === 'number' && top > 0 ? top : undefined
   return isAsked || count !== undefined ? { logprobs: { top: count } } : {}
 }

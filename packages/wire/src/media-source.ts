@@ -72,13 +72,13 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
     .split(';')
     .map((word) => word.trim().toLowerCase())
   const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? (ALIASES.get(type) ?? type) : DEFAULT_TYPE
-  const text = percentDecoded(url.slice(comma + 1))
+  const text = decodePercent(url.slice(comma + 1))
   if (parameters.includes('base64')) return inline(mediaType, text.toString('latin1'), path)
   return inline(mediaType, text.toString('base64'), path)
 }
 
 /** Decodes the percent-encoded data of a URL. An invalid escape sequence is kept as it is. */
-export function percentDecoded(text: string): Buffer {
+export function decodePercent(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (!text.includes('%')) return bytes
   const byteOf = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16))

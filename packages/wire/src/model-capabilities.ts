@@ -7,7 +7,7 @@ export const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
 export type ThinkingForm = (typeof THINKING_FORMS)[number]
 
 /** Capabilities of a model that the operator has declared. */
-export interface StatedCapabilities {
+export interface DeclaredCapabilities {
   /** Whether the model accepts `temperature`, `top_p` and `top_k`. */
   readonly sampling?: boolean | undefined
   readonly thinking?: ThinkingForm | undefined
@@ -206,7 +206,7 @@ const TABLE: readonly Row[] = [
 export function capabilitiesOf(
   upstreamName: string,
   askedName: string,
-  stated: StatedCapabilities = {},
+  stated: DeclaredCapabilities = {},
 ): Capabilities {
   const own = rowOf(upstreamName)
   const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))

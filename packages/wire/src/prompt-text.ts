@@ -7,7 +7,7 @@ import {
 } from './prompt-tokens.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import { percentDecoded } from './media-source.ts'
+import { decodePercent } from './media-source.ts'
 
 /** Escape sequences: those of one character by its number, and all others, which stay unchanged. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
@@ -159,7 +159,7 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
   const isText = isNamed ? name !== undefined && TEXT_ENDINGS.test(name) : IS_TEXT.test(known)
   if (!isText) return undefined
   const rest = header === undefined ? data : data.slice(header.length)
-  if (header !== undefined && !/;\s*base64/i.test(parameters)) return percentDecoded(rest).toString()
+  if (header !== undefined && !/;\s*base64/i.test(parameters)) return decodePercent(rest).toString()
   return Buffer.from(rest, 'base64').toString()
 }
 

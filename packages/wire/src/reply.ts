@@ -164,7 +164,7 @@ export function urlCitation({ url, title, span }: Citation, length: number, base
  * Shifts a citation whose position is relative to a longer text, for the part that begins at `base` in that
  * text.
  */
-export function movedCitation(citation: Citation, base: number): Citation {
+export function shiftCitation(citation: Citation, base: number): Citation {
   const { span } = citation
   if (!span || base === 0) return citation
   return { ...citation, span: { start: Math.max(0, span.start - base), end: Math.max(0, span.end - base) } }
@@ -312,7 +312,10 @@ function partOf({ started, text, withoutMedia, proof, citations, logprobs }: Gro
 const PARTS_OF_CHOICE = 2 ** 24
 
 /** Number of choices that a client requests, for spreading into a conversation. */
-export function choicesAsked(field: 'n' | 'candidateCount', count: unknown): Pick<Conversation, 'choices'> {
+export function readChoiceCount(
+  field: 'n' | 'candidateCount',
+  count: unknown,
+): Pick<Conversation, 'choices'> {
   return typeof count === 'number' && count > 1 ? { choices: { field, count } } : {}
 }
 

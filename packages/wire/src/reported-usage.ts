@@ -9,13 +9,13 @@ export interface ReportedUsage extends Usage {
   /** The upstream reported search units but no tokens: those of the prompt must be counted. */
   readonly promptIsUnknown?: true
   /** Set if a part of the output is known only from the total. */
-  readonly byTotal?: ByTotal
+  readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools other than web searches; absent if it reported none. */
   readonly tools?: readonly ToolUse[]
 }
 
 /** Output that a report includes only in its total. */
-export interface ByTotal {
+export interface OutputInTotal {
   /** The total as reported. */
   readonly total: number
   /** Tokens of output if the total is right, including those that no detail explains. */
@@ -83,7 +83,7 @@ export function sumOf(details: readonly Detail[]): number {
  * whose sum is exactly `excess`, preferring details larger than their whole, then the given order. If there
  * are none, returns the details larger than their whole, if all of them fit.
  */
-export function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
+export function findExplainingDetails(excess: number, details: readonly Detail[]): readonly Detail[] {
   if (excess <= 0) return []
   const candidates = details
     .filter(({ tokens }) => tokens > 0)
@@ -158,7 +158,7 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const write = part(written, prompt)
 
   const excess = Math.max((total ?? 0) - prompt - completion, 0)
-  const added = explaining(excess, [reasoning, read, write, audio])
+  const added = findExplainingDetails(excess, [reasoning, read, write, audio])
   const thought = excess - sumOf(added)
   const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
   const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))

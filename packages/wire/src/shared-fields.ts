@@ -1,22 +1,22 @@
 import type { UpstreamSettings } from './upstream-settings.ts'
 import type { Dropped } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
-import { always, type IsMeaningful, other } from './dropped-fields.ts'
+import { isAnyValue, type IsMeaningful, isOtherThan } from './dropped-fields.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-const notEmpty = other('')
+const notEmpty = isOtherThan('')
 
 /** For each field, tests whether its value differs from the default in chat. */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_key: notEmpty,
-  prompt_cache_retention: always,
+  prompt_cache_retention: isAnyValue,
   safety_identifier: notEmpty,
-  service_tier: other('auto', 'default'),
+  service_tier: isOtherThan('auto', 'default'),
   store: (value) => value !== false,
   user: notEmpty,
-  verbosity: other('medium'),
+  verbosity: isOtherThan('medium'),
 }
 
 /**

@@ -187,7 +187,7 @@ const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
  * have is removed, so that the type for the status is used; if there is no code, the removed type becomes the
  * code.
  */
-export function crossedError(
+export function convertErrorType(
   { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,
   client: ProtocolName,
 ): Pick<UpstreamErrorText, 'type' | 'code'> {

@@ -59,12 +59,12 @@ export function promptTokens({ input, cacheRead, cacheWrite5m, cacheWrite1h }: U
 }
 
 /** Tokens written to caches, of any duration. */
-export function writtenTokens({ cacheWrite5m, cacheWrite1h }: Usage): number {
+export function cacheWriteTokens({ cacheWrite5m, cacheWrite1h }: Usage): number {
   return cacheWrite5m + cacheWrite1h
 }
 
 /** Adds all counts of two usages. */
-export function addedUsage(one: Usage, other: Usage): Usage {
+export function addUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]
   return Object.fromEntries(
     names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]),

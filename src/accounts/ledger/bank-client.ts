@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import type { Bank, Loan, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
-import { LeaseClock, presentMoment } from './lease-clock.ts'
+import { LeaseClock, currentMoment } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
@@ -240,7 +240,7 @@ export class BankClient {
   }
 
   async #report(): Promise<void> {
-    const sent = presentMoment()
+    const sent = currentMoment()
     const sentMs = sent.monotonicMs
     const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
     this.#mustResync = false

@@ -16,7 +16,7 @@ export interface Moment {
 }
 
 /** The current moment. */
-export function presentMoment(): Moment {
+export function currentMoment(): Moment {
   return { monotonicMs: performance.now(), timeOfDayMs: Date.now() }
 }
 
@@ -34,7 +34,7 @@ export class LeaseClock {
   #tickMs: number
   #resumedMs = Number.NEGATIVE_INFINITY
 
-  constructor(now: () => Moment = presentMoment) {
+  constructor(now: () => Moment = currentMoment) {
     this.#now = now
     this.#tickMs = now().monotonicMs
     this.#ticking = setInterval(() => this.tick(), TICK_MS).unref()

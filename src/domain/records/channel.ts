@@ -10,11 +10,11 @@ import {
   json,
   list,
   mapping,
-  matching,
+  textMatching,
   nullable,
   oneOf,
   plainText,
-  whole,
+  integerWithin,
 } from './field-types.ts'
 import { record, type Row, type Values } from './record.ts'
 
@@ -45,7 +45,7 @@ const HIDDEN = { ...OPEN, secret: 'held' } as const
 const MODEL = declaredName('the name of a model')
 
 const maybe = (pattern: RegExp, expected: string) =>
-  ({ ...OPEN, type: nullable(matching(pattern, expected)), default: null }) as const
+  ({ ...OPEN, type: nullable(textMatching(pattern, expected)), default: null }) as const
 
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = record('', {
@@ -82,7 +82,10 @@ export const CHANNEL_SETTINGS = record('', {
   /** Higher values are tried first. */
   priority: {
     ...OPEN,
-    type: whole('a whole number from -1000000 to 1000000', { minimum: -1_000_000, maximum: 1_000_000 }),
+    type: integerWithin('a whole number from -1000000 to 1000000', {
+      minimum: -1_000_000,
+      maximum: 1_000_000,
+    }),
     default: 0,
     edit: 'admin',
   },
@@ -145,7 +148,7 @@ export function isEdited({
 
 /** Channels created over HTTP: `docs/administration.md: Channels`. */
 export const CHANNEL = record('channels', {
-  id: { type: whole(), key: 'primary key' },
+  id: { type: integerWithin(), key: 'primary key' },
   /** Unique among the stored channels. */
   name: {
     type: plainText('a text', { 'x-max-bytes': TEXT_BYTES.plain }),
@@ -162,11 +165,11 @@ export const CHANNEL = record('channels', {
   /** Fields that management tools of related gateways store with a channel; they have no effect here. */
   family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds. */
-  created_time: { type: whole(), default: 0 },
+  created_time: { type: integerWithin(), default: 0 },
   /** Unix seconds of the last test; 0 if there was none. */
-  test_time: { type: whole(), default: 0 },
+  test_time: { type: integerWithin(), default: 0 },
   /** Duration of the last test. */
-  response_ms: { type: whole(), as: 'response_time', default: 0 },
+  response_ms: { type: integerWithin(), as: 'response_time', default: 0 },
 })
 
 /** A channel as set over HTTP. */

@@ -1,15 +1,15 @@
 import { durationText, parseDuration } from '../units.ts'
-import { type FieldType, matching, ruled, same } from './field-types.ts'
+import { type FieldType, textMatching, withRules, unchanged } from './field-types.ts'
 
 /** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
 export const duration: FieldType<number, number, string> = {
-  ...ruled(matching(/^\d{1,15} ?(?:ms|s|m|h)$/, 'a duration such as 500ms, 5s, 20m or 1h'), {
+  ...withRules(textMatching(/^\d{1,15} ?(?:ms|s|m|h)$/, 'a duration such as 500ms, 5s, 20m or 1h'), {
     accepts: (given) => isTimer(parseDuration(given)),
     expected: 'a duration from 1ms to 596h',
   }),
   column: 'integer',
-  encode: same,
-  decode: same,
+  encode: unchanged,
+  decode: unchanged,
   fromJson: (given) => parseDuration(given)!,
   toJson: durationText,
 }

@@ -33,12 +33,12 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
 }
 
 /** Conversion for types whose values are the same on both sides. */
-export const same = (value: unknown): never => value as never
+export const unchanged = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
-  integer: { column: 'integer', encode: same, decode: same },
+  integer: { column: 'integer', encode: unchanged, decode: unchanged },
   boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
-  string: { column: 'text', encode: same, decode: same },
+  string: { column: 'text', encode: unchanged, decode: unchanged },
 }
 const JSON_TEXT = { column: 'text', encode: JSON.stringify, decode: JSON.parse } as const
 
@@ -47,7 +47,15 @@ function typed<V, C extends Stored, J = V>(
   expected: string,
   bounds: Bounds<J> = {},
 ): FieldType<V, C, J> {
-  const plain = { json, expected, bounds, rules: [], isNullable: false, fromJson: same, toJson: same }
+  const plain = {
+    json,
+    expected,
+    bounds,
+    rules: [],
+    isNullable: false,
+    fromJson: unchanged,
+    toJson: unchanged,
+  }
   return { ...plain, ...(COLUMNS[json] ?? JSON_TEXT) } as unknown as FieldType<V, C, J>
 }
 
@@ -87,7 +95,7 @@ export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value
 }
 
 /** A whole number. */
-export const whole = (expected = 'a whole number', bounds?: Bounds<number>) =>
+export const integerWithin = (expected = 'a whole number', bounds?: Bounds<number>) =>
   typed<number, number>('integer', expected, bounds)
 
 /** True or false, stored as 1 and 0. */
@@ -120,19 +128,19 @@ export const declaredName = (what: string, characters = 200) =>
 /** A text of several lines, entries or members, stored without surrounding spaces. */
 export function listText(bytes: number): FieldType<string, string> {
   const storable = { accepts: isStorable, expected: 'a text without NUL and lone surrogates' }
-  const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), storable)
+  const type = withRules(plainText('a text', { 'x-max-bytes': bytes }), storable)
   return { ...type, fromJson: (given) => given.trim() }
 }
 
 /** A text that matches a pattern. */
-export const matching = (pattern: RegExp, expected: string) =>
-  ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
+export const textMatching = (pattern: RegExp, expected: string) =>
+  withRules(plainText(expected), { accepts: (given) => pattern.test(given), expected })
 
 /** A list of distinct values, stored as JSON. */
 export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {
   const isDistinct = (given: readonly V[]): boolean => new Set(given).size === given.length
   const type = typed<readonly V[], string>('array', expected, { minItems })
-  return ruled({ ...type, items }, { accepts: isDistinct, expected: 'each entry once' })
+  return withRules({ ...type, items }, { accepts: isDistinct, expected: 'each entry once' })
 }
 
 /** Values by name, stored as JSON. */
@@ -152,7 +160,10 @@ export const json = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 
 /** The type with additional rules. */
-export function ruled<V, C extends Stored, J>(type: FieldType<V, C, J>, ...rules: Rule<J>[]): typeof type {
+export function withRules<V, C extends Stored, J>(
+  type: FieldType<V, C, J>,
+  ...rules: Rule<J>[]
+): typeof type {
   return { ...type, rules: [...type.rules, ...rules] }
 }
 
@@ -168,7 +179,7 @@ export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
 function shortText(characters: number, expected: string, isAllowed: (given: string) => boolean) {
   const bytes = Math.max(TEXT_BYTES.plain, characters * 4)
   const accepts = (given: string): boolean => isAllowed(given) && characterCount(given) <= characters
-  return ruled(plainText(expected, { 'x-max-bytes': bytes }), { accepts, expected })
+  return withRules(plainText(expected, { 'x-max-bytes': bytes }), { accepts, expected })
 }
 
 function isName(given: string): boolean {

@@ -11,21 +11,21 @@ import {
   nullable,
   oneOf,
   text,
-  whole,
+  integerWithin,
 } from './field-types.ts'
 import { fieldsWith, type NewValues, record, type Values } from './record.ts'
 
 const PET = record(
   'pets',
   {
-    id: { type: whole(), key: 'primary key' },
+    id: { type: integerWithin(), key: 'primary key' },
     name: { type: name(5), edit: 'holder', isRequired: true },
     kind: { type: oneOf(['cat', 'dog'], 'cat or dog'), column: 'kind_name', default: 'cat' },
     is_old: { type: flag, default: false, admission: 'recall' },
     chip: { type: nullable(text(3)), default: null, admission: 'heed' },
     pin: { type: listText(9), secret: true },
   },
-  { weight: { type: whole(), default: 0, admission: 'heed' } },
+  { weight: { type: integerWithin(), default: 0, admission: 'heed' } },
 )
 
 describe('a record', () => {
@@ -63,10 +63,10 @@ describe('a record', () => {
 
 describe('a type of fields', () => {
   test.each([
-    [whole('a count', { minimum: 0, maximum: 3 }), 4, 'a count'],
-    [whole('a count', { minimum: 0, maximum: 3 }), -1, 'a count'],
-    [whole('a count', { minimum: 0, maximum: 3 }), 1.5, 'a count'],
-    [whole('a count', { minimum: 0, maximum: 3 }), 3, undefined],
+    [integerWithin('a count', { minimum: 0, maximum: 3 }), 4, 'a count'],
+    [integerWithin('a count', { minimum: 0, maximum: 3 }), -1, 'a count'],
+    [integerWithin('a count', { minimum: 0, maximum: 3 }), 1.5, 'a count'],
+    [integerWithin('a count', { minimum: 0, maximum: 3 }), 3, undefined],
     [flag, 1, 'true or false'],
     [oneOf(['cat', 'dog'], 'cat or dog'), 'cow', 'cat or dog'],
     [name(3), 'Ada', undefined],
@@ -82,10 +82,10 @@ describe('a type of fields', () => {
     [list(text(3), 'pets'), 'cat', 'pets'],
     [list(text(3), 'pets'), ['horse'], 'pets'],
     [list(text(3), 'pets'), ['cat', 'cat'], 'each entry once'],
-    [mapping(whole(), 'ages'), { cat: 3 }, undefined],
-    [mapping(whole(), 'ages'), { cat: 'three' }, 'ages'],
-    [mapping(whole(), 'ages'), [3], 'ages'],
-    [mapping(whole(), 'ages'), null, 'ages'],
+    [mapping(integerWithin(), 'ages'), { cat: 3 }, undefined],
+    [mapping(integerWithin(), 'ages'), { cat: 'three' }, 'ages'],
+    [mapping(integerWithin(), 'ages'), [3], 'ages'],
+    [mapping(integerWithin(), 'ages'), null, 'ages'],
     [duration, '5s', undefined],
     [duration, '5', 'a duration such as 500ms, 5s, 20m or 1h'],
     [duration, 5, 'a duration such as 500ms, 5s, 20m or 1h'],
@@ -100,7 +100,7 @@ describe('a type of fields', () => {
     [text(3), 'cat', 'cat', 'cat'],
     [listText(9), ' cat\n', 'cat', 'cat'],
     [list(text(3), 'pets'), ['cat'], ['cat'], '["cat"]'],
-    [mapping(whole(), 'ages'), { cat: 3 }, new Map([['cat', 3]]), '{"cat":3}'],
+    [mapping(integerWithin(), 'ages'), { cat: 3 }, new Map([['cat', 3]]), '{"cat":3}'],
     [duration, '60s', 60_000, 60_000],
     [nullable(duration), null, null, null],
   ])(

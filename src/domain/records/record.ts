@@ -1,4 +1,4 @@
-import { type FieldType, same, type Stored } from './field-types.ts'
+import { type FieldType, unchanged, type Stored } from './field-types.ts'
 
 /** Field of a record; everything that the program needs for the field is derived from it. */
 export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
@@ -146,7 +146,7 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
  */
 export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const members = columns.map(({ field, type, default: usual }) => {
-    return { field, usual, encoder: type.encode === same ? undefined : type }
+    return { field, usual, encoder: type.encode === unchanged ? undefined : type }
   })
   return (given, values = []) => {
     for (const { field, usual, encoder } of members) {

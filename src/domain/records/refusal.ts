@@ -1,16 +1,16 @@
-import { plainText, whole } from './field-types.ts'
+import { plainText, integerWithin } from './field-types.ts'
 import { fieldsWith, record, type Values } from './record.ts'
 
 /** Counters of refused calls, kept as long as the half-hour sums. `docs/api.md: Refused calls`. */
 export const REFUSAL = record('usage_refusals', {
   /** Number of half hours since 1970-01-01, UTC. */
-  slot: { type: whole(), key: 'part' },
+  slot: { type: integerWithin(), key: 'part' },
   /** Code of the error that the clients got. */
   code: { type: plainText(), key: 'part' },
   /** 0 for no valid key, or for one beyond the maximum number of counted keys. */
-  token_id: { type: whole(), key: 'part' },
-  user_id: { type: whole(), key: 'part' },
-  calls: { type: whole() },
+  token_id: { type: integerWithin(), key: 'part' },
+  user_id: { type: integerWithin(), key: 'part' },
+  calls: { type: integerWithin() },
 })
 
 /** Counter of refused calls. */

@@ -1,12 +1,15 @@
 import { BUDGET_PERIODS } from '../budget.ts'
-import { oneOf, whole } from './field-types.ts'
+import { oneOf, integerWithin } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
 /** Maximum count of a rate limit, and its maximum window in seconds. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
-const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { minimum: 0, maximum: MAX_COUNT })
+const count = integerWithin(`a whole number from 0 (no limit) to ${MAX_COUNT}`, {
+  minimum: 0,
+  maximum: MAX_COUNT,
+})
 
 const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown: false } as const
 
@@ -20,7 +23,10 @@ export const RATE_LIMIT = {
   rate_limit_window: {
     ...TERM,
     type: {
-      ...whole(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, { minimum: 1, maximum: MAX_WINDOW_SECONDS }),
+      ...integerWithin(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, {
+        minimum: 1,
+        maximum: MAX_WINDOW_SECONDS,
+      }),
       encode: (seconds: number) => seconds * 1000,
       decode: (milliseconds: number) => Math.round(milliseconds / 1000),
     },
@@ -33,7 +39,10 @@ export type RateLimitName = keyof typeof RATE_LIMIT
 /** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
 export const TERMS = {
   /** Quota units per period; 0 for no budget. */
-  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { minimum: 0 }) },
+  budget: {
+    ...TERM,
+    type: integerWithin('a whole number of quota units, or 0 for no budget', { minimum: 0 }),
+  },
   /** Empty for no budget. */
   budget_period: {
     ...TERM,

@@ -16,8 +16,8 @@ import {
   name,
   nullable,
   plainText,
-  ruled,
-  whole,
+  withRules,
+  integerWithin,
   oneOf,
 } from './field-types.ts'
 import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
@@ -37,7 +37,7 @@ const MAX_ADDRESSES = 1000
 const A_TIME = '-1 (never) or a time in Unix seconds'
 
 const addresses = nullable<string | null, string | null, string | null>({
-  ...ruled(
+  ...withRules(
     listText(TEXT_BYTES.addresses),
     {
       accepts: (given) => allowListLines(given).length <= MAX_ADDRESSES,
@@ -61,8 +61,8 @@ const operatorTerms: FieldType<OperatorTerms, string> = {
 export const TOKEN = record(
   'tokens',
   {
-    id: { type: whole(), key: 'primary key' },
-    user_id: { type: whole(), key: 'references users (id)', audit: true },
+    id: { type: integerWithin(), key: 'primary key' },
+    user_id: { type: integerWithin(), key: 'references users (id)', audit: true },
     name: {
       type: name(50),
       edit: 'holder',
@@ -75,12 +75,15 @@ export const TOKEN = record(
       audit: true,
       admission: 'recall',
     },
-    created_time: { type: whole() },
+    created_time: { type: integerWithin() },
     /** 0 if never used. */
-    accessed_time: { type: whole(), default: 0 },
+    accessed_time: { type: integerWithin(), default: 0 },
     /** −1 if the key does not expire. */
     expired_time: {
-      type: ruled(whole(A_TIME), { accepts: (time) => time === -1 || time > 0, expected: A_TIME }),
+      type: withRules(integerWithin(A_TIME), {
+        accepts: (time) => time === -1 || time > 0,
+        expected: A_TIME,
+      }),
       default: -1,
       edit: 'holder',
       isRequired: true,
@@ -90,7 +93,7 @@ export const TOKEN = record(
     },
     /** May be negative after a call that cost more than its hold. */
     remain_quota: {
-      type: whole('a whole number of quota units', { minimum: MIN_QUOTA }),
+      type: integerWithin('a whole number of quota units', { minimum: MIN_QUOTA }),
       edit: 'holder',
       isRequired: true,
       moves: true,
@@ -105,7 +108,7 @@ export const TOKEN = record(
       admission: 'recall',
       declared: true,
     },
-    used_quota: { type: whole(), default: 0 },
+    used_quota: { type: integerWithin(), default: 0 },
     model_limits_enabled: {
       type: flag,
       default: false,
@@ -145,7 +148,7 @@ export const TOKEN = record(
     },
     /** JSON map of vendor → group; without an entry, `group` applies. */
     vendor_routes: {
-      type: ruled(listText(TEXT_BYTES.plain), {
+      type: withRules(listText(TEXT_BYTES.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
         expected: A_ROUTE_MAP,
       }),
@@ -159,7 +162,7 @@ export const TOKEN = record(
     /** The part of the terms and limits that an operator gave. */
     operator_terms: { type: operatorTerms, default: NO_OPERATOR_TERMS, shown: false, admission: 'heed' },
     /** Time of the soft deletion; null if the token is not deleted. */
-    deleted_time: { type: nullable(whole()), default: null, shown: false, admission: 'recall' },
+    deleted_time: { type: nullable(integerWithin()), default: null, shown: false, admission: 'recall' },
     /** HMAC of the key without `sk-`; unique, including deleted tokens. */
     key_hash: { type: plainText(), key: 'unique', secret: true, audit: 'key' },
     /** Encrypted key without `sk-`. */

@@ -1,11 +1,11 @@
 import type { Usage } from '@sluice/wire/usage'
 import { type CountColumn, type StoredKind, TOKEN_KINDS, type TokenKindRow } from '../token-kinds.ts'
-import { whole } from './field-types.ts'
+import { integerWithin } from './field-types.ts'
 import type { Row } from './record.ts'
 
 const count = <const C extends CountColumn>({ name, as, ...more }: C) => ({
   ...more,
-  type: whole(),
+  type: integerWithin(),
   column: name as C['name'],
   as: (as ?? name) as C extends { readonly as: infer As } ? As : C['name'],
   default: 0,

@@ -2,12 +2,12 @@ import type { Usage } from '@sluice/wire/usage'
 import type { CallKind } from '../endpoints.ts'
 import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
 import type { Provenance } from '../stored-response.ts'
-import { type FieldType, flag, nullable, plainText, oneOf, whole } from './field-types.ts'
+import { type FieldType, flag, nullable, plainText, oneOf, integerWithin } from './field-types.ts'
 import { type NamesWith, record, type Row, type Values } from './record.ts'
 import { USAGE_COUNTS } from './usage-counts.ts'
 
 const text = plainText()
-const integer = whole()
+const integer = integerWithin()
 
 /**
  * Settled calls: rows of the usage log. Responses and the CSV export begin with the columns of

@@ -1,7 +1,7 @@
 import type { CallTerms, TermChanges } from '../call-terms.ts'
 import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTES } from '../text-length.ts'
-import { declaredName, name, nullable, plainText, text, whole, oneOf } from './field-types.ts'
+import { declaredName, name, nullable, plainText, text, integerWithin, oneOf } from './field-types.ts'
 import {
   type Edits,
   type Fields,
@@ -19,7 +19,7 @@ export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 
 /** Fields of an account holder that calls and charges need. Quota is in whole units. */
 const CALLER = {
-  id: { type: whole(), key: 'primary key' },
+  id: { type: integerWithin(), key: 'primary key' },
   username: {
     type: name(64),
     edit: 'admin',
@@ -50,7 +50,7 @@ const CALLER = {
   },
   /** Remaining quota; may be negative after a call that cost more than its hold. */
   quota: {
-    type: whole('a whole number of quota units'),
+    type: integerWithin('a whole number of quota units'),
     default: 0,
     edit: 'admin',
     moves: true,
@@ -58,12 +58,12 @@ const CALLER = {
     declared: true,
     option: ['units', 'the quota of the user, in quota units'],
   },
-  used_quota: { type: whole(), default: 0 },
-  request_count: { type: whole(), default: 0 },
+  used_quota: { type: integerWithin(), default: 0 },
+  request_count: { type: integerWithin(), default: 0 },
 } as const satisfies Fields
 
 const KEPT_TEXT = { type: plainText(), default: '' } as const
-const KEPT_NUMBER = { type: whole(), default: 0 } as const
+const KEPT_NUMBER = { type: integerWithin(), default: 0 } as const
 const HASH = { type: nullable(plainText()), secret: true } as const
 
 /** Account holders: `docs/api.md: User profile`, and columns that are never shown. */
@@ -92,9 +92,9 @@ export const USER = record(
     /** Note that is not shown to the user. */
     remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
     /** Unix seconds. */
-    created_time: { type: whole(), shown: 'admin' },
+    created_time: { type: integerWithin(), shown: 'admin' },
     deleted_time: {
-      type: nullable(whole()),
+      type: nullable(integerWithin()),
       default: null,
       shown: false,
       admission: 'recall',

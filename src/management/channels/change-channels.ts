@@ -2,15 +2,15 @@ import { z } from 'zod'
 import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
-import { versionField, withPresent } from '../expected-version.ts'
+import { versionField, addCurrentObject } from '../expected-version.ts'
 import type { AdministrationServices } from '../services.ts'
 import {
   channelDefinition,
   keysOfType,
-  meantProxy,
+  restoreMaskedProxy,
   newChannel,
   requireType,
-  unstored,
+  toStoredChannel,
 } from './channel-definition.ts'
 import { type ChannelFields, type GivenFields, objectIn, someChannelFields } from './channel-fields.ts'
 import {
@@ -49,7 +49,7 @@ export async function createChannels(
   for (const { name } of channels) requireUndeclaredName(liveConfig, name)
   const created_time = Math.floor(nowMs() / 1000)
   const ids = await liveConfig.change(
-    (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
+    (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(toStoredChannel)] }),
     () => store.write('createChannels', { channels, created_time }),
   )
   return { ids }
@@ -82,7 +82,7 @@ export async function updateChannel(
   const channel = changedChannel(before, given, by)
   requireUndeclaredName(liveConfig, channel.name)
   const after = { ...before, ...channel }
-  const next = await withPresent(
+  const next = await addCurrentObject(
     () =>
       liveConfig.change(
         (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
@@ -137,7 +137,7 @@ export async function draftChannel(
   const definition = { ...withModel(read, model), name: NAME }
   const channels = await parts.liveConfig.preview((stored) => ({
     ...stored,
-    channels: [...stored.channels.filter(({ name }) => name !== NAME), unstored(definition)],
+    channels: [...stored.channels.filter(({ name }) => name !== NAME), toStoredChannel(definition)],
   }))
   const channel = channels.get(NAME)
   if (!channel) throw new GatewayError('invalid_request', `gateway.yaml declares a channel named "${NAME}"`)
@@ -175,7 +175,7 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
 function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
   const setting = objectIn('setting', fields.setting)
   if (setting['proxy'] === undefined) return fields
-  const proxy = meantProxy(setting['proxy'], declared['proxy'])
+  const proxy = restoreMaskedProxy(setting['proxy'], declared['proxy'])
   return { ...fields, setting: JSON.stringify({ ...setting, proxy }) }
 }
 

@@ -226,7 +226,7 @@ function wholeChannel(given: GivenFields): ChannelFields {
 }
 
 /** A channel as it would be stored, with placeholders for the columns that the store sets. */
-export function unstored(channel: ChannelDefinition): StoredChannel {
+export function toStoredChannel(channel: ChannelDefinition): StoredChannel {
   return { ...CHANNEL.defaults, ...channel, id: 0, version: '' }
 }
 
@@ -353,6 +353,6 @@ export function shownProxy(proxy: string): string {
 /**
  * Returns the proxy that is meant: if the sent one equals the shown form of the stored one, the stored one.
  */
-export function meantProxy(sent: unknown, stored: unknown): unknown {
+export function restoreMaskedProxy(sent: unknown, stored: unknown): unknown {
   return typeof stored === 'string' && sent === shownProxy(stored) ? stored : sent
 }

@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
 import { fieldsWith } from '../../domain/records/record.ts'
 import { bodyShape } from '../record-schemas.ts'
-import { anyField, orTooLong, textField, tooLong } from '../input-fields.ts'
+import { anyField, unionErrorMessage, textField, tooLong } from '../input-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'
@@ -47,7 +47,7 @@ export const channelFields = z
       /** Dialects of the upstream, if they differ from that of the type. */
       protocol: z
         .union([protocolField, z.array(protocolField).readonly()], {
-          error: orTooLong('expected a protocol or a list of them'),
+          error: unionErrorMessage('expected a protocol or a list of them'),
         })
         .nullish(),
       /** Keys, one per line. */

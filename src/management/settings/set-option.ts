@@ -6,8 +6,8 @@ import { type Setting, SETTINGS } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
-import { versionField, withPresent } from '../expected-version.ts'
-import { orTooLong, textField, tooLong } from '../input-fields.ts'
+import { versionField, addCurrentObject } from '../expected-version.ts'
+import { unionErrorMessage, textField, tooLong } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
 import { listOptions, settingOf, settingText } from './list-options.ts'
@@ -39,7 +39,7 @@ export async function setOption(
   const isBased = version !== undefined && version !== null
   let changes: readonly Change[] = []
   let expected: readonly Change[] = []
-  await withPresent(async () => {
+  await addCurrentObject(async () => {
     if (isBased) {
       await liveConfig.reread()
       requireVersion(version, (await present())?.version ?? '')
@@ -162,7 +162,7 @@ export const optionBody = z
         .meta({ enum: KEYS }),
       value: z
         .union([textField('expected a text', TEXT_BYTES.list), z.number(), z.boolean()], {
-          error: orTooLong('expected a text'),
+          error: unionErrorMessage('expected a text'),
         })
         .transform((value) => String(value)),
       version: versionField.nullish(),

@@ -4,7 +4,7 @@ import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
-import { withPresent } from '../expected-version.ts'
+import { addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
@@ -50,7 +50,7 @@ export async function changeToken(
     nowMs: nowMs(),
   }
   const token =
-    (await withPresent(
+    (await addCurrentObject(
       () => ledger.changeToken(change),
       async () => {
         const present = await store.read('keyedToken', { tokenId, userId })

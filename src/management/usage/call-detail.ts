@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { withUnstored } from '../../domain/call-detail.ts'
+import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price.ts'
@@ -112,7 +112,7 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
   const cost = costOf(
     price,
     quotaPerUnit,
-    withUnstored(entry.usage, chargedBy),
+    restoreUnstoredCounts(entry.usage, chargedBy),
     { size, quality },
     used?.map(pricedTool),
   )

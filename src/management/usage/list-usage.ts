@@ -4,7 +4,7 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import { type Cell, csvLine } from '../csv.ts'
-import { wantedText, wholeNumber } from '../input-fields.ts'
+import { equalityFilterField, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
@@ -68,15 +68,18 @@ export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
-  token_name: wantedText(),
-  model_name: wantedText(),
-  group: wantedText(),
-  request_id: wantedText(),
-  reason: wantedText(),
+  token_name: equalityFilterField(),
+  model_name: equalityFilterField(),
+  group: equalityFilterField(),
+  request_id: equalityFilterField(),
+  reason: equalityFilterField(),
 })
 
 /** The filters of all rows. */
-export const usageQuery = ownUsageQuery.extend({ username: wantedText(), channel: wantedText() })
+export const usageQuery = ownUsageQuery.extend({
+  username: equalityFilterField(),
+  channel: equalityFilterField(),
+})
 
 /** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
 export function filterOf(

@@ -6,7 +6,7 @@ import {
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
 import type { ManagementServices } from '../services.ts'
-import { wantedText } from '../input-fields.ts'
+import { equalityFilterField } from '../input-fields.ts'
 import { csvLine } from '../csv.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
@@ -17,10 +17,14 @@ const by = z
   .optional()
 
 /** The query for a user's own refused calls. */
-export const ownRefusalsQuery = periodQuery.extend({ by, code: wantedText(), token_name: wantedText() })
+export const ownRefusalsQuery = periodQuery.extend({
+  by,
+  code: equalityFilterField(),
+  token_name: equalityFilterField(),
+})
 
 /** The query for the refused calls of all users. */
-export const refusalsQuery = ownRefusalsQuery.extend({ username: wantedText() })
+export const refusalsQuery = ownRefusalsQuery.extend({ username: equalityFilterField() })
 
 const calls = z.array(z.int()).meta({ description: 'One for each slot' })
 

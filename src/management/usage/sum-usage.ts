@@ -1,10 +1,10 @@
-import { addedUsage, NO_USAGE, promptTokens } from '@sluice/wire/usage'
+import { addUsage, NO_USAGE, promptTokens } from '@sluice/wire/usage'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { z } from 'zod'
 import { USAGE_DIMENSIONS, type UsageFilter, type UsageTotals } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import { readInput, wantedText, wholeNumber } from '../input-fields.ts'
+import { readInput, equalityFilterField, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { timesOf } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
@@ -82,7 +82,7 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
   return {
     requests: one.requests + other.requests,
     quota: one.quota + other.quota,
-    usage: addedUsage(one.usage, other.usage),
+    usage: addUsage(one.usage, other.usage),
   }
 }
 
@@ -130,7 +130,7 @@ const MAX_DAYS = 366
 export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
 
 /** The period of daily usage of all users, or of one. */
-export const daysQuery = ownDaysQuery.extend({ username: wantedText() })
+export const daysQuery = ownDaysQuery.extend({ username: equalityFilterField() })
 
 /** The usage of one model on one day; `docs/api.md: Usage log`, days. */
 export const usageDaySchema = z.object({

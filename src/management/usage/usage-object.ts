@@ -1,12 +1,12 @@
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { z } from 'zod'
-import { plainText, whole, oneOf } from '../../domain/records/field-types.ts'
+import { plainText, integerWithin, oneOf } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { answersOf } from '../record-schemas.ts'
 
 const text = plainText()
-const integer = whole()
+const integer = integerWithin()
 const { fields } = USAGE
 
 /** The usage in a row and in a sum of rows. */

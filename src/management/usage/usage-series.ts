@@ -10,7 +10,7 @@ import {
 } from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
 import { csvLine } from '../csv.ts'
-import { wantedText, wholeNumber } from '../input-fields.ts'
+import { equalityFilterField, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
 const count = z.int()
@@ -178,8 +178,12 @@ export const periodQuery = z.object({
   format: z.enum(['json', 'csv'], { error: 'expected json or csv' }).optional(),
 })
 
-const ownFilters = { model_name: wantedText(), token_name: wantedText(), group: wantedText() }
-const allFilters = { ...ownFilters, username: wantedText(), channel: wantedText() }
+const ownFilters = {
+  model_name: equalityFilterField(),
+  token_name: equalityFilterField(),
+  group: equalityFilterField(),
+}
+const allFilters = { ...ownFilters, username: equalityFilterField(), channel: equalityFilterField() }
 
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional()

@@ -12,7 +12,7 @@ import {
   roleCeiling,
 } from '../authority.ts'
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
-import { versionField, withPresent } from '../expected-version.ts'
+import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
@@ -95,7 +95,7 @@ export async function changeUser(
     keepAccessTokens: input.keep_access_tokens ?? false,
     roleBelow: isOwn ? undefined : roleCeiling(by),
   }
-  const user = await withPresent(
+  const user = await addCurrentObject(
     () => ledger.changeUser(change),
     async () => {
       const present = await store.read('managedUser', { userId })

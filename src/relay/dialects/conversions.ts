@@ -17,7 +17,7 @@ import type {
   UpstreamCodec,
   UpstreamModel,
 } from '@sluice/wire/codec'
-import type { Asked, Conversation, RepeatedFields } from '@sluice/wire/conversation'
+import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
 import { withCutStop } from '@sluice/wire/tool-input'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
@@ -28,7 +28,7 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
-import { type Keeping, KeptResponse } from '../responses/kept-response.ts'
+import { type RetentionOptions, RetainedResponse } from '../responses/kept-response.ts'
 import { type ConversionDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, Reader } from './dialect.ts'
@@ -50,7 +50,7 @@ interface DecodeOptions extends Beside {
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
   /** Set if the gateway keeps the response. */
-  readonly keeping?: Keeping | undefined
+  readonly keeping?: RetentionOptions | undefined
 }
 
 /** A conversation adapted to one channel. */
@@ -68,7 +68,7 @@ interface Fitted {
 /** Properties of a client on which its responses depend. */
 interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
-  readonly keeping: Keeping | undefined
+  readonly keeping: RetentionOptions | undefined
 }
 
 /**
@@ -150,8 +150,8 @@ export class Conversions {
     const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
-    const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
-    const kept = client.keeping && new KeptResponse(client.keeping)
+    const asked: ReplyContext = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
+    const kept = client.keeping && new RetainedResponse(client.keeping)
     return {
       protocol: spoken,
       path: path(upstream.name, conversation.stream),
@@ -248,9 +248,9 @@ interface ReplyTo {
   /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
-  readonly asked: Asked
+  readonly asked: ReplyContext
   readonly history: SignedHistory
-  readonly kept: KeptResponse | undefined
+  readonly kept: RetainedResponse | undefined
 }
 
 function convertedReply(

@@ -11,7 +11,7 @@ import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import type { Call } from '../call.ts'
-import type { KeptResponse } from '../responses/kept-response.ts'
+import type { RetainedResponse } from '../responses/kept-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { Target } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
@@ -46,7 +46,7 @@ export class ConvertingTap implements Tap {
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
   readonly #signatures: StreamSignatures | undefined
-  readonly #kept: KeptResponse | undefined
+  readonly #kept: RetainedResponse | undefined
   readonly #text = new EmittedText()
   readonly #calls = new CallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
@@ -61,7 +61,7 @@ export class ConvertingTap implements Tap {
     encoder: StreamEncoder,
     defaults: TapDefaults,
     signatures?: StreamSignatures,
-    kept?: KeptResponse,
+    kept?: RetainedResponse,
   ) {
     this.#decoder = decoder
     this.#decoder.copiesTexts = true

@@ -2,7 +2,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { channelProtocols } from './choose-dialect.ts'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { parseRecord } from '@sluice/wire/json/record'
 import type { KnownNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -10,7 +10,7 @@ import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import { type Dialect, type Reader, unstreamed } from './dialect.ts'
+import { type Dialect, type Reader, throwNoStreams } from './dialect.ts'
 import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
@@ -26,7 +26,7 @@ export class CountingUnsupported extends Error {
 }
 
 /** Earlier responses to which a request to count tokens refers. */
-export interface CountedContext {
+export interface CountingContext {
   /**
    * The request with everything that the gateway keeps of what it refers to; undefined if it keeps nothing.
    */
@@ -59,7 +59,7 @@ export interface Counting {
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
   /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
-  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext>
+  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountingContext>
   /**
    * Returns the text for the gateway to count. Throws if the request does not contain all of its text.
    * `isComposed`: references were already replaced by what they refer to.
@@ -90,7 +90,7 @@ interface CountedRequest {
   readonly model: string
   /** Headers for the upstream, names and values in turn. */
   readonly headers: readonly string[]
-  readonly context: CountedContext | undefined
+  readonly context: CountingContext | undefined
 }
 
 function relayed(counting: Counting, request: CountedRequest): ParsedRequest {
@@ -131,7 +131,7 @@ function prepared(
     upstreamModel,
     dropped: context?.dropped ?? [],
     ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
-    tap: unstreamed,
+    tap: throwNoStreams,
     reply(bytes) {
       const valid = typeof parseRecord(bytes.toString())?.[counting.countedIn] === 'number'
       return { facts: { valid, usage: NO_USAGE, error: false, text: () => '' }, body: () => bytes }
@@ -139,10 +139,10 @@ function prepared(
   }
 }
 
-function withModel(scan: ScannedObject, upstreamModel: string, context: CountedContext | undefined): Buffer {
+function withModel(scan: ScannedObject, upstreamModel: string, context: CountingContext | undefined): Buffer {
   const replace = new Map(context?.replace)
   if (scan.value('model') !== upstreamModel) replace.set('model', JSON.stringify(upstreamModel))
-  return edit(scan.bytes, scan, { remove: [], replace })
+  return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
 /** Reports whether an upstream of the messages protocol cannot count tokens; the endpoint is optional. */

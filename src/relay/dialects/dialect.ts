@@ -140,6 +140,6 @@ export interface FormDialect extends DialectFacts {
 }
 
 /** Placeholder for the stream functions of a dialect without streams. */
-export function unstreamed(): never {
+export function throwNoStreams(): never {
   throw new Error('this dialect has no streams')
 }

@@ -5,7 +5,7 @@ import { priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
-import { type StoredResponse, streamedTokens } from '../../domain/stored-response.ts'
+import { type StoredResponse, countStreamedTokens } from '../../domain/stored-response.ts'
 import { pricedTools } from '../../domain/tool-price.ts'
 import { usesBeside, usesOf, type ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
@@ -204,7 +204,7 @@ export class BackgroundCalls {
   async #streamedOf({ hold, response }: OpenCall): Promise<number> {
     await this.streamed.noted(response.id)
     const [known] = await this.#parts.responses.outcomes([hold.id])
-    return streamedTokens(known?.streamed ?? [])
+    return countStreamedTokens(known?.streamed ?? [])
   }
 
   async #settle(

@@ -1,20 +1,20 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { FreeSpace, type Space } from './free-space.ts'
+import { FreeSpaceMonitor, type DiskSpace } from './free-space.ts'
 
 const GIB = 2 ** 30
 
-async function opened(space: Space) {
+async function opened(space: DiskSpace) {
   const lines: string[] = []
   const state = { space, nowMs: 0 }
   const note = (_: object, sentence: string): void => void lines.push(sentence)
-  const room = await FreeSpace.open({
+  const room = await FreeSpaceMonitor.open({
     measure: () => Promise.resolve(state.space),
     log: { warn: note, info: note },
     nowMs: () => state.nowMs,
   })
   onTestFinished(() => room.close())
   /** Whether there is room for responses and for signatures after the next measurement. */
-  const found = async (next: Space): Promise<boolean[]> => {
+  const found = async (next: DiskSpace): Promise<boolean[]> => {
     state.space = next
     state.nowMs += 2_000
     room.hasRoomFor('responses')

@@ -18,7 +18,7 @@ const INTERVAL_MS = 10_000
 export type KeptKind = 'responses' | 'signatures'
 
 /** Size of a file system in bytes. */
-export interface Space {
+export interface DiskSpace {
   readonly free: number
   readonly total: number
 }
@@ -31,13 +31,13 @@ export interface SpaceLog {
 
 interface FreeSpaceParts {
   /** Measures the file system. */
-  readonly measure: () => Promise<Space>
+  readonly measure: () => Promise<DiskSpace>
   readonly log: SpaceLog
   readonly nowMs: () => number
 }
 
 /** Monitors whether the file system has room for what is kept for users. */
-export class FreeSpace {
+export class FreeSpaceMonitor {
   readonly #parts: FreeSpaceParts
   readonly #timer: NodeJS.Timeout
   #measuredMs = Number.NEGATIVE_INFINITY
@@ -50,8 +50,8 @@ export class FreeSpace {
   }
 
   /** Starts monitoring; resolves after the first measurement. */
-  static async open(parts: FreeSpaceParts): Promise<FreeSpace> {
-    const room = new FreeSpace(parts)
+  static async open(parts: FreeSpaceParts): Promise<FreeSpaceMonitor> {
+    const room = new FreeSpaceMonitor(parts)
     await room.#measure()
     return room
   }
@@ -88,7 +88,7 @@ export class FreeSpace {
     }
   }
 
-  #note({ free, total }: Space): void {
+  #note({ free, total }: DiskSpace): void {
     const least = Math.min(LEAST_FREE_BYTES, total * LEAST_FREE_SHARE)
     const before = this.#room
     this.#room = { responses: free >= least, signatures: free >= least * SIGNATURES_FACTOR }
@@ -103,7 +103,7 @@ export class FreeSpace {
 }
 
 /** Measures the file system of a folder. */
-export async function spaceOf(folder: string): Promise<Space> {
+export async function spaceOf(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize } = await statfs(folder)
   return { free: bavail * bsize, total: blocks * bsize }
 }

@@ -13,15 +13,15 @@ import { GatewayError } from '../../errors.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
-import { type Continued, findContinued } from './resolve-previous-response.ts'
+import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
 import { itemSource, type Place, placesIn, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses to which a request refers. */
-export interface Referred {
+export interface References {
   /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
-  readonly continued?: Continued | undefined
+  readonly continued?: PreviousResponse | undefined
   /** Items of responses that their provider keeps. */
   readonly items?: ReferredItems | undefined
   /** The account that created the encrypted reasoning in its input, or an item to which it refers. */
@@ -30,25 +30,25 @@ export interface Referred {
   readonly composed?: ScannedObject | undefined
 }
 
-const PLAIN: Referred = { isPlain: true }
-const NOTHING: Referred = {}
+const PLAIN: References = { isPlain: true }
+const NOTHING: References = {}
 
 /**
  * Finds what a request refers to. `previousId` is the response that it continues. Rejects like `findContinued`
  * and `withKeptItems`.
  */
-export async function findReferred(
+export async function findReferences(
   scan: ScannedObject,
   previousId: string | undefined,
   reader: Reader,
   responses: ResponseStore,
-): Promise<Referred> {
+): Promise<References> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // A continued response already determines the account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   const continued =
-    previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
+    previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
   // A provider that stores the continued response looks up its items too.
   const whole =
     continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
@@ -71,7 +71,7 @@ const UNCHANGED: ForProvider = { replace: new Map(), dropped: [] }
  * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
  * other providers.
  */
-export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: Referred): ForProvider {
+export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: References): ForProvider {
   if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')
@@ -177,7 +177,7 @@ const NONE: readonly StoredResponse[] = []
  */
 export function namedPrompt(
   { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
-  { continued, items }: Referred,
+  { continued, items }: References,
   modelContext: number,
 ): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
   const previous = continued?.kind === 'native' ? continued.response : undefined

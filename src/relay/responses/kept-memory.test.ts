@@ -6,10 +6,14 @@ import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Rows } from '../../store/store.ts'
 import type { Reader } from '../dialects/dialect.ts'
-import { findContinued } from './resolve-previous-response.ts'
+import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withKeptItems } from './item-references.ts'
 import { StorageLimit } from './storage-limit.ts'
-import { type Asked, type ResponseRequestParts, ResponseRequests } from './response-requests.ts'
+import {
+  type StoredResponseRequest,
+  type ResponseRequestParts,
+  ResponseRequests,
+} from './response-requests.ts'
 import { ResponseStore } from './response-store.ts'
 
 const FIRST = `resp_${'a'.repeat(32)}`
@@ -90,7 +94,7 @@ function heldBeforeLoading(steps: readonly (string | number)[]): number {
 test('a conversation takes its memory before it is loaded', async () => {
   const { responses, reader, steps } = await stage()
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
-  expect((await findContinued(scan, SECOND, reader, responses)).kind).toBe('kept')
+  expect((await findPreviousResponse(scan, SECOND, reader, responses)).kind).toBe('kept')
   expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
   expect(steps.at(-1)).toBe('end')
 })
@@ -98,7 +102,7 @@ test('a conversation takes its memory before it is loaded', async () => {
 test('a conversation that is too large is refused before it is loaded', async () => {
   const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
-  await expect(findContinued(scan, SECOND, reader, responses)).rejects.toMatchObject({
+  await expect(findPreviousResponse(scan, SECOND, reader, responses)).rejects.toMatchObject({
     code: 'previous_response_not_found',
   })
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
@@ -111,7 +115,7 @@ test.each(['retrieve', 'inputItems'] as const)(
     const requests = new ResponseRequests({ responses } as unknown as ResponseRequestParts)
     const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
     using own = await startOwnServer((_, response) => {
-      void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as Asked)
+      void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as StoredResponseRequest)
     })
     const request = 'GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
     expect(await rawConnection(own.port, request).closed()).toMatch(/^HTTP\/1\.1 200 OK/)

@@ -9,7 +9,7 @@ import type { Target } from '../request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** How the responses to a converted request are kept. */
-export interface Keeping {
+export interface RetentionOptions {
   readonly responses: ResponseStore
   /** The request without the items of the response that it continues. */
   readonly scan: ScannedObject
@@ -18,12 +18,12 @@ export interface Keeping {
 }
 
 /** A converted response that the gateway keeps, because no provider does. */
-export class KeptResponse {
-  readonly #keeping: Keeping
+export class RetainedResponse {
+  readonly #keeping: RetentionOptions
   /** The items of the request, each with an id, as JSON. */
   readonly #input: string
 
-  constructor(keeping: Keeping) {
+  constructor(keeping: RetentionOptions) {
     this.#keeping = keeping
     this.#input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
   }

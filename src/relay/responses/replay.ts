@@ -1,7 +1,7 @@
 import type { RenamedIds } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import { unstreamed } from '../dialects/dialect.ts'
+import { throwNoStreams } from '../dialects/dialect.ts'
 import type { ResponseAccount } from './response-account.ts'
 import type { ReadStream } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
@@ -41,7 +41,7 @@ export function replayRequest(replay: Replay): ParsedRequest {
       dropped: [],
       errorBody: (bytes) => replay.ids.inProse(bytes),
       tap: (_, memory) => new ReplayTap(memory, replay),
-      reply: unstreamed,
+      reply: throwNoStreams,
     }),
   }
   return {

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
@@ -16,7 +16,7 @@ const COPIES = 2
 const SMALL_BYTES = 4 * 1024 * 1024
 
 /** The response that a request continues: stored at its upstream, or kept by the gateway. */
-export type Continued =
+export type PreviousResponse =
   | { readonly kind: 'native'; readonly response: StoredResponse }
   /** `scan` is the request with the items of the whole chain before its own. */
   | { readonly kind: 'kept'; readonly response: StoredResponse; readonly scan: ScannedObject }
@@ -25,12 +25,12 @@ export type Continued =
  * Finds the response that a request continues. Throws `previous_response_not_found` for an id that is not one
  * of the caller's, if a part of a kept chain no longer exists, or if the chain is too long to be rebuilt.
  */
-export async function findContinued(
+export async function findPreviousResponse(
   scan: ScannedObject,
   id: string,
   { caller: { user }, settings: { options }, readStore }: Reader,
   responses: ResponseStore,
-): Promise<Continued> {
+): Promise<PreviousResponse> {
   const known = await responses.facts(user.id, id)
   if (!known) throw notFound(id, options.keep_responses)
   const { response } = known
@@ -68,7 +68,7 @@ export async function findContinued(
  * one that channel comes first.
  */
 export function channelsToContinue(
-  { kind, response }: Continued,
+  { kind, response }: PreviousResponse,
   channels: readonly Channel[],
 ): readonly Channel[] {
   const own = channels.filter(({ name }) => name === response.channel)
@@ -132,7 +132,7 @@ class ComposedInput {
   /** `bytes`: maximum bytes of the additional items' texts; `texts`: the number of these texts. */
   constructor(scan: ScannedObject, bytes: number, texts: number) {
     const input = inputItems(scan, (prefix) => `${prefix}_0`)
-    this.#own = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
+    this.#own = applyEdits(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
     this.#at = (scanObject(this.#own).span('input')?.start ?? 0) + 1
     this.size = this.#own.length + bytes + texts
   }

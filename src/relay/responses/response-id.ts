@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { idBeginning } from '../../domain/stored-response.ts'
+import { idPrefix } from '../../domain/stored-response.ts'
 
 /**
  * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
@@ -10,7 +10,7 @@ const USUAL_LENGTH = 49
 const MAX_LENGTH = 65
 
 /** Beginning of the ids that are issued in the current millisecond; there can be many. */
-const newest = { ms: 0, beginning: idBeginning(0) }
+const newest = { ms: 0, beginning: idPrefix(0) }
 
 /**
  * Creates an id that cannot be guessed (at least 120 random bits), with `length` characters if possible: an id
@@ -22,7 +22,7 @@ export function newResponseId(length = USUAL_LENGTH): string {
   const nowMs = Date.now()
   if (nowMs !== newest.ms) {
     newest.ms = nowMs
-    newest.beginning = idBeginning(nowMs)
+    newest.beginning = idPrefix(nowMs)
   }
   const random = size < USUAL_LENGTH ? CHARACTERS : DIGITS
   return newest.beginning + random.next(size - newest.beginning.length)

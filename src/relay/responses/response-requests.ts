@@ -34,7 +34,7 @@ export interface ResponseRequestParts {
 }
 
 /** One request for a stored response. */
-export interface Asked {
+export interface StoredResponseRequest {
   readonly incoming: IncomingCall
   readonly settings: Settings
   /** The read of the store for this request, until the client has received its response. */
@@ -60,7 +60,7 @@ export class ResponseRequests {
   }
 
   /** Finds a response of the caller, and counts the request against the caller's limits. */
-  async find(incoming: IncomingCall, caller: Caller, id: string): Promise<Asked> {
+  async find(incoming: IncomingCall, caller: Caller, id: string): Promise<StoredResponseRequest> {
     const settings = this.#parts.settings()
     const reading = this.#parts.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
@@ -86,7 +86,7 @@ export class ResponseRequests {
   }
 
   /** Responds with the current state of the response. */
-  async retrieve(asked: Asked): Promise<void> {
+  async retrieve(asked: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, query } = asked
     if (isKept) {
       if (query.get('stream') === 'true') throw notStreamed()
@@ -97,7 +97,7 @@ export class ResponseRequests {
   }
 
   /** The stream that a client requests again; undefined if it requests the current state of the response. */
-  replayOf(asked: Asked): Replay | undefined {
+  replayOf(asked: StoredResponseRequest): Replay | undefined {
     const { reading, response, isKept, query, ids } = asked
     if (isKept || query.get('stream') !== 'true') return undefined
     // From here on its upstream is read, not the store.
@@ -105,7 +105,7 @@ export class ResponseRequests {
     return {
       account: this.account(asked),
       model: response.model,
-      path: `/responses/${encodeURIComponent(response.upstreamId)}${passedOn(query, OF_STREAMS)}`,
+      path: `/responses/${encodeURIComponent(response.upstreamId)}${forwardedQuery(query, OF_STREAMS)}`,
       ids,
       previousId: response.previousId,
       note: (stream) => this.#parts.background.streamed.begin(response.id, stream),
@@ -114,7 +114,7 @@ export class ResponseRequests {
   }
 
   /** Deletes the response, also at its upstream. */
-  async remove(asked: Asked): Promise<void> {
+  async remove(asked: StoredResponseRequest): Promise<void> {
     const { incoming, response, isKept } = asked
     const { background, responses } = this.#parts
     if (!isKept) {
@@ -134,7 +134,7 @@ export class ResponseRequests {
   }
 
   /** Cancels a response that is generated in the background. */
-  async cancel(asked: Asked): Promise<void> {
+  async cancel(asked: StoredResponseRequest): Promise<void> {
     if (asked.isKept)
       throw new GatewayError(
         'invalid_request',
@@ -144,7 +144,7 @@ export class ResponseRequests {
   }
 
   /** Responds with a page of the input items of the response. */
-  async inputItems(asked: Asked): Promise<void> {
+  async inputItems(asked: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = asked
     await reading.hold(PARTS_BYTES)
     if (!isKept)
@@ -164,10 +164,10 @@ export class ResponseRequests {
   }
 
   /** Responds with a native response; a large one is forwarded as it arrives. */
-  async #passOn(asked: Asked, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
+  async #passOn(asked: StoredResponseRequest, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
     const { incoming, response, ids, hasAllIds } = asked
     const pieces = await openAtUpstream(this.#upstream(asked), asked, method, below)
-    const { bytes, rest } = await readBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
+    const { bytes, rest } = await readBodyBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
     // The call of a large background response is settled by the next poll.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#parts.background.see(response, bytes)
@@ -179,7 +179,7 @@ export class ResponseRequests {
     userId,
     upstreamId,
     previousId,
-  }: StoredResponse): Promise<Pick<Asked, 'ids' | 'hasAllIds'>> {
+  }: StoredResponse): Promise<Pick<StoredResponseRequest, 'ids' | 'hasAllIds'>> {
     const ids = new RenamedIds()
     ids.add(upstreamId, id)
     const previous = previousId === null ? undefined : await this.#parts.responses.find(userId, previousId)
@@ -187,12 +187,15 @@ export class ResponseRequests {
     return { ids, hasAllIds: previousId === null || previous !== undefined }
   }
 
-  #upstream(asked: Asked): { readonly upstreams: UpstreamClient; readonly account: ResponseAccount } {
+  #upstream(asked: StoredResponseRequest): {
+    readonly upstreams: UpstreamClient
+    readonly account: ResponseAccount
+  } {
     return { upstreams: this.#parts.upstreams, account: this.account(asked) }
   }
 
   /** The account of a native response. Throws if its channel no longer exists. */
-  account({ settings, response }: Asked): ResponseAccount {
+  account({ settings, response }: StoredResponseRequest): ResponseAccount {
     const account = accountOf(response, settings, this.#parts.responses)
     if (account) return account
     throw new GatewayError('not_found', 'the channel that made this response is not configured any more')
@@ -200,7 +203,7 @@ export class ResponseRequests {
 }
 
 // The row of the previous response may have been deleted, and with it the upstream's id of that response.
-function renamed({ ids, response: { previousId } }: Asked, body: Buffer): Buffer {
+function renamed({ ids, response: { previousId } }: StoredResponseRequest, body: Buffer): Buffer {
   if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
   return ids.whole(body)
 }
@@ -267,12 +270,12 @@ export async function readAtUpstream(
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<Buffer> {
-  const { bytes } = await readBeginning(asked, await openAtUpstream(upstream, asked, method, below))
+  const { bytes } = await readBodyBeginning(asked, await openAtUpstream(upstream, asked, method, below))
   return bytes
 }
 
 /** Beginning of a body, and the pieces after it; undefined if that was all. */
-export interface Begun {
+export interface BodyBeginning {
   readonly bytes: Buffer
   readonly rest: Pieces | undefined
 }
@@ -281,11 +284,11 @@ export interface Begun {
  * Reads a body up to the piece that exceeds `wholeBytes`; memory is allocated as it arrives. Without
  * `wholeBytes` the whole body is read, and it is an error if it exceeds `MAX_BYTES`.
  */
-export async function readBeginning(
+export async function readBodyBeginning(
   { reading }: Pick<AskedUpstream, 'reading'>,
   pieces: Pieces,
   wholeBytes = Number.POSITIVE_INFINITY,
-): Promise<Begun> {
+): Promise<BodyBeginning> {
   const chunks: Buffer[] = []
   let length = 0
   try {
@@ -316,7 +319,7 @@ export async function openAtUpstream(
   incoming.record.channel = channel.name
   incoming.response.needsUpstream()
   const hold = new OperatorHold(incoming.id)
-  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${passedOn(asked.query)}`
+  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${forwardedQuery(asked.query)}`
   const came = await exchangePieces(
     upstreams,
     { hold, ...account },
@@ -336,7 +339,7 @@ export async function openAtUpstream(
 }
 
 /** The query for an upstream: known parameters and those in `more`. */
-export function passedOn(query: URLSearchParams, more: readonly string[] = []): string {
+export function forwardedQuery(query: URLSearchParams, more: readonly string[] = []): string {
   const passed = new URLSearchParams()
   for (const name of [...PASSED_ON, ...more])
     for (const value of query.getAll(name)) passed.append(name, value)

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { LRUCache } from 'lru-cache'
-import type { KeptSignature } from '../../domain/stored-response.ts'
+import type { StoredSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
@@ -96,7 +96,7 @@ export class SignatureStore {
     const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
     if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
-    const signatures = kept.map(({ anchor, run, text }): KeptSignature => {
+    const signatures = kept.map(({ anchor, run, text }): StoredSignature => {
       const entry = { ...account, run, size: text.length }
       this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
       return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }

@@ -1,7 +1,7 @@
 import { removeParts } from '../../store/large-contents.ts'
-import type { KeptSum } from '../../store/operations/kept-data.ts'
+import type { StoredBytesOfUser } from '../../store/operations/kept-data.ts'
 import type { Rows } from '../../store/store.ts'
-import type { FreeSpace, KeptKind } from './free-space.ts'
+import type { FreeSpaceMonitor, KeptKind } from './free-space.ts'
 
 /** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
@@ -12,7 +12,7 @@ interface StorageLimitParts {
   /** Maximum bytes kept for one user: `options.keep_bytes`. */
   readonly mostBytes: () => number
   /** Undefined if the database is not on this file system. */
-  readonly room: Pick<FreeSpace, 'hasRoomFor'> | undefined
+  readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
 }
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
@@ -32,7 +32,7 @@ export class StorageLimit {
   }
 
   /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
-  note(sums: readonly KeptSum[]): void {
+  note(sums: readonly StoredBytesOfUser[]): void {
     for (const { userId, bytes } of sums)
       if (bytes > this.#parts.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
   }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { KeptSignature } from '../../domain/stored-response.ts'
+import type { StoredSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 
@@ -11,7 +11,7 @@ const MAX_ROWS = 1_000
 /** Signatures of one user's reply. */
 export interface UserSignatures {
   readonly userId: number
-  readonly signatures: readonly KeptSignature[]
+  readonly signatures: readonly StoredSignature[]
   /** Time of the reply. */
   readonly keptMs: number
   readonly expiresMs: number
@@ -25,7 +25,7 @@ export async function keepSignatures(
   db: Db,
   { replies }: { readonly replies: readonly UserSignatures[] },
   secrets: Secrets,
-): Promise<KeptSum[]> {
+): Promise<StoredBytesOfUser[]> {
   const rows = new Map(
     replies.flatMap(({ userId, signatures, keptMs, expiresMs }) =>
       signatures.map(({ hash, content }) => {
@@ -56,7 +56,7 @@ export async function keepSignatures(
       .execute()
   await inChunks(all, insert, MAX_ROWS)
   const written = all.map((row) => ({ user_id: row.user_id, bytes: signatureBytes(row.content_cipher) }))
-  return countKept(db, { written, removed })
+  return updateStoredBytes(db, { written, removed })
 }
 
 /** Finds the rows that are about to be replaced. */
@@ -91,7 +91,7 @@ export async function keptSignatures(
     nowMs,
   }: { readonly userId: number; readonly hashes: readonly string[]; readonly nowMs: number },
   secrets: Secrets,
-): Promise<(KeptSignature & { readonly expiresMs: number })[]> {
+): Promise<(StoredSignature & { readonly expiresMs: number })[]> {
   const select = (some: readonly string[]) =>
     db
       .selectFrom('kept_signatures')
@@ -127,7 +127,7 @@ export async function pruneSignatures(
     )
     .returning(['user_id', SIGNATURE_BYTES.as('bytes')])
     .execute()
-  await countKept(db, { removed })
+  await updateStoredBytes(db, { removed })
   return removed.length
 }
 
@@ -154,7 +154,7 @@ function signatureBytes(cipher: string): number {
 }
 
 /** Bytes that are kept for a user. */
-export interface KeptSum {
+export interface StoredBytesOfUser {
   readonly userId: number
   readonly bytes: number
 }
@@ -169,19 +169,19 @@ interface CountedRow {
  * Updates the total sizes of what is kept for users after rows were written or removed, in the same
  * transaction. Resolves to the new totals.
  */
-export async function countKept(
+export async function updateStoredBytes(
   db: Db,
   {
     written = [],
     removed = [],
   }: { readonly written?: readonly CountedRow[]; readonly removed?: readonly CountedRow[] },
-): Promise<KeptSum[]> {
+): Promise<StoredBytesOfUser[]> {
   const changes = new Map<number, number>()
   const add = (userId: number, bytes: number): void =>
     void changes.set(userId, (changes.get(userId) ?? 0) + bytes)
   for (const { user_id: userId, bytes } of written) if (bytes !== null) add(userId, bytes)
   for (const { user_id: userId, bytes } of removed) if (bytes !== null) add(userId, -bytes)
-  const sums: KeptSum[] = []
+  const sums: StoredBytesOfUser[] = []
   // In the order of ids, so that transactions cannot deadlock.
   for (const [userId, change] of [...changes].toSorted(([a], [b]) => a - b)) {
     const { bytes } = await db
@@ -234,7 +234,7 @@ export async function dropOldestKept(
   if (responseIds.length > 0) await db.deleteFrom('stored_responses').where('id', 'in', responseIds).execute()
   if (hashes.length > 0)
     await db.deleteFrom('kept_signatures').where('user_id', '=', userId).where('hash', 'in', hashes).execute()
-  await countKept(db, { removed: dropped })
+  await updateStoredBytes(db, { removed: dropped })
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import {
-  idBeginning,
+  idPrefix,
   MAX_CHAIN,
   NATIVE_RETENTION_MS,
   type StoredResponse,
@@ -127,7 +127,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
       provenance: {
         keyTag: 't',
         response: {
-          id: `${idBeginning(issuedMs)}${index}`,
+          id: `${idPrefix(issuedMs)}${index}`,
           upstreamId: `up_${index}`,
           tokens: 1,
           previousId: null,

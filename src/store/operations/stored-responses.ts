@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import {
-  idBeginning,
+  idPrefix,
   NATIVE_RETENTION_MS,
   MAX_CHAIN,
-  withPart,
+  addStreamedPart,
   type ContentParts,
   type StoredContent,
   type StoredResponse,
@@ -14,7 +14,7 @@ import {
 } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
-import { countKept, type KeptSum, RESPONSE_BYTES, responsePart } from './kept-data.ts'
+import { updateStoredBytes, type StoredBytesOfUser, RESPONSE_BYTES, responsePart } from './kept-data.ts'
 import type { StoredResponseRow } from '../row-types.ts'
 
 /** Time within which the call of a background response is settled, with a margin for a node that was down. */
@@ -37,7 +37,7 @@ export async function storeResponse(
   db: Db,
   response: ResponseToStore,
   secrets: Secrets,
-): Promise<KeptSum | undefined> {
+): Promise<StoredBytesOfUser | undefined> {
   const { id, content } = response
   if (content && (await isDeleted(db, response.userId))) return undefined
   const values = {
@@ -63,7 +63,7 @@ export async function storeResponse(
     .values({ id, ...values, outcome: null, streamed: null })
     .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
     .execute()
-  const [sum] = await countKept(db, { written: await countedRows(db, id), removed })
+  const [sum] = await updateStoredBytes(db, { written: await countedRows(db, id), removed })
   return sum
 }
 
@@ -110,7 +110,7 @@ export async function noteStreamed(
     .returning('streamed')
     .executeTakeFirst()
   if (!found) return
-  const parts = withPart(streamedParts(found.streamed), part)
+  const parts = addStreamedPart(streamedParts(found.streamed), part)
   await row()
     .set({ streamed: JSON.stringify(parts) })
     .execute()
@@ -131,7 +131,7 @@ export async function deleteResponse(
     .where('call_id', 'is', null)
     .returning(['user_id', RESPONSE_BYTES.as('bytes')])
     .execute()
-  await countKept(db, { removed })
+  await updateStoredBytes(db, { removed })
   await db
     .updateTable('stored_responses')
     .set({ expires_ms: nowMs })
@@ -155,7 +155,7 @@ export async function pruneResponses(
       eb
         .selectFrom('stored_responses')
         .select('id')
-        .where('id', '<', idBeginning(nowMs - NATIVE_RETENTION_MS))
+        .where('id', '<', idPrefix(nowMs - NATIVE_RETENTION_MS))
         .where('content_cipher', 'is', null)
         .where('call_id', 'is', null)
         .where('expires_ms', '<=', nowMs)
@@ -175,7 +175,7 @@ export async function pruneResponses(
     )
     .returning(['user_id', RESPONSE_BYTES.as('bytes')])
     .execute()
-  await countKept(db, { removed: others })
+  await updateStoredBytes(db, { removed: others })
   const origins = await db
     .deleteFrom('reasoning_origins')
     .where('hash', 'in', (eb) =>

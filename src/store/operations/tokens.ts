@@ -1,7 +1,12 @@
 import { sql } from 'kysely'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
-import { afterOperatorChange, grantsAfter, loosened, loosenedGrant } from '../../domain/call-terms.ts'
+import {
+  afterOperatorChange,
+  updateGrants,
+  findLoosenedTerm,
+  findLoosenedGrant,
+} from '../../domain/call-terms.ts'
 import {
   type NewToken,
   TOKEN,
@@ -157,7 +162,7 @@ export async function changeToken(
     ...plain,
     ...termsFromRow({ ...columnsOfTerms(before.token), ...terms }),
   }
-  const grants = isByOperator ? grantsAfter(given.grants, fresh, plain) : given.grants
+  const grants = isByOperator ? updateGrants(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
   const changed: Token = { ...fresh, operator_terms: { ...others, ...(grants && { grants }) } }
   if (!isByOperator) requireTightened(changed)
@@ -173,7 +178,8 @@ export async function changeToken(
 
 function requireTightened(token: Token): void {
   const { operator_terms } = token
-  const looser = loosened(token, operator_terms) ?? loosenedGrant(token, operator_terms.grants ?? {})
+  const looser =
+    findLoosenedTerm(token, operator_terms) ?? findLoosenedGrant(token, operator_terms.grants ?? {})
   if (!looser) return
   throw new GatewayError(
     'operator_limit',

@@ -39,7 +39,7 @@ export async function openSqliteStore(options: {
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
-  const sumUp = joined(async () => {
+  const sumUp = joinCalls(async () => {
     let progress = (await writer.run(SUM_UP, undefined)) as SumProgress
     while (progress.isBehind) progress = (await writer.run(SUM_UP, progress.through)) as SumProgress
   })
@@ -104,7 +104,7 @@ class LazyReader {
  * Joins calls of `work`: at most one run is under way, and all calls during it share the next one. So each
  * call is answered by a run that began after it.
  */
-export function joined(work: () => Promise<void>): () => Promise<void> {
+export function joinCalls(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   const start = (): Promise<void> => {

@@ -1,6 +1,6 @@
 import { TransportError, type UpstreamResponseHead, type UpstreamResponseListener } from '@sluice/http1'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
@@ -95,7 +95,7 @@ function chunkFrame(payload: Buffer): Buffer {
   const scan = scanned(event)
   const type = scan.value('type')
   if (typeof type !== 'string') throw new MalformedEventStream('an event has no type')
-  return frameOf(type, edit(event, scan, { remove: [METRICS], replace: new Map() }))
+  return frameOf(type, applyEdits(event, scan, { remove: [METRICS], replace: new Map() }))
 }
 
 function scanned(event: Buffer): ReturnType<typeof scanObject> {

@@ -1,4 +1,4 @@
-import { changedArray, edit, type Fate } from '@sluice/wire/json/json-edit'
+import { renderArray, applyEdits, type ElementChange } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
@@ -74,7 +74,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
     // Bedrock refuses a tool choice without tools.
     else remove.push('tools', 'tool_choice')
   }
-  return { body: edit(body, scan, { remove, replace }), dropped }
+  return { body: applyEdits(body, scan, { remove, replace }), dropped }
 }
 
 function betasIn(value: unknown): string[] {
@@ -146,7 +146,7 @@ function withoutLifetimes(body: Buffer): Buffer {
   for (const mark of marks.sort((a, b) => scan.startOf(a) - scan.startOf(b))) {
     const bytes = body.subarray(scan.startOf(mark), scan.endOf(mark))
     pieces.push(body.subarray(at, scan.startOf(mark)))
-    pieces.push(edit(bytes, scanObject(bytes), { remove: [LIFETIME], replace: new Map() }))
+    pieces.push(applyEdits(bytes, scanObject(bytes), { remove: [LIFETIME], replace: new Map() }))
     at = scan.endOf(mark)
   }
   return marks.length === 0 ? body : Buffer.concat([...pieces, body.subarray(at)])
@@ -190,7 +190,7 @@ function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefi
   if (!tools || scan.kind('tools') !== 'array') return undefined
   const refused = searches ? ['eager_input_streaming'] : ['eager_input_streaming', DEFERRED]
   const dropped = new Set<string>()
-  const text = changedArray(scan, tools.node, (tool): Fate => {
+  const text = renderArray(scan, tools.node, (tool): ElementChange => {
     if (scan.kindOf(tool) !== 'object') return 'stays'
     const type = typeOf(scan, tool)
     const family = NOT_RUN.find((name) => type.startsWith(name))
@@ -202,7 +202,7 @@ function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefi
     if (remove.length === 0) return 'stays'
     for (const name of remove) dropped.add(name)
     const bytes = Buffer.from(scan.textOf(tool))
-    return { text: edit(bytes, scanObject(bytes), { remove, replace: new Map() }).toString() }
+    return { text: applyEdits(bytes, scanObject(bytes), { remove, replace: new Map() }).toString() }
   })
   return text === undefined ? undefined : { text, dropped: [...dropped] }
 }

@@ -1,4 +1,4 @@
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/provider-keys.ts'
@@ -83,5 +83,5 @@ function rawPredictBody(body: Buffer, keepsModel: boolean): Buffer {
   const scan = scanObject(body)
   const replace = new Map<string, string>()
   if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))
-  return edit(body, scan, { remove: keepsModel ? [] : ['model'], replace })
+  return applyEdits(body, scan, { remove: keepsModel ? [] : ['model'], replace })
 }

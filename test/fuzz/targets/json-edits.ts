@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { edit } from '@sluice/wire/json/json-edit'
+import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { invariant } from '../invariant.ts'
@@ -23,7 +23,7 @@ export const JSON_EDITS: Target = {
         .filter(() => random() < 0.3)
         .map((name) => [name, NEW_VALUES[Math.floor(random() * NEW_VALUES.length)] as string]),
     )
-    const edited = edit(input, scan, { remove, replace })
+    const edited = applyEdits(input, scan, { remove, replace })
     const again = rescan(edited)
     const meant = new Map([...scan.members.values()].map(({ key, node }) => [key, scan.textOf(node)]))
     for (const name of remove) if (!replace.has(name)) meant.delete(name)

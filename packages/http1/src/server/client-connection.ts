@@ -10,7 +10,7 @@ import { Request, type RequestSource } from './request.ts'
 import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { inOriginForm } from './request-target.ts'
-import { WRITE_TIMEOUT_MS, writePartsTimed, writeTimed } from './timed-writes.ts'
+import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './timed-writes.ts'
 
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
@@ -79,13 +79,13 @@ export class ClientConnection implements RequestSource, ResponseSink {
   /** Called by the response alone. A client that reads nothing for a minute is disconnected. */
   send(bytes: Buffer | string): boolean {
     this.#halfCloseTimeout.noteSent()
-    return writeTimed(this.#socket, bytes)
+    return writeWithTimeout(this.#socket, bytes)
   }
 
   /** Sends several pieces in one write, like `send`. */
   sendParts(parts: readonly (Buffer | string)[]): boolean {
     this.#halfCloseTimeout.noteSent()
-    return writePartsTimed(this.#socket, parts)
+    return writePiecesWithTimeout(this.#socket, parts)
   }
 
   /**

@@ -4,7 +4,11 @@ import { asRecord, textOr } from '../json/record.ts'
 import type { ToolUse } from '../tool-use.ts'
 
 /** Records the audio, the images and the encrypted reasoning of a message or a delta. */
-export function noteArrived(message: Fields | undefined, arrived: ArrivedMedia, elidedBytes = 0): void {
+export function recordArrivedMedia(
+  message: Fields | undefined,
+  arrived: ArrivedMedia,
+  elidedBytes = 0,
+): void {
   if (!message) return
   const sound = textOr(asRecord(message['audio'])?.['data'])
   if (sound !== '') arrived.addSound(sound.length + elidedBytes)

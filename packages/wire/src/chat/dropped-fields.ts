@@ -1,6 +1,12 @@
 import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
-import { always, isFilled, type IsMeaningful, nameDropped, other } from '../dropped-fields.ts'
+import {
+  isAnyValue,
+  isFilled,
+  type IsMeaningful,
+  reportDroppedFields,
+  isOtherThan,
+} from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** Names that this codec may report in `x-gateway-dropped`, in addition to `DROPPED_FIELDS`. */
@@ -35,13 +41,13 @@ export function drop(dropped: Dropped, name: DroppedName): void {
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', isFilled],
-  ['function_call', other('none', 'auto')],
+  ['function_call', isOtherThan('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
-  ['prediction', always],
-  ['modalities', (value) => !Array.isArray(value) || value.some(other('text'))],
-  ['audio', always],
-  ['inference_geo', always],
-  ['speed', always],
+  ['prediction', isAnyValue],
+  ['modalities', (value) => !Array.isArray(value) || value.some(isOtherThan('text'))],
+  ['audio', isAnyValue],
+  ['inference_geo', isAnyValue],
+  ['speed', isAnyValue],
 ])
 
 /** Fields that the conversion reads. */
@@ -74,5 +80,5 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
 
 /** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
-  nameDropped(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
+  reportDroppedFields(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

@@ -1,6 +1,13 @@
 import type { ConversionProtocol } from '../protocols.ts'
 import type { OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
-import { type Enclosed, isEnvelope, isSignedOpaque, open, sealOpaque, sealProof } from '../envelope.ts'
+import {
+  type EnvelopeContent,
+  isEnvelope,
+  isSignedOpaque,
+  openEnvelope,
+  sealOpaque,
+  sealProof,
+} from '../envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
@@ -90,11 +97,11 @@ export function isOwnDetail(detail: unknown): boolean {
   return typeof data === 'string' && isEnvelope(data)
 }
 
-function enclosedIn(detail: unknown): Enclosed | undefined {
-  return isOwnDetail(detail) ? open(String((detail as Fields)['data']), 'chat') : undefined
+function enclosedIn(detail: unknown): EnvelopeContent | undefined {
+  return isOwnDetail(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
 }
 
-function placeOf({ place }: Enclosed): Partial<ThoughtPlace> {
+function placeOf({ place }: EnvelopeContent): Partial<ThoughtPlace> {
   const numbers = Object.entries(asRecord(place) ?? {}).filter(([, value]) => Number.isSafeInteger(value))
   return Object.fromEntries(numbers)
 }

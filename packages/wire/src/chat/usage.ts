@@ -1,7 +1,7 @@
 import { type Counts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyIdentity } from '../codec.ts'
-import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
+import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 
 /**
  * Finds the usage of a chunk or a reply: at the top level, under another name there, in a choice, or in an
@@ -50,7 +50,7 @@ export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstre
     total_tokens: prompt + output,
     prompt_tokens_details: {
       cached_tokens: cacheRead,
-      cached_creation_tokens: writtenTokens(usage),
+      cached_creation_tokens: cacheWriteTokens(usage),
       text_tokens: prompt,
       audio_tokens: 0,
       image_tokens: 0,

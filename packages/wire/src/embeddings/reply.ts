@@ -1,7 +1,7 @@
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { VectorReader } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
-import { inForm } from './vectors.ts'
+import { convertVector } from './vectors.ts'
 import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { count, type Counts, maxCount } from '../reported-usage.ts'
@@ -20,7 +20,7 @@ export class EmbeddingsReply {
 
   constructor(form: VectorForm) {
     this.#reader = new VectorReader('embedding', {
-      onVector: (vector) => this.#pieces.push(inForm(vector, form)),
+      onVector: (vector) => this.#pieces.push(convertVector(vector, form)),
       onOther: (bytes) => this.#pieces.push(bytes),
     })
   }

@@ -3,7 +3,7 @@ import type { ReplyFacts } from '../reply-facts.ts'
 import type { EmbedForm, TextsToEmbed, VectorsReading } from '../texts-to-embed.ts'
 import { type RawVector, VectorReader } from '../vectors.ts'
 import { embeddingsFacts } from './reply.ts'
-import { inForm } from './vectors.ts'
+import { convertVector } from './vectors.ts'
 import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
@@ -34,7 +34,7 @@ class OrderedReading implements VectorsReading {
   constructor(onVector: (vector: RawVector) => void) {
     this.#onVector = onVector
     this.#reader = new VectorReader('embedding', {
-      onVector: (vector) => this.#take({ form: 'numbers', text: inForm(vector, 'numbers') }),
+      onVector: (vector) => this.#take({ form: 'numbers', text: convertVector(vector, 'numbers') }),
       onOther: () => {},
     })
   }

@@ -6,7 +6,7 @@ import type { VectorForm } from './request.ts'
  * Converts the vector to this format. Returns it unchanged if it already has the format, or if it contains no
  * numbers.
  */
-export function inForm({ form, text }: RawVector, wanted: VectorForm): Buffer {
+export function convertVector({ form, text }: RawVector, wanted: VectorForm): Buffer {
   if (wanted === undefined || wanted === form) return text
   return (wanted === 'base64' ? toBase64(text) : toNumbers(text)) ?? text
 }
@@ -28,7 +28,7 @@ export class VectorsWriter {
     const before = index === 0 ? '{"object":"list","data":[' : ','
     return Buffer.concat([
       Buffer.from(`${before}{"object":"embedding","index":${index},"embedding":`),
-      inForm(vector, this.#form),
+      convertVector(vector, this.#form),
       END_OF_VECTOR,
     ])
   }

@@ -3,7 +3,7 @@ import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { modelOf } from './model-name.ts'
-import { either, nodeOf } from './spelling.ts'
+import { memberInEitherSpelling, nodeOf } from './spelling.ts'
 import type { ArrivedMedia } from '../received-media.ts'
 
 /** Finds the text of a call's arguments as they were written, by the index of the part. */
@@ -108,11 +108,11 @@ function scanned(text: string): ScannedObject | undefined {
 const PICTURE_TOKENS = 1_290
 
 /** Records the audio and the images of a candidate's parts; those in thoughts are not charged. */
-export function noteArrived(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
+export function recordArrivedMedia(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
   for (const value of parts) {
     const part = asRecord(value)
-    const inline = asRecord(part && either(part, 'inlineData'))
-    const media = inline ?? asRecord(part && either(part, 'fileData'))
+    const inline = asRecord(part && memberInEitherSpelling(part, 'inlineData'))
+    const media = inline ?? asRecord(part && memberInEitherSpelling(part, 'fileData'))
     if (!media || part?.['thought'] === true) continue
     const type = textIn(media, 'mimeType')
     const data = textIn(media, 'data')
@@ -122,6 +122,6 @@ export function noteArrived(parts: readonly unknown[], arrived: ArrivedMedia, el
 }
 
 function textIn(fields: Fields, name: string): string {
-  const value = either(fields, name)
+  const value = memberInEitherSpelling(fields, name)
   return typeof value === 'string' ? value : ''
 }

@@ -1,6 +1,6 @@
 import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
-import { isFilled, type IsMeaningful, notFalse } from '../dropped-fields.ts'
+import { isFilled, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { camelCase, topMember } from './spelling.ts'
@@ -41,14 +41,14 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['labels', isFilled],
   ['modelArmorConfig', isFilled],
   ['safetySettings', isFilled],
-  ['store', notFalse],
+  ['store', isNotFalse],
 ])
 
 /** Fields of `generationConfig` that a conversation cannot express. */
 const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['audioTimestamp', notFalse],
-  ['enableAffectiveDialog', notFalse],
-  ['enableEnhancedCivicAnswers', notFalse],
+  ['audioTimestamp', isNotFalse],
+  ['enableAffectiveDialog', isNotFalse],
+  ['enableEnhancedCivicAnswers', isNotFalse],
   ['imageConfig', isFilled],
   ['mediaResolution', (value) => value !== 'MEDIA_RESOLUTION_UNSPECIFIED'],
   ['modelSelectionConfig', isFilled],

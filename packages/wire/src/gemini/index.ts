@@ -8,7 +8,7 @@ import { GeminiStreamEncoder } from './stream/encoder.ts'
 
 /** Public interface of the gemini dialect. */
 export {
-  checkCounted,
+  checkCountRequest as checkCounted,
   countableText,
   countedBody,
   countNames,

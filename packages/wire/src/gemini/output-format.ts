@@ -7,7 +7,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
 import { drop } from './dropped-fields.ts'
-import { either, nodeOf, topMember } from './spelling.ts'
+import { memberInEitherSpelling, nodeOf, topMember } from './spelling.ts'
 
 const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'
@@ -20,7 +20,7 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): Outpu
   const config = topMember(scan, 'generationConfig')
   if (!config) return undefined
   const fields = fieldsAt(scan.value(config.key), PATH)
-  const given = either(fields, 'responseMimeType')
+  const given = memberInEitherSpelling(fields, 'responseMimeType')
   const type = given === undefined ? undefined : textAt(given, `${PATH}.responseMimeType`)
   const json = objectIn(scan, config.node, 'responseJsonSchema', PATH)
   const openApi = objectIn(scan, config.node, 'responseSchema', PATH)

@@ -1,5 +1,5 @@
 import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
-import { ENVELOPE_PREFIX, open, sealOpaque, sealProof } from '../envelope.ts'
+import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
  * Placeholder for the signature of a call that no Gemini model made. It is documented by Google, and is sent
@@ -28,7 +28,7 @@ export function readSignature(
   signs?: Proof['signs'],
 ): ThinkingPart | OpaquePart {
   const content = Buffer.from(signature, 'base64').toString()
-  const enclosed = open(content, 'gemini')
+  const enclosed = openEnvelope(content, 'gemini')
   if ('opaque' in enclosed) return enclosed.opaque
   const { proof } = enclosed
   if (!proof) return { kind: 'thinking', text }

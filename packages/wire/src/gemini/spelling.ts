@@ -12,7 +12,7 @@ export function snakeCase(name: string): string {
 }
 
 /** Returns a member of an object in either spelling; undefined if it is absent or null. */
-export function either(fields: Fields, name: string): unknown {
+export function memberInEitherSpelling(fields: Fields, name: string): unknown {
   return present(fields[name]) ?? present(fields[snakeCase(name)])
 }
 

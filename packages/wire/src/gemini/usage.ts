@@ -2,7 +2,15 @@ import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../t
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import { count, explaining, part, promptOnly, type ReportedUsage, sumOf, toCount } from '../reported-usage.ts'
+import {
+  count,
+  findExplainingDetails,
+  part,
+  promptOnly,
+  type ReportedUsage,
+  sumOf,
+  toCount,
+} from '../reported-usage.ts'
 import { partsOf } from './answer.ts'
 
 /** Replaces a total that is not plausible. */
@@ -28,7 +36,7 @@ function read(
   if (prompt === undefined) return undefined
   const excess = Math.max(rest - prompt, 0)
   const detail = part(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
-  const beside = sumOf(explaining(excess, [detail]))
+  const beside = sumOf(findExplainingDetails(excess, [detail]))
   const unexplained = excess - beside
   const cached = Math.min(detail.tokens, prompt + toolUse + beside)
   const input = prompt + toolUse + beside - cached

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { edit } from './json-edit.ts'
+import { applyEdits } from './json-edit.ts'
 import { scanObject } from './json-scan.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 function edited(source: string, remove: string[], replace: Record<string, string> = {}): string {
   const bytes = Buffer.from(source)
-  return edit(bytes, scanObject(bytes), { remove, replace: new Map(Object.entries(replace)) }).toString()
+  return applyEdits(bytes, scanObject(bytes), {
+    remove,
+    replace: new Map(Object.entries(replace)),
+  }).toString()
 }
 
 test('a member is removed with its comma', () => {
@@ -27,7 +30,7 @@ test('a value is replaced at its position, and an absent one is added at the end
 
 test('no change gives back the very same Buffer', () => {
   const bytes = Buffer.from('{"a":1}')
-  expect(edit(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
+  expect(applyEdits(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
 })
 
 test('the result is the object with the change applied, and every other member keeps its bytes', () => {
@@ -43,7 +46,7 @@ test('the result is the object with the change applied, and every other member k
         const bytes = Buffer.from(` ${JSON.stringify(object, null, indent)}\n`)
         const scan = scanObject(bytes)
         const replace = new Map(Object.entries(replacements).map(([k, v]) => [k, JSON.stringify(v)]))
-        const result = edit(bytes, scan, { remove, replace })
+        const result = applyEdits(bytes, scan, { remove, replace })
         const expected = { ...object }
         for (const k of remove) delete expected[k]
         Object.assign(expected, replacements)

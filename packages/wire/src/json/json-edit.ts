@@ -17,7 +17,7 @@ interface Splice {
 }
 
 /** Applies the changes and leaves all other bytes as they are. Returns the same Buffer if nothing changes. */
-export function edit(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer {
+export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer {
   const splices = splicesOf(scan, changes)
   if (splices.length === 0) return bytes
   const parts: Buffer[] = []
@@ -62,16 +62,16 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
 }
 
 /** What happens to a value: it stays as it is, is removed, or is replaced by a JSON text. */
-export type Fate = 'stays' | 'goes' | { readonly text: string }
+export type ElementChange = 'stays' | 'goes' | { readonly text: string }
 
 /**
  * Renders an array after the decision on each of its elements; returns undefined if all of them stay. The
  * bytes of an element that stays are not changed.
  */
-export function changedArray(
+export function renderArray(
   scan: ScannedObject,
   array: Node,
-  fateOf: (element: Node) => Fate,
+  fateOf: (element: Node) => ElementChange,
 ): string | undefined {
   const elements = scan.elements(array)
   const fates = elements.map(fateOf)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { closedJson, JsonOutline } from './json-outline.ts'
+import { closeJson, JsonOutline } from './json-outline.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 function outlineOf(text: string, size = 1_000): JsonOutline {
@@ -113,9 +113,9 @@ test.each([
   ['{"a":"x\\n', '{"a":"x\\n"}'],
   ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
 ])('open objects, arrays and strings are closed: %s', (beginning, closed) => {
-  expect(closedJson(beginning)).toBe(closed)
+  expect(closeJson(beginning)).toBe(closed)
 })
 
 test('a text that cannot be closed gives nothing', () => {
-  expect(closedJson('{"a":tru')).toBeUndefined()
+  expect(closeJson('{"a":tru')).toBeUndefined()
 })

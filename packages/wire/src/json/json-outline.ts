@@ -172,7 +172,7 @@ const WHOLE_ESCAPE = /^\\(?:u[\da-f]{4}|[^u])/i
 /**
  * Closes the open strings and brackets of a truncated JSON text. Returns undefined if the result is not JSON.
  */
-export function closedJson(beginning: string): string | undefined {
+export function closeJson(beginning: string): string | undefined {
   const open: string[] = []
   let inString = false
   let escapeAt = -1

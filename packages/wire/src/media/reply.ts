@@ -1,4 +1,4 @@
-import { addedUsage, NO_USAGE, type Usage } from '../usage.ts'
+import { addUsage, NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
@@ -87,7 +87,7 @@ export class MediaTap extends StreamTap {
   #takeFinal(event: Readonly<Record<string, unknown>>): Verdict {
     this.finals++
     const usage = readMediaUsage(event['usage'], this.#output)
-    if (usage) this.reported = this.reported ? addedUsage(this.reported, usage) : usage
+    if (usage) this.reported = this.reported ? addUsage(this.reported, usage) : usage
     this.size = textOf(event['size']) || this.size
     this.quality = textOf(event['quality']) || this.quality
     if (this.emittedBytes === 0) this.emit(0, textOf(event['text']))

@@ -1,5 +1,5 @@
 import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
-import { addedUsage, NO_USAGE, type Usage, writtenTokens } from '../usage.ts'
+import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
 import { count, type Counts, promptOnly, type ReportedUsage, toCount } from '../reported-usage.ts'
 
@@ -19,7 +19,7 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
-  const sums = compactionsIn(usage).map(countsIn).reduce(addedUsage, countsIn(usage))
+  const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
   const counts = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
   return toCount(usage['output_tokens']) === undefined ? promptOnly(counts) : counts
 }
@@ -150,7 +150,7 @@ export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
   return {
     input_tokens: input,
-    cache_creation_input_tokens: writtenTokens(usage),
+    cache_creation_input_tokens: cacheWriteTokens(usage),
     cache_read_input_tokens: cacheRead,
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWrite5m,

@@ -2,7 +2,7 @@ import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import { type RerankRequest, textNode, written as bytesAt } from './request.ts'
+import { type RerankRequest, textNode, bytesOfValue as bytesAt } from './request.ts'
 import { asRecord } from '../json/record.ts'
 import { count, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 

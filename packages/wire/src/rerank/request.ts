@@ -142,7 +142,7 @@ export function textNode(scan: ScannedObject, document: Node): Node | undefined 
 }
 
 /** Returns the bytes of one JSON value. */
-export function written(scan: ScannedObject, node: Node): Buffer {
+export function bytesOfValue(scan: ScannedObject, node: Node): Buffer {
   return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
 }
 
@@ -193,7 +193,7 @@ export function gateRerankRequest(
 /** Renders the documents as an array of texts. Returns undefined if they already are one. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
-  return `[${documents.map((document) => written(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
+  return `[${documents.map((document) => bytesOfValue(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
 }
 
 /** Cohere's rules: tokens of a document with the query per chunk, and chunks per search unit. */

@@ -1,6 +1,12 @@
 import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS, type SharedField } from '../conversation.ts'
-import { always, isFilled, type IsMeaningful, nameDropped, notFalse } from '../dropped-fields.ts'
+import {
+  isAnyValue,
+  isFilled,
+  type IsMeaningful,
+  reportDroppedFields,
+  isNotFalse,
+} from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** Value of `include` that requests the log probabilities of the text's tokens. */
@@ -49,12 +55,12 @@ const asksFor =
 
 /** Fields that a conversation cannot express, each with a test for values that differ from the default. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['background', notFalse],
+  ['background', isNotFalse],
   ['context_management', isFilled],
   // Encrypted reasoning is always returned.
   ['include', asksFor('reasoning.encrypted_content', LOGPROBS)],
-  ['max_tool_calls', always],
-  ['moderation', always],
+  ['max_tool_calls', isAnyValue],
+  ['moderation', isAnyValue],
   ['prompt_cache_options', isFilled],
   ['truncation', (value) => value !== 'disabled'],
   // Describes the client; the model never reads it.
@@ -87,5 +93,5 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
 
 /** Reports the top-level fields of a request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
-  nameDropped(scan, dropped, READ_FIELDS, FIELDS)
+  reportDroppedFields(scan, dropped, READ_FIELDS, FIELDS)
 }

@@ -1,6 +1,6 @@
-import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
+import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
-import type { Asked } from '../conversation.ts'
+import type { ReplyContext } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-edit.ts'
 
 /** Settings that a response repeats, with their default values as JSON text. */
@@ -52,7 +52,7 @@ export class ResponseObject {
   readonly #settings: string
   #model = ''
 
-  constructor({ id, created }: ReplyIdentity, asked: Asked | undefined) {
+  constructor({ id, created }: ReplyIdentity, asked: ReplyContext | undefined) {
     this.id = id.startsWith('resp_') ? id : `resp_${id}`
     this.#created = created
     const repeated = asked?.repeated
@@ -94,7 +94,7 @@ function usageOut(usage: Usage): object {
     input_tokens: input,
     input_tokens_details: {
       cached_tokens: usage.cacheRead,
-      cache_write_tokens: writtenTokens(usage),
+      cache_write_tokens: cacheWriteTokens(usage),
     },
     output_tokens: usage.output,
     output_tokens_details: { reasoning_tokens: usage.reasoning },

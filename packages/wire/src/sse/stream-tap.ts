@@ -7,7 +7,7 @@ import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
 import { NO_TOOLS, type SeenTools } from '../tool-use.ts'
 import type { SharedTemplates } from './shared-templates.ts'
-import { closedJson, JsonOutline } from '../json/json-outline.ts'
+import { closeJson, JsonOutline } from '../json/json-outline.ts'
 
 /** Result of a push. */
 export interface TapStep {
@@ -332,7 +332,7 @@ export class LargeEvent {
   /** The data so far, closed as if they ended here; undefined if they cannot be read. */
   get begunData(): string | undefined {
     const { text } = this.#outline
-    return text === undefined ? undefined : closedJson(text)
+    return text === undefined ? undefined : closeJson(text)
   }
 
   /** Number of data bytes that the outline leaves out. */

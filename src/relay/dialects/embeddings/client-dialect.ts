@@ -15,7 +15,7 @@ import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
-import { type Dialect, unstreamed } from '../dialect.ts'
+import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
 import { askedForVectors } from './vector-requests.ts'
 
@@ -43,8 +43,8 @@ export const embeddingsDialect: Dialect = {
         ...withMappedModel(scan, model, channel, passThrough),
         prompt: EMBEDDINGS_PROMPT,
         passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbeddingsReply(form))),
-        tap: unstreamed,
-        reply: unstreamed,
+        tap: throwNoStreams,
+        reply: throwNoStreams,
       })
       const converted = (upstream: EmbedUpstream): AttemptRequest => {
         const dropped: Dropped = new Set()

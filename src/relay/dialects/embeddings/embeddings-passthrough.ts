@@ -115,11 +115,11 @@ export function embeddingsResponses(
  */
 export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<Measure> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
-  return measureCounted(call, NO_USAGE, () => call.countChargedPrompt())
+  return measureByCounting(call, NO_USAGE, () => call.countChargedPrompt())
 }
 
 /** Measures by the tokens that `count` returns, in addition to those reported. */
-export async function measureCounted(
+export async function measureByCounting(
   { plan: { rate } }: Call,
   reported: Usage,
   count: () => Promise<number>,

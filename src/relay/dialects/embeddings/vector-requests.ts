@@ -1,4 +1,4 @@
-import { addedUsage, NO_USAGE, type Usage } from '@sluice/wire/usage'
+import { addUsage, NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Dropped } from '@sluice/wire/codec'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
@@ -13,13 +13,13 @@ import type {
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Ending } from '../../price-usage.ts'
-import { unstreamed } from '../dialect.ts'
+import { throwNoStreams } from '../dialect.ts'
 import type { Call } from '../../call.ts'
 import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import {
   embeddingsResponses,
   BufferedStart,
-  measureCounted,
+  measureByCounting,
   measureEmbeddings,
 } from './embeddings-passthrough.ts'
 import type { AttemptRequest } from '../../request-stages.ts'
@@ -41,8 +41,8 @@ export function askedForVectors(
     upstreamModel: model,
     dropped: [...dropped],
     passed: vectorsResponses(form, requests, writer),
-    tap: unstreamed,
-    reply: unstreamed,
+    tap: throwNoStreams,
+    reply: throwNoStreams,
   }
 }
 
@@ -57,7 +57,8 @@ function vectorsResponses(
 ): PassedResponses {
   return embeddingsResponses(
     () => new ConvertedPassthrough(form, requests, writer()),
-    (call) => measureCounted(call, NO_USAGE, () => call.services.count.count(requests[0].texts.join('\n'))),
+    (call) =>
+      measureByCounting(call, NO_USAGE, () => call.services.count.count(requests[0].texts.join('\n'))),
   )
 }
 
@@ -111,7 +112,7 @@ class ConvertedPassthrough implements Passthrough {
   end(): boolean {
     this.#facts = this.#reply.end()
     const { usage, valid } = this.#facts
-    if (valid) this.#usage = this.#usage && usage && addedUsage(this.#usage, usage)
+    if (valid) this.#usage = this.#usage && usage && addUsage(this.#usage, usage)
     return valid && (this.#more.length > 0 || this.#vectors === this.#texts)
   }
 
@@ -143,7 +144,7 @@ class ConvertedPassthrough implements Passthrough {
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
     const reported = this.#usage ?? NO_USAGE
     if (texts.length === 0) return Promise.resolve({ usage: reported, isEstimate: false })
-    return measureCounted(call, reported, () => call.services.count.count(texts.join('\n')))
+    return measureByCounting(call, reported, () => call.services.count.count(texts.join('\n')))
   }
 
   #nextReply(): VectorsReading {

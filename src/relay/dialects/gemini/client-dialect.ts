@@ -29,7 +29,7 @@ import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
-import { type Dialect, unstreamed } from '../dialect.ts'
+import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { SERVING } from '../embeddings/client-dialect.ts'
@@ -182,8 +182,8 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
           prompt: GEMINI_EMBED_PROMPT,
           upstreamModel: upstreamModel(channel),
           passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbedReply())),
-          tap: unstreamed,
-          reply: unstreamed,
+          tap: throwNoStreams,
+          reply: throwNoStreams,
         })
         // The upstream of a channel that speaks OpenAI's protocol for embeddings.
         const inTexts = (channel: Channel): EmbedUpstream => ({

@@ -7,7 +7,7 @@ import { mediaNames } from '@sluice/wire/media'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
-import { type Dialect, type FormDialect, unstreamed } from '../dialect.ts'
+import { type Dialect, type FormDialect, throwNoStreams } from '../dialect.ts'
 import type { PassedResponses } from '../passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */
@@ -100,8 +100,8 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
       passed: request.passed,
       prompt: () => request.prompt,
       upstreamModel,
-      tap: unstreamed,
-      reply: unstreamed,
+      tap: throwNoStreams,
+      reply: throwNoStreams,
     }),
   }
 }

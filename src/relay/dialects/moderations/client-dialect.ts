@@ -5,7 +5,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
-import { type Dialect, unstreamed } from '../dialect.ts'
+import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
@@ -36,7 +36,7 @@ export const moderationsDialect: Dialect = {
               headers: [],
               ...withMappedModel(scan, model, channel, passThrough),
               prompt: MODERATIONS_PROMPT,
-              tap: unstreamed,
+              tap: throwNoStreams,
               reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
             }),
           })),

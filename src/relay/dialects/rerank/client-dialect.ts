@@ -9,7 +9,7 @@ import {
   searchUnitBound,
   searchUnits,
 } from '@sluice/wire/rerank'
-import { type Dialect, unstreamed } from '../dialect.ts'
+import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
@@ -49,7 +49,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
                 prompt: RERANK_PROMPT,
                 upstreamModel,
                 dropped,
-                tap: unstreamed,
+                tap: throwNoStreams,
                 reply: (bytes) => readRerankReply(bytes, scan, request, documentForm),
               }
             },

@@ -11,7 +11,7 @@ import {
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeParts, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferred, forProvider, namedPrompt, type Referred } from '../../responses/item-references.ts'
+import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
@@ -30,7 +30,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     names: responsesNames,
     async read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
-      const referred = await findReferred(scan, request.previousResponseId, reader, responses)
+      const referred = await findReferences(scan, request.previousResponseId, reader, responses)
       return relayed(request, scan, referred, reader)
     },
   }
@@ -38,7 +38,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
   function relayed(
     own: ResponsesRequest,
     ownScan: ScannedObject,
-    referred: Referred,
+    referred: References,
     reader: Reader,
   ): ParsedRequest {
     const { options } = reader.settings

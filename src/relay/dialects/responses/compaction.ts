@@ -12,10 +12,10 @@ import {
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferred, forProvider, namedPrompt, type Referred } from '../../responses/item-references.ts'
+import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
 import { newResponseId } from '../../responses/response-id.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
-import { type Dialect, type Reader, unstreamed } from '../dialect.ts'
+import { type Dialect, type Reader, throwNoStreams } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
@@ -29,7 +29,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     names: responsesNames,
     async read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
-      const referred = await findReferred(scan, request.previousResponseId, reader, responses)
+      const referred = await findReferences(scan, request.previousResponseId, reader, responses)
       return compacted(request, scan, referred, reader)
     },
   }
@@ -37,7 +37,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
   function compacted(
     own: ResponsesRequest,
     scan: ScannedObject,
-    referred: Referred,
+    referred: References,
     { settings }: Reader,
   ): ParsedRequest {
     const { continued, account, composed } = referred
@@ -64,7 +64,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
           prompt: RESPONSES_PROMPT,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => ids.inProse(bytes),
-          tap: unstreamed,
+          tap: throwNoStreams,
           reply(bytes) {
             const facts = usageOfCompaction(bytes)
             ids.add(facts.id, newResponseId(facts.id.length))

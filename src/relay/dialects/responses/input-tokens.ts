@@ -2,9 +2,9 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { countableText, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferred, forProvider, type Referred } from '../../responses/item-references.ts'
+import { findReferences, forProvider, type References } from '../../responses/item-references.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
-import type { CountedContext, Counting } from '../count-tokens.ts'
+import type { CountingContext, Counting } from '../count-tokens.ts'
 
 /** `POST /v1/responses/input_tokens`. */
 export function responsesCounting(responses: ResponseStore): Counting {
@@ -17,14 +17,14 @@ export function responsesCounting(responses: ResponseStore): Counting {
     async contextOf(scan, reader) {
       const id = scan.value('previous_response_id')
       const previousId = typeof id === 'string' ? id : undefined
-      return countedIn(scan, await findReferred(scan, previousId, reader, responses))
+      return countedIn(scan, await findReferences(scan, previousId, reader, responses))
     },
     countable: countableText,
     countedIn: 'input_tokens',
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   }
 
-  function countedIn(scan: ScannedObject, referred: Referred): CountedContext {
+  function countedIn(scan: ScannedObject, referred: References): CountingContext {
     const { continued, account, composed } = referred
     const ids = new RenamedIds()
     if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)

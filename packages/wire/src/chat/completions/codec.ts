@@ -3,7 +3,7 @@ import { WireError } from '../../wire-error.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Conversation } from '../../conversation.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import { edit } from '../../json/json-edit.ts'
+import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyEvent } from '../../reply.ts'
@@ -124,7 +124,7 @@ function checkFields(scan: ScannedObject): void {
 function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   checkFields(scan)
   const messages = JSON.stringify([{ role: 'user', content: onlyPrompt(scan) }])
-  const body = edit(scan.bytes, scan, {
+  const body = applyEdits(scan.bytes, scan, {
     remove: ['prompt', ...WITHOUT_EQUIVALENT.map(([field]) => field)],
     replace: new Map([['messages', messages]]),
   })

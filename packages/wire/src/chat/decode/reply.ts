@@ -5,7 +5,7 @@ import {
   codePointsIn,
   foldParts,
   type Logprobs,
-  movedCitation,
+  shiftCitation,
   readUrlCitation,
   type Reply,
   type ReplyEvent,
@@ -14,7 +14,7 @@ import {
 import { asRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
-import { CITED_SEARCH, citesPage, noteArrived } from '../answer.ts'
+import { CITED_SEARCH, citesPage, recordArrivedMedia } from '../answer.ts'
 import { CallParts, parseAnswer } from './call-parts.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { usageOf } from '../usage.ts'
@@ -47,7 +47,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
 }
 
 function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
-  noteArrived(asRecord(choice['message']), arrived)
+  recordArrivedMedia(asRecord(choice['message']), arrived)
   const events: ReplyEvent[] = []
   const parts = new ReplyParts((event) => events.push(event))
   parts.setReplyId(id)
@@ -237,7 +237,7 @@ export class ReplyParts {
       const annotation = asRecord(value)
       if (annotation?.['type'] !== 'url_citation') continue
       const citation = readUrlCitation(asRecord(annotation['url_citation']))
-      if (citation) this.#emit({ kind: 'citation', index, citation: movedCitation(citation, base) })
+      if (citation) this.#emit({ kind: 'citation', index, citation: shiftCitation(citation, base) })
     }
   }
 

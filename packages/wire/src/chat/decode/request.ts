@@ -1,4 +1,4 @@
-import { choicesAsked } from '../../reply.ts'
+import { readChoiceCount } from '../../reply.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
   Cache,
@@ -7,7 +7,7 @@ import type {
   MediaSource,
   OpaquePart,
   Part,
-  Place,
+  PartPosition,
   SystemText,
   TextPart,
   ThinkingPart,
@@ -17,7 +17,7 @@ import type {
 } from '../../conversation.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
-import { logprobsAsked } from '../../logprobs.ts'
+import { readLogprobsRequest } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
 import { drop, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
 import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
@@ -65,8 +65,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
       decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
-    ...choicesAsked('n', value('n')),
-    ...logprobsAsked(value('logprobs') === true, value('top_logprobs')),
+    ...readChoiceCount('n', value('n')),
+    ...readLogprobsRequest(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
     ...sharedFields(scan),
   }
@@ -176,7 +176,7 @@ class MessagesReader {
   }
 
   /** Position of the next part; undefined before the first turn. */
-  get #place(): Place | undefined {
+  get #place(): PartPosition | undefined {
     const { length } = this.#turns
     if (this.#results) return { turn: length - 1, part: this.#results.parts.length }
     return length === 0 ? undefined : { turn: length, part: 0 }

@@ -8,7 +8,7 @@ import {
   type ReplyPart,
   urlCitation,
 } from '../../reply.ts'
-import type { Asked } from '../../conversation.ts'
+import type { ReplyContext } from '../../conversation.ts'
 import { customInput } from '../../openai-tools.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
@@ -25,7 +25,7 @@ export const PROOF_MARK = '\n'
  * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
  * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
  */
-export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
+export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer {
   const { usage } = reply
   const custom = customNames(asked)
   return Buffer.from(
@@ -100,7 +100,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
 }
 
 /** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
-export function customNames(asked: Asked | undefined): ReadonlySet<string> {
+export function customNames(asked: ReplyContext | undefined): ReadonlySet<string> {
   return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }
 

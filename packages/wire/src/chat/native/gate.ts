@@ -1,7 +1,7 @@
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { mayHoldEnvelope } from '../../envelope.ts'
-import { changedArray, type Fate, withMember } from '../../json/json-edit.ts'
+import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isOwnDetail } from '../reasoning-details.ts'
@@ -74,11 +74,11 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   if (!mayHoldEnvelope(scan)) return undefined
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  return changedArray(scan, messages.node, (message): Fate => {
+  return renderArray(scan, messages.node, (message): ElementChange => {
     const details =
       scan.kindOf(message) === 'object' ? scan.memberOf(message, 'reasoning_details') : undefined
     if (details === undefined || scan.kindOf(details) !== 'array') return 'stays'
-    const text = changedArray(scan, details, (detail) => (isOwnDetail(scan.parse(detail)) ? 'goes' : 'stays'))
+    const text = renderArray(scan, details, (detail) => (isOwnDetail(scan.parse(detail)) ? 'goes' : 'stays'))
     if (text === undefined) return 'stays'
     return {
       text: text === '[]' ? withoutMember(scan, message, details) : withMember(scan, message, details, text),

@@ -8,7 +8,7 @@ import type { FramePiece } from '../../sse/frame-template.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
-import { CITED_SEARCH, citesPage, generatedText, noteArrived, textMessage } from '../answer.ts'
+import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia, textMessage } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { countsOut, usageOf } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
@@ -94,7 +94,7 @@ export class ChatTap extends StreamTap {
     this.usage = laterUsage(this.usage, facts.usage)
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
-    for (const delta of facts.deltas) noteArrived(delta, this.arrived, this.elidedBytes)
+    for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)
     for (const { index, pieces, finished, cites } of facts.choices) {
       if (cites) this.tools.note('cited', CITED_SEARCH)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
@@ -204,7 +204,7 @@ function textOf(choices: unknown): string {
 function arrivedIn(choices: unknown): ArrivedMedia {
   const arrived = new ArrivedMedia()
   if (Array.isArray(choices))
-    for (const choice of choices) noteArrived(asRecord(asRecord(choice)?.['message']), arrived)
+    for (const choice of choices) recordArrivedMedia(asRecord(asRecord(choice)?.['message']), arrived)
   return arrived
 }
 

@@ -7,7 +7,7 @@ import { asRecord, parseRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { CITED_SEARCH, citesPage, generatedText, noteArrived } from '../answer.ts'
+import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyParts } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
 import { parseAnswer } from '../decode/call-parts.ts'
@@ -108,7 +108,7 @@ export class ChatStreamDecoder extends FrameReader {
   #takeChoice(choice: Fields, open: OpenChoice): void {
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
-    noteArrived(delta, this.arrived)
+    recordArrivedMedia(delta, this.arrived)
     if (citesPage(delta)) this.tools.note('cited', CITED_SEARCH)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason

@@ -1,6 +1,6 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
-import type { Asked, OpaquePart, Proof } from '../../conversation.ts'
+import type { ReplyContext, OpaquePart, Proof } from '../../conversation.ts'
 import { CustomInput } from '../../openai-tools.ts'
 import {
   choiceOf,
@@ -69,7 +69,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #isComplete = false
   #usage: Usage | undefined
   readonly #choice: number
-  readonly #asked: Asked | undefined
+  readonly #asked: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
   /** Encoders of the further choices, by index. */
   readonly #others = new Map<number, ChatStreamEncoder>()

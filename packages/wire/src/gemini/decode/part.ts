@@ -5,7 +5,7 @@ import { type Fields, textAt } from '../../field.ts'
 import { inlineAt, mediaAt } from '../../media-source.ts'
 import { drop } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
-import { either } from '../spelling.ts'
+import { memberInEitherSpelling } from '../spelling.ts'
 
 /** Part of a turn other than calls and responses. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
@@ -23,11 +23,11 @@ const FILES_OF_GOOGLE =
  * `invalid_request` with the path of an unreadable value.
  */
 export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
-  const signature = either(part, 'thoughtSignature')
+  const signature = memberInEitherSpelling(part, 'thoughtSignature')
   const signed = signature === undefined ? '' : textAt(signature, `${path}.thoughtSignature`)
-  if (OWN_PARTS.some((name) => either(part, name) !== undefined))
+  if (OWN_PARTS.some((name) => memberInEitherSpelling(part, name) !== undefined))
     return [{ kind: 'opaque', protocol: 'gemini', value: part }]
-  const text = either(part, 'text')
+  const text = memberInEitherSpelling(part, 'text')
   const media = decodeMedia(part, path, dropped)
   if (text === undefined && !media && signed === '') {
     drop(dropped, 'parts')
@@ -44,22 +44,22 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
 
 /** Reads media, inline or by URL; undefined for a part without media. */
 export function decodeMedia(part: Fields, path: string, dropped: Dropped): MediaPart | undefined {
-  const inline = either(part, 'inlineData')
-  const file = either(part, 'fileData')
+  const inline = memberInEitherSpelling(part, 'inlineData')
+  const file = memberInEitherSpelling(part, 'fileData')
   if (inline === undefined && file === undefined) return undefined
-  if (either(part, 'videoMetadata') !== undefined) drop(dropped, 'parts.videoMetadata')
-  if (either(part, 'mediaResolution') !== undefined) drop(dropped, 'parts.mediaResolution')
+  if (memberInEitherSpelling(part, 'videoMetadata') !== undefined) drop(dropped, 'parts.videoMetadata')
+  if (memberInEitherSpelling(part, 'mediaResolution') !== undefined) drop(dropped, 'parts.mediaResolution')
   const at = `${path}.${inline === undefined ? 'fileData' : 'inlineData'}`
   const fields = fieldsOf(inline ?? file, at)
-  const type = either(fields, 'mimeType')
+  const type = memberInEitherSpelling(fields, 'mimeType')
   const mediaType = type === undefined ? undefined : textAt(type, `${at}.mimeType`)
-  const name = either(fields, 'displayName')
+  const name = memberInEitherSpelling(fields, 'displayName')
   const named = name === undefined ? {} : { name: textAt(name, `${at}.displayName`) }
   if (inline !== undefined) {
-    const data = textAt(either(fields, 'data'), `${at}.data`)
+    const data = textAt(memberInEitherSpelling(fields, 'data'), `${at}.data`)
     return { kind: 'media', source: inlineAt(mediaType, data, `${at}.data`), ...named }
   }
-  const uri = textAt(either(fields, 'fileUri'), `${at}.fileUri`)
+  const uri = textAt(memberInEitherSpelling(fields, 'fileUri'), `${at}.fileUri`)
   if (FILES_OF_GOOGLE.test(uri))
     refuse(`${at}.fileUri`, 'an address that others can read too', 'one that only Google can read')
   return { kind: 'media', source: mediaAt(uri, `${at}.fileUri`, mediaType), ...named }

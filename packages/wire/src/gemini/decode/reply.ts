@@ -18,7 +18,7 @@ import {
   blockReason,
   candidateAt,
   identityOf,
-  noteArrived,
+  recordArrivedMedia,
   partsOf,
 } from '../answer.ts'
 import { citationsIn, type CitationsOf } from '../grounding.ts'
@@ -85,7 +85,7 @@ function read(
     if (!found) continue
     const { candidate, at } = found
     const said = partsOf(candidate)
-    noteArrived(said, arrived)
+    recordArrivedMedia(said, arrived)
     parts.read(said, argumentsIn(text, at, said), citationsIn(candidate), logprobsOf(candidate))
     reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
   }

@@ -1,4 +1,4 @@
-import { choicesAsked } from '../../reply.ts'
+import { readChoiceCount } from '../../reply.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
   Conversation,
@@ -15,14 +15,14 @@ import type {
 import { checkMembers, kindName, refuse } from '../../field-check.ts'
 import { enumAt, type Fields, fieldsAt, kindOf, listAt, textAt } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { logprobsAsked } from '../../logprobs.ts'
+import { readLogprobsRequest } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
 import { checkGenerationConfig, CONVERTED_CHECKS, CONVERTED_RULES } from '../native/request.ts'
 import { drop, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
-import { either, nodeOf, topMember, topValue } from '../spelling.ts'
+import { memberInEitherSpelling, nodeOf, topMember, topValue } from '../spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -39,7 +39,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   const given = topValue(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
   checkGenerationConfig(config, 'generationConfig', CONVERTED_RULES)
-  const number = (name: string): number | undefined => either(config, name) as number | undefined
+  const number = (name: string): number | undefined =>
+    memberInEitherSpelling(config, name) as number | undefined
   const model = topValue(scan, 'model')
   const tier = topValue(scan, 'serviceTier')
   const shared = sharedField('service_tier', typeof tier === 'string' ? tierOf(tier) : undefined)
@@ -56,11 +57,16 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     seed: number('seed'),
     presencePenalty: number('presencePenalty'),
     frequencyPenalty: number('frequencyPenalty'),
-    stop: ((either(config, 'stopSequences') ?? []) as readonly string[]).filter((text) => text !== ''),
-    thinking: decodeThinkingConfig(either(config, 'thinkingConfig'), 'generationConfig.thinkingConfig'),
+    stop: ((memberInEitherSpelling(config, 'stopSequences') ?? []) as readonly string[]).filter(
+      (text) => text !== '',
+    ),
+    thinking: decodeThinkingConfig(
+      memberInEitherSpelling(config, 'thinkingConfig'),
+      'generationConfig.thinkingConfig',
+    ),
     outputFormat: decodeOutputFormat(scan, dropped),
-    ...choicesAsked('candidateCount', number('candidateCount')),
-    ...logprobsAsked(either(config, 'responseLogprobs') === true, number('logprobs')),
+    ...readChoiceCount('candidateCount', number('candidateCount')),
+    ...readLogprobsRequest(memberInEitherSpelling(config, 'responseLogprobs') === true, number('logprobs')),
     includeUsage: true,
     ...(shared.length > 0 && { shared: new Map(shared) }),
   }
@@ -75,12 +81,12 @@ function tierOf(tier: string): string {
 /** Reads the texts of the system instruction; its role has no meaning. */
 function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
   if (value === undefined) return []
-  const given = either(fieldsAt(value, 'systemInstruction'), 'parts') ?? []
+  const given = memberInEitherSpelling(fieldsAt(value, 'systemInstruction'), 'parts') ?? []
   const parts = Array.isArray(given) ? (given as readonly unknown[]) : [given]
   return parts.flatMap((part, index) => {
     const path = `systemInstruction.parts[${index}]`
     const fields: Fields = fieldsAt(part, path)
-    const text = either(fields, 'text')
+    const text = memberInEitherSpelling(fields, 'text')
     if (text === undefined) drop(dropped, 'systemInstruction')
     return text === undefined || text === '' ? [] : [{ kind: 'text', text: textAt(text, `${path}.text`) }]
   })
@@ -148,9 +154,9 @@ class ContentsReader {
 
   #readPart(place: Place): Part[] {
     const part = fieldsAt(this.#scan.parse(place.node), place.path)
-    const call = either(part, 'functionCall')
+    const call = memberInEitherSpelling(part, 'functionCall')
     if (call !== undefined) return this.#readCall(part, fieldsAt(call, `${place.path}.functionCall`), place)
-    const response = either(part, 'functionResponse')
+    const response = memberInEitherSpelling(part, 'functionResponse')
     if (response === undefined) return decodePlainPart(part, place.path, this.#dropped)
     const path = `${place.path}.functionResponse`
     const node = nodeOf(this.#scan, place.node, 'functionResponse') as Node
@@ -163,7 +169,7 @@ class ContentsReader {
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
       refuse(`${path}.functionCall.args`, 'an object', kindOf(this.#scan.parse(args)))
     const name = textAt(call['name'], `${path}.functionCall.name`)
-    const given = either(call, 'id')
+    const given = memberInEitherSpelling(call, 'id')
     const id = given === undefined ? this.#nextId() : textAt(given, `${path}.functionCall.id`)
     this.#ids.add(id)
     this.#open.push({ id, name })
@@ -173,7 +179,7 @@ class ContentsReader {
       name,
       input: args === undefined ? '{}' : this.#scan.textOf(args),
     }
-    const signature = either(part, 'thoughtSignature')
+    const signature = memberInEitherSpelling(part, 'thoughtSignature')
     if (signature === undefined || signature === '') return [read]
     return [readSignature(textAt(signature, `${path}.thoughtSignature`), '', 'call'), read]
   }
@@ -184,7 +190,7 @@ class ContentsReader {
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
       refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
     const { text, isError } = saidIn(this.#scan, response)
-    const media = either(given, 'parts') ?? []
+    const media = memberInEitherSpelling(given, 'parts') ?? []
     if (!Array.isArray(media)) refuse(`${path}.parts`, 'an array', kindOf(media))
     const parts = media.flatMap((part: unknown, index) => {
       const at = `${path}.parts[${index}]`
@@ -203,7 +209,7 @@ class ContentsReader {
 
   /** Finds the call to which a response belongs. A call is answered only once. */
   #answered(response: Fields, name: string, path: string): string {
-    const id = either(response, 'id')
+    const id = memberInEitherSpelling(response, 'id')
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
     const at = byId >= 0 ? byId : this.#open.findIndex((call) => call.name === name)
     const call = this.#open[at]
@@ -299,7 +305,10 @@ function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
     const path = `tools[${index}]`
     const tool = fieldsAt(scan.parse(node), path)
     tools.push(...decodeFunctions(scan, node, `${path}.functionDeclarations`, dropped))
-    if (either(tool, 'googleSearch') !== undefined || either(tool, 'googleSearchRetrieval') !== undefined)
+    if (
+      memberInEitherSpelling(tool, 'googleSearch') !== undefined ||
+      memberInEitherSpelling(tool, 'googleSearchRetrieval') !== undefined
+    )
       webSearch = WEB_SEARCH
     if (hasOthers(tool)) drop(dropped, 'tools.server')
   }
@@ -320,9 +329,12 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
   return scan.elements(list).map((node, index) => {
     const at = `${path}[${index}]`
     const given = fieldsAt(scan.parse(node), at)
-    if (either(given, 'response') !== undefined || either(given, 'responseJsonSchema') !== undefined)
+    if (
+      memberInEitherSpelling(given, 'response') !== undefined ||
+      memberInEitherSpelling(given, 'responseJsonSchema') !== undefined
+    )
       drop(dropped, 'tools.response')
-    const description = either(given, 'description')
+    const description = memberInEitherSpelling(given, 'description')
     return {
       name: textAt(given['name'], `${at}.name`),
       description:
@@ -347,16 +359,16 @@ function decodeChoice(
 ): Pick<Offer, 'tools' | 'toolChoice'> {
   const config = topValue(scan, 'toolConfig')
   const holder = config === undefined ? {} : fieldsAt(config, 'toolConfig')
-  const calling = either(holder, 'functionCallingConfig')
+  const calling = memberInEitherSpelling(holder, 'functionCallingConfig')
   if (calling === undefined) return { tools, toolChoice: undefined }
   const path = 'toolConfig.functionCallingConfig'
   const fields = fieldsAt(calling, path)
-  const given = either(fields, 'mode')
+  const given = memberInEitherSpelling(fields, 'mode')
   const kind =
     given === undefined
       ? undefined
       : enumAt(MODES, textAt(given, `${path}.mode`).toUpperCase(), `${path}.mode`)
-  const allowed = either(fields, 'allowedFunctionNames')
+  const allowed = memberInEitherSpelling(fields, 'allowedFunctionNames')
   const names = allowed === undefined ? [] : listAt(allowed, `${path}.allowedFunctionNames`)
   if (tools.length === 0) {
     if (kind === 'any') drop(dropped, 'tool_choice')

@@ -15,10 +15,10 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
 import { hasMediaIn, mediaExcess } from '../native/prompt.ts'
-import { either, nodeOf } from '../spelling.ts'
+import { memberInEitherSpelling, nodeOf } from '../spelling.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { changedArray, type Fate, withMember } from '../../json/json-edit.ts'
+import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { resourceName } from '../model-name.ts'
 
 /** Method of an embedding model: for one content, or for a list of requests with one content each. */
@@ -99,8 +99,8 @@ function decodeOne(
   path: string,
   dropped: Dropped,
 ): Omit<TextsToEmbed, 'texts'> & { readonly text: string } {
-  if (either(request, 'title') !== undefined) dropped.add('title')
-  const given = either(asRecord(request['content']) ?? {}, 'parts') ?? []
+  if (memberInEitherSpelling(request, 'title') !== undefined) dropped.add('title')
+  const given = memberInEitherSpelling(asRecord(request['content']) ?? {}, 'parts') ?? []
   const parts = Array.isArray(given) ? (given as readonly unknown[]) : [given]
   const texts = parts.map((part, index) => {
     const text = asRecord(part)?.['text']
@@ -109,8 +109,8 @@ function decodeOne(
   })
   const text = texts.join('\n')
   if (text === '') refuse(`${path}content`, 'a text that is not empty', 'an empty one')
-  const dimensions = either(request, 'outputDimensionality')
-  const task = either(request, 'taskType')
+  const dimensions = memberInEitherSpelling(request, 'outputDimensionality')
+  const task = memberInEitherSpelling(request, 'taskType')
   return {
     text,
     dimensions:
@@ -153,7 +153,7 @@ export function gateEmbedRequest(
   const requests = scan.span('requests')
   const changed =
     requests &&
-    changedArray(scan, requests.node, (request): Fate => {
+    renderArray(scan, requests.node, (request): ElementChange => {
       const named = scan.memberOf(request, 'model')
       if (named === undefined || !isOther(named)) return 'stays'
       return { text: withMember(scan, request, named, name) }

@@ -1,7 +1,7 @@
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { isEnvelope } from '../../envelope.ts'
-import { changedArray, edit, type Fate, withMember, withMembers } from '../../json/json-edit.ts'
+import { renderArray, applyEdits, type ElementChange, withMember, withMembers } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../model-name.ts'
@@ -93,11 +93,11 @@ function contentsWithAcceptedSignatures(
   const contents = topMember(scan, 'contents')
   if (!contents || scan.kindOf(contents.node) !== 'array') return undefined
   let isFirstCall = maySign
-  const text = changedArray(scan, contents.node, (content): Fate => {
+  const text = renderArray(scan, contents.node, (content): ElementChange => {
     if (!isModels(scan, content)) isFirstCall = maySign
     const parts = nodeOf(scan, content, 'parts')
     if (parts === undefined || scan.kindOf(parts) !== 'array') return 'stays'
-    const changed = changedArray(scan, parts, (part) => {
+    const changed = renderArray(scan, parts, (part) => {
       const isCall = nodeOf(scan, part, CALL) !== undefined
       const needsSignature = isCall && isFirstCall && isModels(scan, content)
       if (isCall) isFirstCall = false
@@ -114,7 +114,7 @@ function isModels(scan: ScannedObject, content: Node): boolean {
   return role !== undefined && scan.parse(role) === 'model'
 }
 
-function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): Fate {
+function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): ElementChange {
   const signature = nodeOf(scan, part, SIGNATURE)
   const value = signature === undefined ? '' : scan.parse(signature)
   const isSealed = typeof value === 'string' && isEnvelope(Buffer.from(value, 'base64').toString())
@@ -124,5 +124,5 @@ function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): Fate 
   const inner = scanObject(Buffer.from(scan.textOf(part)))
   const remove = [SIGNATURE, snakeCase(SIGNATURE)]
   const replace = new Map(needsSignature ? [[SIGNATURE, JSON.stringify(UNSIGNED_CALL)]] : [])
-  return { text: edit(inner.bytes, inner, { remove, replace }).toString() }
+  return { text: applyEdits(inner.bytes, inner, { remove, replace }).toString() }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { decodeRequest } from '../decode/request.ts'
 import {
-  checkCounted,
+  checkCountRequest,
   countableText,
   countedBody,
   type GeminiRequest,
@@ -96,11 +96,11 @@ const scan = (text: string) => scanObject(Buffer.from(text))
 
 describe('a request to count tokens', () => {
   test('a request to count tokens has contents, or a whole request', () => {
-    expect(() => checkCounted(scan(`{${CONTENTS}}`))).not.toThrow()
-    expect(() => checkCounted(scan(WHOLE))).not.toThrow()
-    expect(() => checkCounted(scan('{}'))).toThrow("'contents' is required.")
-    expect(() => checkCounted(scan('{"generateContentRequest":{}}'))).toThrow("'contents' is required.")
-    expect(() => checkCounted(scan('{"generate_content_request":7}'))).toThrow('expected an object')
+    expect(() => checkCountRequest(scan(`{${CONTENTS}}`))).not.toThrow()
+    expect(() => checkCountRequest(scan(WHOLE))).not.toThrow()
+    expect(() => checkCountRequest(scan('{}'))).toThrow("'contents' is required.")
+    expect(() => checkCountRequest(scan('{"generateContentRequest":{}}'))).toThrow("'contents' is required.")
+    expect(() => checkCountRequest(scan('{"generate_content_request":7}'))).toThrow('expected an object')
   })
 
   test('a request to count tokens is counted with its system instruction', () => {

@@ -21,10 +21,10 @@ import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsInMedia } from '../../prompt-tokens.ts'
 import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { camelCase, either, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
+import { camelCase, memberInEitherSpelling, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
 import { KnownNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
-import { edit } from '../../json/json-edit.ts'
+import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
 import { resourceName } from '../model-name.ts'
@@ -88,13 +88,13 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
   const offered = offeredTools(scan)
   const media = isPlain ? NO_MEDIA : mediaOf(scan, model)
   return {
-    maxTokens: either(config, 'maxOutputTokens') as number | undefined,
-    candidateCount: (either(config, 'candidateCount') as number | undefined) ?? 1,
+    maxTokens: memberInEitherSpelling(config, 'maxOutputTokens') as number | undefined,
+    candidateCount: (memberInEitherSpelling(config, 'candidateCount') as number | undefined) ?? 1,
     ...(offered && { providerTools: offered }),
     hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
     namesPrompt: topValue(scan, 'cachedContent') !== undefined,
-    hasMedia: media.isAny || answersInMedia(either(config, 'responseModalities'), model),
+    hasMedia: media.isAny || answersInMedia(memberInEitherSpelling(config, 'responseModalities'), model),
   }
 }
 
@@ -173,7 +173,7 @@ export const CONVERTED_RULES: readonly ConfigRule[] = [
 /** Checks fields of `generationConfig`, which is at `path`. Throws `invalid_request` that names the field. */
 export function checkGenerationConfig(config: Fields, path: string, rules: readonly ConfigRule[]): void {
   for (const [name, expected, test] of rules) {
-    const value = either(config, name)
+    const value = memberInEitherSpelling(config, name)
     if (value !== undefined && !test(value))
       refuse(`${path}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
   }
@@ -274,7 +274,7 @@ export const embedNames = requestNames(
 const REQUEST = 'generateContentRequest'
 
 /** Checks a request to count tokens, which contains contents or a whole request. Throws `invalid_request`. */
-export function checkCounted(scan: ScannedObject): void {
+export function checkCountRequest(scan: ScannedObject): void {
   readGeminiRequest(countedPart(scan), '')
 }
 
@@ -297,8 +297,8 @@ export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer 
   const named = inner.value('model')
   if (typeof named !== 'string' || resourceName(named) === resourceName(upstreamModel)) return scan.bytes
   const model = JSON.stringify(resourceName(upstreamModel))
-  const text = edit(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
-  return edit(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
+  const text = applyEdits(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
+  return applyEdits(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
 }
 
 function countedPart(scan: ScannedObject): ScannedObject {

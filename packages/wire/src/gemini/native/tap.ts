@@ -7,7 +7,7 @@ import type { Verdict } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
 import type { ErrorParts } from '../../upstream-error.ts'
-import { answerTexts, blockReason, noteArrived, partsOf, plainText } from '../answer.ts'
+import { answerTexts, blockReason, recordArrivedMedia, partsOf, plainText } from '../answer.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
 import { finishReasonOf } from '../stop-reasons.ts'
@@ -100,7 +100,7 @@ export class GeminiTap extends StreamTap {
       const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
       const parts = partsOf(candidate)
-      noteArrived(parts, this.arrived, this.elidedBytes)
+      recordArrivedMedia(parts, this.arrived, this.elidedBytes)
       for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
     }
     if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
@@ -133,7 +133,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
     text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
     arrived() {
       const arrived = new ArrivedMedia()
-      for (const candidate of candidates) noteArrived(partsOf(candidate), arrived)
+      for (const candidate of candidates) recordArrivedMedia(partsOf(candidate), arrived)
       return arrived
     },
   }

@@ -12,7 +12,7 @@ import {
   blockReason,
   candidateAt,
   identityOf,
-  noteArrived,
+  recordArrivedMedia,
   partsOf,
   plainText,
 } from '../answer.ts'
@@ -110,7 +110,7 @@ export class GeminiStreamDecoder extends FrameReader {
       const { candidate, at } = found
       const open = this.#choice(number)
       const parts = partsOf(candidate)
-      noteArrived(parts, this.arrived)
+      recordArrivedMedia(parts, this.arrived)
       open.parts.read(parts, argumentsIn(data, at, parts), citationsIn(candidate), logprobsOf(candidate))
       open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
     }

@@ -21,7 +21,7 @@ import { readCache } from '../cache-mark.ts'
 import { drop, dropField } from '../dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
 import { decodeOutputFormat } from '../output-format.ts'
-import { open } from '../../envelope.ts'
+import { openEnvelope } from '../../envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearches } from '../blocks.ts'
 
@@ -300,7 +300,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
       const signature = block['signature']
       const thought = text(block, 'thinking', path)
       if (typeof signature !== 'string' || signature === '') return [{ kind: 'thinking', text: thought }]
-      const enclosed = open(signature, 'messages')
+      const enclosed = openEnvelope(signature, 'messages')
       return ['opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text: thought, ...enclosed }]
     }
     default:

@@ -31,7 +31,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
  * it becomes empty. `key` makes the ids of a search unique.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
-  if (part.kind === 'search') return writtenSearch(part, key).map((block) => JSON.stringify(block))
+  if (part.kind === 'search') return encodeForeignSearch(part, key).map((block) => JSON.stringify(block))
   const block = encodeBlock(part)
   return block === undefined ? [] : [block]
 }
@@ -40,7 +40,7 @@ export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
  * Blocks of a search that another provider ran. A search of this dialect has none here, because its blocks
  * are opaque parts.
  */
-export function writtenSearch(search: SearchPart, key: string): readonly object[] {
+export function encodeForeignSearch(search: SearchPart, key: string): readonly object[] {
   return search.protocol === 'messages' ? [] : searchBlocks(search, key)
 }
 

@@ -1,4 +1,4 @@
-import { checkEachObject, implies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
+import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
 /** Rule for a member of an object. */
@@ -171,7 +171,7 @@ function typedSchema(types: ReadonlyMap<string, Fields>): JsonSchema {
     if (type === 'image') properties['source'] = typedSchema(SOURCES)
     if (type === 'tool_result')
       properties['content'] = { ...properties['content'], items: fieldsSchema(KNOWN_TO_ALL) }
-    return implies({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
+    return schemaImplies({ type: 'object', required: ['type'], properties: { type: { const: type } } }, must)
   })
   return { ...fieldsSchema(KNOWN_TO_ALL), allOf: rules }
 }

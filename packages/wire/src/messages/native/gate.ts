@@ -1,7 +1,7 @@
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { isEnvelope, mayHoldEnvelope } from '../../envelope.ts'
-import { changedArray, type Fate, withMember } from '../../json/json-edit.ts'
+import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH } from '../blocks.ts'
@@ -55,22 +55,22 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
   if (!mayHoldEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
-  return changedArray(scan, messages.node, (message): Fate => {
+  return renderArray(scan, messages.node, (message): ElementChange => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
-    const text = changedArray(scan, content, (block) => fateOf(scan, block))
+    const text = renderArray(scan, content, (block) => fateOf(scan, block))
     if (text === undefined) return 'stays'
     return text === '[]' ? 'goes' : { text: withMember(scan, message, content, text) }
   })
 }
 
-function fateOf(scan: ScannedObject, block: Node): Fate {
+function fateOf(scan: ScannedObject, block: Node): ElementChange {
   if (scan.kindOf(block) !== 'object') return 'stays'
   if (isEnvelope(textOf(scan, block, 'signature'))) return 'goes'
   if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH))) return 'goes'
   const citations = scan.memberOf(block, 'citations')
   if (citations === undefined || scan.kindOf(citations) !== 'array') return 'stays'
-  const own = changedArray(scan, citations, (citation) => (isForeign(scan, citation) ? 'goes' : 'stays'))
+  const own = renderArray(scan, citations, (citation) => (isForeign(scan, citation) ? 'goes' : 'stays'))
   if (own === undefined) return 'stays'
   return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
 }

@@ -6,7 +6,7 @@ import {
   checkMembers,
   checkSecret,
   checkValue,
-  implies,
+  schemaImplies,
   integer,
   isNumber,
   isText,
@@ -81,7 +81,7 @@ const tool: JsonSchema = {
     description: fieldSchema(STRING_IF_ANY),
     input_schema: fieldSchema({ ...OBJECT, optional: true }),
   },
-  ...implies(
+  ...schemaImplies(
     { properties: { type: { enum: ['custom', null] } } },
     {
       required: ['name', 'input_schema'],
@@ -97,7 +97,7 @@ const toolChoice: JsonSchema = {
     disable_parallel_tool_use: fieldSchema(FLAG_IF_ANY),
     name: fieldSchema(STRING_IF_ANY),
   },
-  ...implies(
+  ...schemaImplies(
     { properties: { type: { const: 'tool' } } },
     { required: ['name'], properties: { name: fieldSchema(STRING) } },
   ),
@@ -106,7 +106,7 @@ const toolChoice: JsonSchema = {
 const thinking: JsonSchema = {
   ...typed.schema,
   properties: { type: isText.schema, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
-  ...implies(
+  ...schemaImplies(
     { properties: { type: { const: 'enabled' } } },
     { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
   ),

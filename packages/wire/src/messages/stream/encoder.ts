@@ -4,7 +4,7 @@ import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../.
 import type { Proof, SearchPart } from '../../conversation.ts'
 import { sealProof } from '../../envelope.ts'
 import type { Usage } from '../../usage.ts'
-import { messageId, writtenSearch } from '../encode/reply.ts'
+import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
 import { writeCitation } from '../blocks.ts'
 import { writeStop } from '../stop-reasons.ts'
@@ -233,7 +233,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   /** Writes the blocks of a search. Its input is written as a delta, as for any tool. */
   #writeSearch(search: SearchPart): void {
-    for (const block of writtenSearch(search, `${this.#identity.id}${this.#next}`)) {
+    for (const block of encodeForeignSearch(search, `${this.#identity.id}${this.#next}`)) {
       const { input, ...rest } = block as { readonly input?: unknown }
       this.#startBlock(input === undefined ? rest : { ...rest, input: {} })
       if (input !== undefined) {

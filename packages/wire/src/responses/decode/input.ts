@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../../conversation.ts'
 import { customArguments } from '../../openai-tools.ts'
-import { open } from '../../envelope.ts'
+import { openEnvelope } from '../../envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
 import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -172,7 +172,9 @@ export class InputReader {
     const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
     const encrypted = present(item['encrypted_content'])
     const enclosed =
-      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`), 'responses')
+      encrypted === undefined
+        ? undefined
+        : openEnvelope(textAt(encrypted, `${path}.encrypted_content`), 'responses')
     const { parts } = this.#turnOf('assistant')
     if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
     else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })

@@ -13,7 +13,7 @@ import {
 import { isError } from '../../reply-facts.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { toolsOf, usageOf } from '../usage.ts'
-import { open } from '../../envelope.ts'
+import { openEnvelope } from '../../envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { customArguments } from '../../openai-tools.ts'
 
@@ -155,7 +155,7 @@ function readReasoning(item: Item): ReplyPart {
     summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
   const encrypted = textOr(item['encrypted_content'])
   if (encrypted === '') return { kind: 'thinking', text }
-  const enclosed = open(encrypted, 'responses')
+  const enclosed = openEnvelope(encrypted, 'responses')
   return 'opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text, ...enclosed }
 }
 

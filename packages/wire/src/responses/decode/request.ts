@@ -2,7 +2,7 @@ import type { Dropped } from '../../codec.ts'
 import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
 import { checkMembers, refuse } from '../../field-check.ts'
 import { fieldsAt, present } from '../../field.ts'
-import { logprobsAsked } from '../../logprobs.ts'
+import { readLogprobsRequest } from '../../logprobs.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { sharedField, sharedFields } from '../../shared-fields.ts'
 import { CONVERTED_CHECKS } from '../native/request.ts'
@@ -58,7 +58,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     stop: [],
     thinking: decodeThinking(value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
-    ...logprobsAsked(asksForLogprobs(value('include')), value('top_logprobs')),
+    ...readLogprobsRequest(asksForLogprobs(value('include')), value('top_logprobs')),
     ...endUserOf(value),
     ...(value('service_tier') === 'default' && { isStandardTier: true }),
     includeUsage: true,

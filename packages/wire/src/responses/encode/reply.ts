@@ -1,5 +1,5 @@
 import type { ReplyIdentity } from '../../codec.ts'
-import type { Asked, Tool, ToolForm } from '../../conversation.ts'
+import type { ReplyContext, Tool, ToolForm } from '../../conversation.ts'
 import { inputObject, inputOrEmpty, isCut } from '../../tool-input.ts'
 import {
   type Citation,
@@ -21,7 +21,7 @@ import { customInput } from '../../openai-tools.ts'
  * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
  * call whose arguments were cut off is always incomplete.
  */
-export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
+export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer {
   const response = new ResponseObject(identity, asked)
   response.model = reply.model
   const reason = incompleteReason(reply.stop)

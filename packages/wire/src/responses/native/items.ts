@@ -1,6 +1,6 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isEnvelope } from '../../envelope.ts'
-import { edit } from '../../json/json-edit.ts'
+import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 
 /** Creates the id of an item that has none; `prefix` depends on its type. */
@@ -90,7 +90,7 @@ export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string
   const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)]))
   const texts = scan.elements(input.node).map((node) => known.get(node) ?? scan.textOf(node))
   const replace = new Map([['input', `[${texts.join(',')}]`]])
-  return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
+  return scanObject(applyEdits(scan.bytes, scan, { remove: [], replace }))
 }
 
 /** Reports whether a request's input contains thoughts that only another dialect can read. */
@@ -114,7 +114,7 @@ export function inputForProvider(scan: ScannedObject): string {
     if (isForeign(scan, node)) return []
     if (!isConverted(scan, node)) return [text]
     const bytes = Buffer.from(text)
-    return [edit(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
+    return [applyEdits(bytes, scanObject(bytes), { remove: ['id'], replace: new Map() }).toString()]
   })
   return `[${texts.join(',')}]`
 }
