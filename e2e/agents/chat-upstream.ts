@@ -1,4 +1,12 @@
-import { bearer, type Frame, postTo, Refusal, type Reply, type Stamp, type Upstream } from '@sluice/simulator'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  Refusal,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from '@sluice/simulator'
 import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
@@ -15,7 +23,7 @@ export function chatUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
   const { thinking, text, calls } = nextTurn(modelInput(body))
   const prompt = tokensOf(JSON.stringify(body))
   const completion = tokensOf(thinking + text + JSON.stringify(calls))

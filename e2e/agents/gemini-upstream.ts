@@ -4,7 +4,7 @@ import {
   type Frame,
   Refusal,
   type Reply,
-  type Stamp,
+  type ReplyStamp,
   type Upstream,
 } from '@sluice/simulator'
 import { type Fields, fields, list, string } from '@sluice/simulator/fields'
@@ -33,7 +33,7 @@ function asked({ method, path, body }: Call): Fields | undefined {
   return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
 }
 
-function reply(body: Fields, model: string, stamp: Stamp, returned: ReturnedSignatures): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
   const contents = list(body.contents).map(fields)
   requireSignatures(contents, returned)
   const { thinking, text, calls } = nextTurn(modelInput(body, contents))

@@ -1,4 +1,12 @@
-import { bearer, type Frame, postTo, Refusal, type Reply, type Stamp, type Upstream } from '@sluice/simulator'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  Refusal,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from '@sluice/simulator'
 import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 import { type ReturnedSignatures, signed } from './signatures.ts'
@@ -31,7 +39,7 @@ export function messagesUpstream(models: readonly string[], returned: ReturnedSi
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp, returned: ReturnedSignatures): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
   const { thinking, text, calls } = nextTurn(modelInput(body, model, returned))
   const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
   if (calls.length > 0 && !thinks && ALWAYS_THINKING.has(model))

@@ -1,4 +1,12 @@
-import { bearer, type Frame, postTo, Refusal, type Reply, type Stamp, type Upstream } from '@sluice/simulator'
+import {
+  bearer,
+  type Frame,
+  postTo,
+  Refusal,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from '@sluice/simulator'
 import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { type ModelInput, nextTurn, type OfferedTool, pieces, tokensOf } from './model.ts'
 
@@ -30,7 +38,7 @@ export function responsesUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, model: string, stamp: Stamp): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
   const input = list(body.input).map(fields)
   requireOrder(input)
   const tools = toolsOf(body, input)
@@ -76,12 +84,12 @@ function reply(body: Fields, model: string, stamp: Stamp): Reply {
   return { kind: 'stream', frames }
 }
 
-function thought(stamp: Stamp): Item {
+function thought(stamp: ReplyStamp): Item {
   const whole = { id: stamp.id('rs_'), type: 'reasoning', summary: [], encrypted_content: ENCRYPTED }
   return { whole, started: { ...whole, encrypted_content: '' }, events: [] }
 }
 
-function message(text: string, stamp: Stamp): Item {
+function message(text: string, stamp: ReplyStamp): Item {
   const item = { id: stamp.id('msg_'), type: 'message', role: 'assistant' }
   const part = { type: 'output_text', text, annotations: [] }
   return {
@@ -96,7 +104,7 @@ function message(text: string, stamp: Stamp): Item {
   }
 }
 
-function call(tool: KnownTool | undefined, args: string, stamp: Stamp): Item {
+function call(tool: KnownTool | undefined, args: string, stamp: ReplyStamp): Item {
   const call_id = stamp.id('call_')
   if (tool?.type === 'tool_search') {
     const item = { id: stamp.id('tsc_'), type: 'tool_search_call', call_id, execution: 'client' }

@@ -135,7 +135,7 @@ export class AlertSender {
       else if (!signal.aborted) failed.push({ id, dueMs })
     }
     const givenUp = over.length - delivered
-    await this.#inTurn((rows) => rows.write('noteAlerts', { tag: target.tag, over, failed }))
+    await this.#inTurn((rows) => rows.write('recordAlertResults', { tag: target.tag, over, failed }))
     const reason = reasons.find((one) => one !== undefined)
     if (!signal.aborted) this.#parts.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
   }

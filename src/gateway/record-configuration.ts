@@ -14,7 +14,7 @@ export async function recordConfiguration(
   { users, fileNode }: Config,
 ): Promise<FirstCredentials | undefined> {
   const firstCredentials = await seedAccounts(store, users)
-  await store.write('noteDeclared', {
+  await store.write('recordDeclaredRows', {
     settings: declaredSettings(fileNode, declaredId),
     origin: fileOrigin('gateway.yaml'),
   })

@@ -86,7 +86,7 @@ export async function termsObjects(
   nowMs: number,
 ): Promise<TermsObject[]> {
   const names = owners.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
-  const used = names.length === 0 ? [] : await store.read('budgetsUsed', { names })
+  const used = names.length === 0 ? [] : await store.read('readBudgetUse', { names })
   const usedOf = new Map<BudgetName, number>(used.map(({ name, used }) => [name, used]))
   return owners.map(({ budget, owner, rateLimit, isByOperator }) => {
     const current = budget && budgetAt(budget, owner, nowMs)

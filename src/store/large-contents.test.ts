@@ -40,7 +40,7 @@ async function contentOf(store: Pick<Rows, 'read'>, id: string): Promise<Record<
   const texts: Record<string, string> = {}
   for (const name of ['input', 'response'] as const)
     for (let part = 0, isLast = false; !isLast; part += 1) {
-      const found = await store.read('keptText', { id, userId: 2, nowMs: Date.now(), of: name, part })
+      const found = await store.read('readStoredText', { id, userId: 2, nowMs: Date.now(), of: name, part })
       texts[name] = (texts[name] ?? '') + (found?.text ?? '')
       isLast = found?.isLast ?? true
     }

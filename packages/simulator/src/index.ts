@@ -11,6 +11,6 @@ export {
   type Frame,
   postTo,
   type Reply,
-  type ReplyStamp as Stamp,
+  type ReplyStamp,
   type Upstream,
 } from './upstream.ts'

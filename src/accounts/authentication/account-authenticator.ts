@@ -57,7 +57,7 @@ export class AccountAuthenticator {
     if (!found) return undefined
     if (nowSeconds - found.lastUsed >= NOTED_EVERY_SECONDS) {
       // The response does not wait for this write.
-      void store.write('noteSessionUse', { sessionHash, nowSeconds }).catch(() => {})
+      void store.write('recordSessionUse', { sessionHash, nowSeconds }).catch(() => {})
     }
     return { user: found.user, sessionHash }
   }

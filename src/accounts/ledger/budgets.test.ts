@@ -60,7 +60,7 @@ function namesAt(terms: Terms, startedMs: number): BudgetName[] {
 }
 
 async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): Promise<Map<string, number>> {
-  const used = await rows.read('budgetsUsed', { names })
+  const used = await rows.read('readBudgetUse', { names })
   return new Map(used.map(({ name, used }) => [name, used]))
 }
 

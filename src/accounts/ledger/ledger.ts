@@ -243,7 +243,7 @@ class ExceededBudgets {
       if (this.#noted.size >= MAX_NOTED) this.#noted.clear()
       this.#noted.add(name)
       // If this write fails, the next refusal repeats it.
-      this.#rows.write('noteExceededBudget', { name, amount }).catch(() => this.#noted.delete(name))
+      this.#rows.write('recordExceededBudget', { name, amount }).catch(() => this.#noted.delete(name))
     }
   }
 }

@@ -94,7 +94,7 @@ export function shownChannel(
 export async function revealChannelKeys(parts: AdministrationServices, id: number): Promise<{ key: string }> {
   const found = await findChannel(parts, id)
   if ('stored' in found) {
-    await parts.store.write('noteReveal', { kind: 'channel', ids: [id] })
+    await parts.store.write('recordReveal', { kind: 'channel', ids: [id] })
     return { key: found.stored.keys.join('\n') }
   }
   throw new GatewayError(

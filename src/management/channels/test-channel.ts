@@ -86,7 +86,7 @@ async function testFound(
   if ('stored' in found) {
     const test_time = Math.floor(nowMs() / 1000)
     const response_ms = Math.round(result.time * 1000)
-    await store.write('noteChannelTest', { id: found.id, test_time, response_ms })
+    await store.write('recordChannelTest', { id: found.id, test_time, response_ms })
   }
   return result
 }

@@ -110,7 +110,7 @@ export async function revealKey(
   { store }: ManagementServices,
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
 ): Promise<string> {
-  await store.write('noteReveal', { kind: 'key', ids: [tokenId], userId })
+  await store.write('recordReveal', { kind: 'key', ids: [tokenId], userId })
   return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
 }
 
@@ -129,7 +129,7 @@ export async function revealKeys(
       { details: { limit: MAX_KEYS_PER_REQUEST, given: ids.length } },
     )
   }
-  await store.write('noteReveal', { kind: 'key', ids, userId })
+  await store.write('recordReveal', { kind: 'key', ids, userId })
   const found = await store.read('revealKeys', { tokenIds: ids, userId })
   return Object.fromEntries(found.map(({ tokenId, key }) => [String(tokenId), `sk-${key}`]))
 }

@@ -179,7 +179,7 @@ async function noteRefusal(
   username: string | undefined,
 ): Promise<void> {
   if (!(error instanceof GatewayError) || error.kind.status >= 500) return
-  await store.write('noteRefusedSignIn', { username }).catch(() => {})
+  await store.write('recordRefusedSignIn', { username }).catch(() => {})
 }
 
 type IdentityParts = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>

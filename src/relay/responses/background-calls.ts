@@ -175,7 +175,7 @@ export class BackgroundCalls {
     if (!outcome.usage) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
     if (this.#parts.isShared && (!open || !outcome.usage))
-      await this.#parts.responses.noteOutcome(response.id, JSON.stringify(outcome))
+      await this.#parts.responses.recordOutcome(response.id, JSON.stringify(outcome))
     if (open) await this.#end(open, outcome)
   }
 

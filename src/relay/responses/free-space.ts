@@ -15,7 +15,7 @@ const FRESH_MS = 1_000
 const INTERVAL_MS = 10_000
 
 /** Kinds of data that are kept for users. */
-export type KeptKind = 'responses' | 'signatures'
+export type StoredDataKind = 'responses' | 'signatures'
 
 /** Size of a file system in bytes. */
 export interface DiskSpace {
@@ -42,7 +42,7 @@ export class FreeSpaceMonitor {
   readonly #timer: NodeJS.Timeout
   #measuredMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
-  #room: Readonly<Record<KeptKind, boolean>> = { responses: true, signatures: true }
+  #room: Readonly<Record<StoredDataKind, boolean>> = { responses: true, signatures: true }
 
   private constructor(parts: FreeSpaceParts) {
     this.#parts = parts
@@ -60,7 +60,7 @@ export class FreeSpaceMonitor {
    * Whether there was room for this kind at the last measurement. Starts a new measurement if that one is
    * old.
    */
-  hasRoomFor(kind: KeptKind): boolean {
+  hasRoomFor(kind: StoredDataKind): boolean {
     if (this.#parts.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
     return this.#room[kind]
   }

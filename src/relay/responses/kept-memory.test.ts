@@ -21,7 +21,7 @@ const SECOND = `resp_${'b'.repeat(32)}`
 const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
 /** Reads that load stored contents. */
-const LOADING = new Set(['keptText'])
+const LOADING = new Set(['readStoredText'])
 
 function kept(id: string, previousId: string | null): StoredResponse {
   const output = [

@@ -1,6 +1,6 @@
 import { type ItemQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
 import { GatewayError } from '../../errors.ts'
-import type { KeptText } from '../../store/operations/stored-responses.ts'
+import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** A stored text with items, of one kept response. */
@@ -8,7 +8,7 @@ export interface ItemSource {
   /** Whether the text is a list of items, or a response with the items in `output`. */
   readonly of: 'array' | 'output'
   /** Reads one of its stored parts, numbered from 0; the last one read is cached. */
-  readonly part: (index: number) => Promise<KeptText>
+  readonly part: (index: number) => Promise<StoredTextPart>
 }
 
 /** The input or the output of a kept response. */
@@ -18,7 +18,7 @@ export function itemSource(
   id: string,
   of: 'input' | 'response',
 ): ItemSource {
-  let latest = { index: -1, part: Promise.resolve<KeptText>({ text: '', isLast: true }) }
+  let latest = { index: -1, part: Promise.resolve<StoredTextPart>({ text: '', isLast: true }) }
   return {
     of: of === 'input' ? 'array' : 'output',
     part: (index) => {

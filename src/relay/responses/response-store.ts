@@ -10,7 +10,7 @@ import {
 } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/large-contents.ts'
-import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
+import type { ChainLink, StoredTextPart } from '../../store/operations/stored-responses.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
 import { isIssued } from './response-id.ts'
@@ -97,8 +97,8 @@ export class ResponseStore {
   }
 
   /** Reads a part of a kept text. Rejects with `not_found` if it was deleted meanwhile. */
-  async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<KeptText> {
-    const found = await this.#rows.read('keptText', { id, userId, nowMs: Date.now(), of, part })
+  async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<StoredTextPart> {
+    const found = await this.#rows.read('readStoredText', { id, userId, nowMs: Date.now(), of, part })
     if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
     return found
   }
@@ -161,13 +161,13 @@ export class ResponseStore {
   }
 
   /** Records how a background response ended, for the node that has its hold. */
-  async noteOutcome(id: string, outcome: string): Promise<void> {
-    await this.#rows.write('noteOutcome', { id, outcome })
+  async recordOutcome(id: string, outcome: string): Promise<void> {
+    await this.#rows.write('recordOutcome', { id, outcome })
   }
 
   /** Records that a part of a background response was streamed to a client. */
-  async noteStreamed(id: string, part: StreamedPart): Promise<void> {
-    await this.#rows.write('noteStreamed', { id, part })
+  async recordStreamedPart(id: string, part: StreamedPart): Promise<void> {
+    await this.#rows.write('recordStreamedPart', { id, part })
   }
 
   /** Deletes a response of this user. */

@@ -143,7 +143,7 @@ export class SignatureStore {
     const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
     const hashes = [...byHash.keys()]
     const rows = await this.#parts.rows
-      .read('keptSignatures', { userId, hashes, nowMs })
+      .read('findSignatures', { userId, hashes, nowMs })
       .catch(() => undefined)
     if (!rows) return
     for (const { hash, content, expiresMs } of rows) {
@@ -239,7 +239,7 @@ export class SignatureWrites {
 
   async #write(replies: readonly UserSignatures[]): Promise<void> {
     try {
-      this.#parts.bound.note(await this.#parts.rows.write('keepSignatures', { replies }))
+      this.#parts.bound.note(await this.#parts.rows.write('storeSignatures', { replies }))
     } catch {
       const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
       this.#parts.metrics.add('signatures', count, 'unwritten')

@@ -1,7 +1,7 @@
 import { removeParts } from '../../store/large-contents.ts'
 import type { StoredBytesOfUser } from '../../store/operations/kept-data.ts'
 import type { Rows } from '../../store/store.ts'
-import type { FreeSpaceMonitor, KeptKind } from './free-space.ts'
+import type { FreeSpaceMonitor, StoredDataKind } from './free-space.ts'
 
 /** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
@@ -26,7 +26,7 @@ export class StorageLimit {
   }
 
   /** Reports whether content of this size is kept at all. */
-  admits(kind: KeptKind, bytes: number): boolean {
+  admits(kind: StoredDataKind, bytes: number): boolean {
     const { room, mostBytes } = this.#parts
     return bytes <= mostBytes() && (room?.hasRoomFor(kind) ?? true)
   }
@@ -42,7 +42,7 @@ export class StorageLimit {
     this.#dropping.add(userId)
     try {
       for (let more = true; more; ) {
-        const dropped = await rows.write('dropOldestKept', {
+        const dropped = await rows.write('removeOldestStored', {
           userId,
           mostBytes: mostBytes(),
           limit: DROPPED_AT_A_TIME,

@@ -72,7 +72,7 @@ export class StreamProgress {
     this.#pending.set(responseId, pending)
     const noting = this.#count
       .count(text)
-      .then((tokens) => this.#responses.noteStreamed(responseId, { first, last, tokens }))
+      .then((tokens) => this.#responses.recordStreamedPart(responseId, { first, last, tokens }))
       // Written again with the next record.
       .catch(() => void (running.noted = 0))
       .finally(() => {

@@ -260,7 +260,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     const { store, database } = await openedRows(engine)
     await store.write('createUser', newUser({ username: 'bob' }))
     for (const username of ['bob', 'my password'])
-      await store.write('noteRefusedSignIn', { username, origin: { ...origin, actorId: 0, actor: '' } })
+      await store.write('recordRefusedSignIn', { username, origin: { ...origin, actorId: 0, actor: '' } })
     expect((await entriesOf(store)).map(({ actor, action, object }) => [actor, action, object.name])).toEqual(
       [
         ['bob', 'session.refuse', 'bob'],
@@ -271,9 +271,12 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     await database.sql(`insert into audit_log (${columns})
       with recursive n(i) as (select 1 union all select i + 1 from n where i < 998)
       select ${NOW}, 0, '', 'console', '', 'session.refuse', 'session', '', '[]' from n`)
-    await store.write('noteRefusedSignIn', { username: 'bob', origin })
+    await store.write('recordRefusedSignIn', { username: 'bob', origin })
     expect((await store.read('auditPage', { filter: {}, offset: 0, limit: 1 })).total).toBe(1000)
-    await store.write('noteRefusedSignIn', { username: 'bob', origin: { ...origin, atMs: NOW + 3_600_001 } })
+    await store.write('recordRefusedSignIn', {
+      username: 'bob',
+      origin: { ...origin, atMs: NOW + 3_600_001 },
+    })
     expect((await store.read('auditPage', { filter: {}, offset: 0, limit: 1 })).total).toBe(1001)
   }, 120_000)
 })

@@ -143,13 +143,13 @@ export const AUDITED: {
       ...tokens.map(({ id }) => key(id)),
     ],
   },
-  dropOldestKept: null,
-  keepSignatures: null,
+  removeOldestStored: null,
+  storeSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },
-  markStateUsed: null,
-  noteAlerts: null,
-  noteChannelTest: null,
-  noteDeclared: {
+  consumeState: null,
+  recordAlertResults: null,
+  recordChannelTest: null,
+  recordDeclaredRows: {
     async entries({ settings }, db, secrets) {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
@@ -158,12 +158,12 @@ export const AUDITED: {
       return () => entriesBetween(states(before), after)
     },
   },
-  noteExceededBudget: null,
-  noteOutcome: null,
-  noteRefusedSignIn: null,
-  noteReveal: null,
-  noteSessionUse: null,
-  noteStreamed: null,
+  recordExceededBudget: null,
+  recordOutcome: null,
+  recordRefusedSignIn: null,
+  recordReveal: null,
+  recordSessionUse: null,
+  recordStreamedPart: null,
   pruneAuditLog: null,
   pruneBudgets: null,
   pruneLentBudgets: null,

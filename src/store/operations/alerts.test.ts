@@ -40,10 +40,10 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     const id = first?.id ?? ''
     expect(await claim(store, 'one', 'a', NOW + 999)).toEqual([])
     expect(await claim(store, 'one', 'a', NOW + 1_000)).toEqual([{ ...first, attempts: 2 }])
-    await store.write('noteAlerts', { tag: 'one', over: [], failed: [{ id, dueMs: NOW + 1_500 }] })
+    await store.write('recordAlertResults', { tag: 'one', over: [], failed: [{ id, dueMs: NOW + 1_500 }] })
     expect(await claim(store, 'one', 'a', NOW + 1_499)).toEqual([])
     expect(await claim(store, 'one', 'a', NOW + 1_500)).toHaveLength(1)
-    await store.write('noteAlerts', { tag: 'one', over: [id], failed: [] })
+    await store.write('recordAlertResults', { tag: 'one', over: [id], failed: [] })
     expect(await claim(store, 'one', 'a', NOW + 99_999)).toEqual([])
   })
 

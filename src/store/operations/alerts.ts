@@ -145,7 +145,7 @@ export async function claimAlerts(
 }
 
 /** Removes alerts of a receiver that are delivered or given up, and sets the next attempt of others. */
-export async function noteAlerts(
+export async function recordAlertResults(
   db: Db,
   given: {
     readonly tag: string

@@ -112,7 +112,7 @@ function entryFromRow(row: AuditLogRow): AuditEntry {
 const MAX_ROWS = 500
 
 /** Stores the settings that the configuration file declares, to detect what its next version changes. */
-export async function noteDeclared(
+export async function recordDeclaredRows(
   db: Db,
   { settings }: { readonly settings: readonly DeclaredSetting[] },
   secrets: Secrets,
@@ -128,7 +128,7 @@ export async function noteDeclared(
  * Records that a call was refused because it may cost more than is left of a budget. The budget then counts
  * as crossed, once per period, and receivers of alerts are notified. An `amount` of 0 is unknown.
  */
-export async function noteExceededBudget(
+export async function recordExceededBudget(
   db: Db,
   { name, amount }: { readonly name: BudgetName; readonly amount: number },
 ): Promise<void> {
@@ -161,7 +161,7 @@ interface RefusedSignIn {
  * Adds a refused sign-in to the audit log. A name that no user has is omitted, because people type passwords
  * into the wrong field.
  */
-export async function noteRefusedSignIn(db: Db, { username = '', origin }: RefusedSignIn): Promise<void> {
+export async function recordRefusedSignIn(db: Db, { username = '', origin }: RefusedSignIn): Promise<void> {
   if (!origin) return
   const { count } = await db
     .selectFrom('audit_log')
@@ -196,7 +196,7 @@ interface Reveal {
  * Adds reveals of secrets to the audit log. Written before the secret is read, so that no secret is shown
  * without an entry.
  */
-export async function noteReveal(db: Db, { kind, ids, userId, origin }: Reveal): Promise<void> {
+export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal): Promise<void> {
   if (!origin || ids.length === 0) return
   const rows =
     kind === 'channel'

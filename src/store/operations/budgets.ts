@@ -44,7 +44,7 @@ async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<ty
 }
 
 /** Reads the use of budgets, by their accounts; without those that were never used. */
-export async function budgetsUsed(
+export async function readBudgetUse(
   db: Db,
   { names }: { readonly names: readonly BudgetName[] },
 ): Promise<{ readonly name: BudgetName; readonly used: number }[]> {

@@ -51,7 +51,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
     const [id = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })
     expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBeNull()
-    await store.write('noteChannelTest', { id, test_time: 9, response_ms: 120 })
+    await store.write('recordChannelTest', { id, test_time: 9, response_ms: 120 })
     expect((await store.read('storedConfiguration')).channels).toEqual([
       { ...channel('z', { keys: ['k'] }), id, version, created_time: 7, test_time: 9, response_ms: 120 },
     ])

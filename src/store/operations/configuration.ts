@@ -150,7 +150,7 @@ export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly n
 }
 
 /** Stores the time of a channel test and its duration. */
-export async function noteChannelTest(
+export async function recordChannelTest(
   db: Db,
   { id, ...test }: Pick<StoredChannel, 'id' | 'test_time' | 'response_ms'>,
 ): Promise<void> {

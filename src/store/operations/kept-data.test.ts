@@ -20,9 +20,9 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
   test('kept signatures are readable by their user until they expire, the latest of a hash first', async () => {
     const { store } = await openedRows(engine)
     const replies = [reply(2, ['a', 'b']), reply(2, ['b'], { expiresMs: NOW + 2_000 })]
-    await store.write('keepSignatures', { replies })
+    await store.write('storeSignatures', { replies })
     const find = async (userId: number, nowMs: number): Promise<string[]> => {
-      const found = await store.read('keptSignatures', { userId, hashes: ['a', 'b', 'c'], nowMs })
+      const found = await store.read('findSignatures', { userId, hashes: ['a', 'b', 'c'], nowMs })
       return found.map(({ content, expiresMs }) => `${content} ${expiresMs - NOW}`).toSorted()
     }
     expect(await find(2, NOW)).toEqual(['signed a 1000', 'signed b 2000'])
@@ -33,25 +33,25 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
   test('many kept signatures are read at once', async () => {
     const { store } = await openedRows(engine)
     const hashes = Array.from({ length: 2_500 }, (_, i) => `hash ${i}`)
-    await store.write('keepSignatures', { replies: [reply(2, hashes)] })
-    expect(await store.read('keptSignatures', { userId: 2, hashes, nowMs: NOW })).toHaveLength(2_500)
+    await store.write('storeSignatures', { replies: [reply(2, hashes)] })
+    expect(await store.read('findSignatures', { userId: 2, hashes, nowMs: NOW })).toHaveLength(2_500)
   })
 
   test('kept signatures are encrypted for their row: a changed or moved one is not found', async () => {
     const { store, database } = await openedRows(engine)
-    await store.write('keepSignatures', { replies: [reply(2, ['a', 'b', 'c'])] })
+    await store.write('storeSignatures', { replies: [reply(2, ['a', 'b', 'c'])] })
     const rows = await database.sql('select content_cipher from kept_signatures')
     expect(rows.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
     await database.sql("update kept_signatures set hash = 'd' where hash = 'a'")
     await database.sql("update kept_signatures set content_cipher = 'v1.x' where hash = 'b'")
-    const found = await store.read('keptSignatures', { userId: 2, hashes: ['a', 'b', 'c', 'd'], nowMs: NOW })
+    const found = await store.read('findSignatures', { userId: 2, hashes: ['a', 'b', 'c', 'd'], nowMs: NOW })
     expect(found.map(({ hash }) => hash)).toEqual(['c'])
   })
 
   test('kept signatures are pruned when they have expired, and deleted with their user', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const replies = [reply(userId, ['a', 'b', 'c']), reply(userId, ['d'], { expiresMs: NOW + 5_000 })]
-    await store.write('keepSignatures', {
+    await store.write('storeSignatures', {
       replies: [...replies, reply(userId + 1, ['e'], { expiresMs: NOW + 5_000 })],
     })
     const prune = (): Promise<number> => store.write('pruneSignatures', { nowMs: NOW + 1_000, limit: 2 })

@@ -21,7 +21,7 @@ export interface UserSignatures {
  * Stores signatures, each encrypted for its row, replacing those with the same hash. Resolves to the total
  * sizes of what is kept for their users.
  */
-export async function keepSignatures(
+export async function storeSignatures(
   db: Db,
   { replies }: { readonly replies: readonly UserSignatures[] },
   secrets: Secrets,
@@ -83,7 +83,7 @@ async function presentRows(
  * Finds signatures of a user by their hashes, in any order. Rows that were changed, moved or encrypted with
  * another secret are left out.
  */
-export async function keptSignatures(
+export async function findSignatures(
   db: Db,
   {
     userId,
@@ -207,7 +207,7 @@ interface DroppedRows {
  * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `mostBytes`.
  * Responses and signatures are ordered together by age.
  */
-export async function dropOldestKept(
+export async function removeOldestStored(
   db: Db,
   {
     userId,

@@ -53,7 +53,7 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
 async function dropped(store: Pick<Rows, 'write'>, userId: number, mostBytes: number): Promise<string[]> {
   const ids: string[] = []
   for (let more = true; more; ) {
-    const done = await store.write('dropOldestKept', { userId, mostBytes, limit: 2 })
+    const done = await store.write('removeOldestStored', { userId, mostBytes, limit: 2 })
     ids.push(...done.responseIds)
     more = done.more
   }
@@ -75,13 +75,13 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
         () => store.write('storeResponse', kept(id, 10 + below(90), { userId, createdMs: atMs, expiresMs })),
         () => store.write('storeResponse', response(id, { userId, createdMs: atMs, expiresMs })),
         () =>
-          store.write('keepSignatures', {
+          store.write('storeSignatures', {
             replies: [signature(userId, among('efgh'), 9, atMs), signature(2, 'e', 20)],
           }),
         () => store.write('deleteResponse', { userId, id, nowMs: atMs }),
         () => store.write('pruneResponses', { nowMs: atMs, limit: 2 }),
         () => store.write('pruneSignatures', { nowMs: atMs, limit: 2 }),
-        () => store.write('dropOldestKept', { userId, mostBytes: 1_500, limit: 2 }),
+        () => store.write('removeOldestStored', { userId, mostBytes: 1_500, limit: 2 }),
       ][below(7)]
       await act?.()
       const [stored, counted] = await sums(database)
@@ -92,11 +92,11 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
   test('kept bytes exceed their maximum only until the oldest of both kinds are dropped', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
-    await store.write('keepSignatures', { replies: [signature(2, 'first', 100, NOW)] })
+    await store.write('storeSignatures', { replies: [signature(2, 'first', 100, NOW)] })
     await store.write('storeResponse', kept('fourth', 1_000, { createdMs: NOW + 3 }))
     await store.write('storeResponse', kept('other', 1_000, { createdMs: NOW, userId: 3 }))
     await store.write('storeResponse', response('native', { createdMs: NOW }))
-    await store.write('keepSignatures', { replies: [signature(2, 'third', 100, NOW + 2)] })
+    await store.write('storeSignatures', { replies: [signature(2, 'third', 100, NOW + 2)] })
     const [before] = await sums(database)
     expect(await dropped(store, 2, (before as Record<string, number>)['2'] ?? 0)).toEqual([])
     // The two newest of the four responses fit.
@@ -112,7 +112,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
   test('kept bytes are deleted with their user', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
-    await store.write('keepSignatures', { replies: [signature(userId, 'a', 100)] })
+    await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
     expect(await database.sql('select * from kept_sums')).toEqual([])
   })

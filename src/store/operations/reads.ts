@@ -2,7 +2,7 @@
 
 export { alertWork, hasAlertState } from './alerts.ts'
 export { auditBefore, auditPage } from './audit-log.ts'
-export { budgetsUsed } from './budgets.ts'
+export { readBudgetUse } from './budgets.ts'
 export { storedConfiguration } from './configuration.ts'
 export { conservation } from './conservation.ts'
 export {
@@ -29,14 +29,14 @@ export {
   ownTokenNames,
   takenIdentifiers,
 } from './find-accounts.ts'
-export { keptSignatures, orphanedContents } from './kept-data.ts'
+export { findSignatures, orphanedContents } from './kept-data.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { pendingSeeds } from './seed-accounts.ts'
 export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
 export {
   backgroundOutcomes,
-  keptText,
+  readStoredText,
   reasoningOrigins,
   responseChain,
   responseFacts,

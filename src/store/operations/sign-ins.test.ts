@@ -197,8 +197,8 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
   test('a session can be ended only by its user, and records its use', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
-    await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })
-    await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1050 })
+    await store.write('recordSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })
+    await store.write('recordSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1050 })
     expect(await store.read('sessionsOf', { userId, nowSeconds: 1060 })).toEqual([
       { idHash: hashOf('a'), created_time: 1000, lastUsed: 1060, address: '192.0.2.1', userAgent: 'test' },
     ])
@@ -211,7 +211,7 @@ describe.each(ENGINES)('the state of a sign-in, on $name', (engine) => {
   test('the state of a sign-in is used once, and deleted once it has expired', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const mark = (state: string, nowSeconds: number) =>
-      store.write('markStateUsed', { state, expiresTime: nowSeconds + 600, nowSeconds })
+      store.write('consumeState', { state, expiresTime: nowSeconds + 600, nowSeconds })
     expect([await mark('x', 1000), await mark('x', 1001), await mark('y', 1002)]).toEqual([true, false, true])
     await mark('z', 1601)
     expect(await database.sql('select count(*) as n from used_states')).toEqual([{ n: 2 }])

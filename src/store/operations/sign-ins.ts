@@ -160,7 +160,7 @@ function isOfToken(accessTokenHash: string | null, user: UserRow): boolean {
 }
 
 /** Records the use of a session; one that has ended stays ended. */
-export async function noteSessionUse(
+export async function recordSessionUse(
   db: Db,
   { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
 ): Promise<void> {
@@ -291,7 +291,7 @@ export async function createUserOfIdentity(
  * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes expired states,
  * because the table grows only here.
  */
-export async function markStateUsed(
+export async function consumeState(
   db: Db,
   {
     state,

@@ -80,11 +80,11 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
       { id: 'b', previousId: 'a', bytes },
       { id: 'a', previousId: null, bytes },
     ])
-    const text = (of: 'input' | 'response', part = 0) => store.read('keptText', { ...lookUp, of, part })
+    const text = (of: 'input' | 'response', part = 0) => store.read('readStoredText', { ...lookUp, of, part })
     expect(await text('input')).toEqual({ text: '["c"]', isLast: true })
     expect(await text('response')).toEqual({ text: '{"output":[]}', isLast: true })
     expect(await text('input', 1)).toBeNull()
-    expect(await store.read('keptText', { ...lookUp, userId: 3, of: 'input', part: 0 })).toBeNull()
+    expect(await store.read('readStoredText', { ...lookUp, userId: 3, of: 'input', part: 0 })).toBeNull()
     await store.write('deleteResponse', { id: 'b', userId: 3, nowMs: NOW })
     await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: NOW })
     expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
@@ -160,7 +160,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('stored responses keep the first end that was recorded', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
-    for (const outcome of ['first', 'second']) await store.write('noteOutcome', { id: 'a', outcome })
+    for (const outcome of ['first', 'second']) await store.write('recordOutcome', { id: 'a', outcome })
     expect(await store.read('backgroundOutcomes', { callIds: ['call'] })).toMatchObject([
       { outcome: 'first' },
     ])
@@ -170,8 +170,10 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
     const parts = Array.from({ length: 20 }, (_, n) => ({ first: 10 * n, last: 10 * n + 9, tokens: n + 1 }))
-    await Promise.all([...parts, ...parts].map((part) => store.write('noteStreamed', { id: 'a', part })))
-    await store.write('noteStreamed', { id: 'unknown', part: { first: 0, last: 0, tokens: 1 } })
+    await Promise.all(
+      [...parts, ...parts].map((part) => store.write('recordStreamedPart', { id: 'a', part })),
+    )
+    await store.write('recordStreamedPart', { id: 'unknown', part: { first: 0, last: 0, tokens: 1 } })
     const [known] = await store.read('backgroundOutcomes', { callIds: ['call'] })
     expect(known?.streamed.toSorted((a, b) => a.first - b.first)).toEqual(parts)
   })

@@ -86,7 +86,7 @@ async function isDeleted(db: Db, userId: number): Promise<boolean> {
 }
 
 /** Records how a background response ended, for the node that holds its quota; the first record stays. */
-export async function noteOutcome(
+export async function recordOutcome(
   db: Db,
   { id, outcome }: { readonly id: string; readonly outcome: string },
 ): Promise<void> {
@@ -99,7 +99,7 @@ export async function noteOutcome(
 }
 
 /** Records that a part of a background response was streamed. */
-export async function noteStreamed(
+export async function recordStreamedPart(
   db: Db,
   { id, part }: { readonly id: string; readonly part: StreamedPart },
 ): Promise<void> {
@@ -222,7 +222,7 @@ export interface ChainLink {
 }
 
 /** A part of a kept text. */
-export interface KeptText {
+export interface StoredTextPart {
   readonly text: string
   readonly isLast: boolean
 }
@@ -267,11 +267,11 @@ export async function responseChain(
 }
 
 /** Reads a part, counted from 0, of a kept response's input or output. Null if it no longer exists. */
-export async function keptText(
+export async function readStoredText(
   db: Db,
   { of, part, ...lookUp }: LookUp & { readonly of: keyof StoredContent; readonly part: number },
   secrets: Secrets,
-): Promise<KeptText | null> {
+): Promise<StoredTextPart | null> {
   const row = await located(db, lookUp).select('content_cipher').executeTakeFirst()
   const cipher = row?.content_cipher ?? null
   if (cipher === null) return null

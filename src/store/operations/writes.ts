@@ -4,15 +4,15 @@ export {
   endConditions,
   reportConditions,
   claimAlerts,
-  noteAlerts,
+  recordAlertResults,
   spreadAlerts,
   subscribeAlerts,
 } from './alerts.ts'
 export {
-  noteDeclared,
-  noteExceededBudget,
-  noteRefusedSignIn,
-  noteReveal,
+  recordDeclaredRows,
+  recordExceededBudget,
+  recordRefusedSignIn,
+  recordReveal,
   pruneAuditLog,
 } from './audit-log.ts'
 export { pruneBudgets, pruneLentBudgets } from './budgets.ts'
@@ -20,13 +20,13 @@ export {
   changeChannel,
   createChannels,
   deleteChannels,
-  noteChannelTest,
+  recordChannelTest,
   setEntries,
   storePriceSet,
 } from './configuration.ts'
 export {
-  dropOldestKept,
-  keepSignatures,
+  removeOldestStored,
+  storeSignatures,
   pruneSignatures,
   removeOrphanedParts,
   storeResponsePart,
@@ -35,18 +35,18 @@ export { addRefusals } from './refusals.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'
 export {
   createUserOfIdentity,
-  markStateUsed,
+  consumeState,
   linkIdentity,
   unlinkIdentity,
   beginSession,
   endOwnSession,
   endSession,
-  noteSessionUse,
+  recordSessionUse,
 } from './sign-ins.ts'
 export {
   deleteResponse,
-  noteOutcome,
-  noteStreamed,
+  recordOutcome,
+  recordStreamedPart,
   pruneResponses,
   storeResponse,
   storeProvenance,

@@ -80,7 +80,7 @@ export class LocalReads {
     }
   }
 
-  /** Whether `noteDeclared` with these settings would change nothing, which is usual. */
+  /** Whether `recordDeclaredRows` with these settings would change nothing, which is usual. */
   hasDeclared(settings: readonly DeclaredSetting[]): boolean {
     const present = this.#declared.all() as unknown as DeclaredRow[]
     return isSameRows(present, declaredRows(settings, this.#secrets))

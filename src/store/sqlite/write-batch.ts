@@ -127,7 +127,7 @@ export class WriteBatches {
   async #runWrite(name: string, input: unknown): Promise<Outcome> {
     this.#ledger.writeSums()
     if (
-      name === 'noteDeclared' &&
+      name === 'recordDeclaredRows' &&
       this.#reads.hasDeclared((input as { settings: readonly DeclaredSetting[] }).settings)
     ) {
       return undefined

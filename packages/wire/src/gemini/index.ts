@@ -8,7 +8,7 @@ import { GeminiStreamEncoder } from './stream/encoder.ts'
 
 /** Public interface of the gemini dialect. */
 export {
-  checkCountRequest as checkCounted,
+  checkCountRequest,
   countableText,
   countedBody,
   countNames,

@@ -2,7 +2,7 @@ import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import { type RerankRequest, textNode, bytesOfValue as bytesAt } from './request.ts'
+import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
 import { count, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 
@@ -120,12 +120,12 @@ function resultPieces(
   { documents, returnDocuments }: RerankRequest,
   documentForm: DocumentForm,
 ): Buffer[] {
-  const head = `{"index":${index},"relevance_score":${bytesAt(reply, scoreNode).toString('latin1')}`
+  const head = `{"index":${index},"relevance_score":${bytesOfValue(reply, scoreNode).toString('latin1')}`
   if (!returnDocuments) return [Buffer.from(`${head}}`)]
   const sent = documents[index] as Node
   const isReturned = document !== undefined && hasText(reply, document)
   const [json, node] = isReturned ? ([reply, document] as const) : ([scan, sent] as const)
-  const text = bytesAt(json, node)
+  const text = bytesOfValue(json, node)
   const isObject = documentForm === 'object' || scan.kindOf(sent) === 'object'
   if (!isObject || json.kindOf(node) === 'object') return [Buffer.from(`${head},"document":`), text, END]
   return [Buffer.from(`${head},"document":{"text":`), text, END, END]

@@ -85,7 +85,7 @@ export class OidcSignIns {
       )
     const nowSeconds = Math.floor(nowMs() / 1000)
     const { expiresTime } = pending
-    if (!(await store.write('markStateUsed', { state: pending.state, expiresTime, nowSeconds })))
+    if (!(await store.write('consumeState', { state: pending.state, expiresTime, nowSeconds })))
       throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
     const callback = new URL(pending.redirectUri + query)
     const afterLogout = callback.origin + AFTER_LOGOUT

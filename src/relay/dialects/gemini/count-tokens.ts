@@ -1,4 +1,4 @@
-import { checkCounted, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
+import { checkCountRequest, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
 import type { Counting } from '../count-tokens.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */
@@ -8,7 +8,7 @@ export function geminiCounting(model: string): Counting {
     names: countNames,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
     model(scan) {
-      checkCounted(scan)
+      checkCountRequest(scan)
       return model
     },
     body: countedBody,
