@@ -30,7 +30,7 @@ describe('progress', () => {
     expect(shown(999)).toEqual([])
   })
 
-  test('progress is not shown beside JSON', () => {
+  test('progress is not shown if the output is JSON', () => {
     expect(shown(10_000, { isSilent: true })).toEqual([])
     expect(shown(10_000, { isTTY: true, isSilent: true })).toEqual([])
   })

@@ -99,7 +99,7 @@ describe('rate limits', () => {
 })
 
 describe('groups', () => {
-  test('the group default exists beside the declared ones, and may be declared', () => {
+  test('the group "default" exists in addition to the declared ones, and may be declared', () => {
     const { groups } = read('groups: { vip: { ratio: 0.8, open: false }, staff: }')
     expect([...groups.keys()]).toEqual(['default', 'vip', 'staff'])
     expect(groups.get('vip')).toEqual({ name: 'vip', ratio: { digits: 8n, scale: 1 }, open: false })

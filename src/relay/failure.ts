@@ -275,7 +275,7 @@ export const GATEWAY_STOPPING: Failure = {
   cause: 'stopping',
 }
 
-/** Cause of failures created by `unwritten`. */
+/** Cause of failures created by `unwrittenFailure`. */
 export const UNWRITTEN = 'unwritten'
 
 /** The failure to write what must be durable before the client receives anything of a call. */

@@ -95,7 +95,7 @@ describe('several large responses', () => {
   })
 })
 
-test('a small response continues beside large ones', () => {
+test('a small response continues while large ones are paused', () => {
   const upstream = new FakeUpstream()
   const shared = new TurnBudget(() => {})
   shared.note(10 * MAX_TURN_MS)

@@ -61,7 +61,7 @@ describe('the health of a channel', () => {
     expect(health.openBreakers(5_000)).toBe(0)
   })
 
-  test('an attempt beside the one that decides does not decide, even if that had no result', () => {
+  test('an attempt that runs while another one decides does not decide, even if that had no result', () => {
     fail(5, 0)
     const beside = health.begin(well)
     const decisive = health.begin(ill)

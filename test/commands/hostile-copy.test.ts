@@ -103,7 +103,7 @@ describe('a copy that is restored', () => {
     return { folder, copy }
   }
 
-  test('a restored copy beside the log of the former database is refused, and not damaged', async () => {
+  test('a restored copy next to the log of the former database is refused, and not damaged', async () => {
     const { folder, copy } = await unclosed()
     const path = join(folder, 'sluice.db')
     copyFileSync(copy, path)

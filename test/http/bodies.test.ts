@@ -142,7 +142,7 @@ describe('the maximum size of a body', () => {
     const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
     tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
   })
-  test('many small bombs at once cannot exceed the memory for bodies: some clients are told to retry', async () => {
+  test('many small bombs at once cannot exceed the memory for bodies: some requests are refused with a time to retry', async () => {
     const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
     expect(small.length).toBeLessThan(100_000)
     const head =

@@ -45,7 +45,7 @@ function expectId({ headers }: FullResponse): string {
 }
 
 describe('the header request-id', () => {
-  test('whole responses have the header request-id beside x-request-id, native and converted', async () => {
+  test('whole responses have the header request-id in addition to x-request-id, native and converted', async () => {
     fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     const native = await say()
     expect(native.status).toBe(200)

@@ -262,7 +262,7 @@ describe('GET /v1/models of a Google client', () => {
     })
   })
 
-  test('x-api-key beside x-goog-api-key is the key, and selects its own format', async () => {
+  test('x-api-key takes precedence over x-goog-api-key, and selects its own format', async () => {
     const both = { 'x-goog-api-key': 'sk-nobody', 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
   })

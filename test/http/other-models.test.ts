@@ -153,7 +153,7 @@ describe('a member that may select another model or price', () => {
     expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
   })
 
-  test('the routing of a Gemini request, and a model beside the one in its path, are removed', async () => {
+  test('the routing of a Gemini request, and a model other than the one in its path, are removed', async () => {
     const [path, rest] = REQUESTS.gemini
     const config = '"routingConfig":{"manualMode":{"modelName":"dear"}},"model_selection_config":{}'
     const given = `{${rest},"model":"models/dear","generationConfig":{"topK":1.0,${config}}}`

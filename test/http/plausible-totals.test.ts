@@ -119,7 +119,7 @@ describe.each(ROADS)('the total of $provider for a client of $client (streamed: 
     expect(await ignoredTotal(row.id)).toBe(151)
   })
 
-  test('a reported total proves cached tokens beside the prompt, whatever the maximum', async () => {
+  test('a reported total proves that cached tokens are not part of the prompt count, whatever the maximum', async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 510, cached: 400 })
     expect(row).toMatchObject({ output_tokens: 10, quota: 100 + 400 / 4 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()

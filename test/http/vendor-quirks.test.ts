@@ -219,7 +219,7 @@ describe('Mistral', () => {
     ])
   })
 
-  test('Mistral counts audio beside the prompt', async () => {
+  test('Mistral counts audio in addition to the prompt', async () => {
     const details = { prompt_tokens_details: { audio_tokens: 375 }, prompt_audio_seconds: 30 }
     const usage = { prompt_tokens: 9, completion_tokens: 201, total_tokens: 585, ...details }
     whole('mistral', completion({ content: 'Hello' }, usage))
@@ -236,7 +236,7 @@ describe('Mistral', () => {
 })
 
 describe('xAI', () => {
-  test('xAI counts reasoning beside the output, and its total is charged', async () => {
+  test('xAI counts reasoning in addition to the output, and its total is charged', async () => {
     const usage = {
       prompt_tokens: 291,
       completion_tokens: 26,

@@ -159,7 +159,7 @@ describe('a reload of the file', () => {
   })
 })
 
-test('channels for keys in the environment are managed too, and exist beside stored ones', async () => {
+test('channels for keys in the environment are managed too, and exist together with stored ones', async () => {
   const gateway = await startGateway({
     config: { rate_limits: {}, users: [ROOT] },
     env: { MISTRAL_API_KEY: 'key-of-mistral' },

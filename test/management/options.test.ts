@@ -188,7 +188,7 @@ test.each(GATEWAY_STATES)('a command knows a group that was created over HTTP, %
 })
 
 describe('settings of models', () => {
-  test('settings of models can be set beside a price that was set over HTTP, and removed one by one', async () => {
+  test('settings of models can be set in addition to a price that was set over HTTP, and removed one by one', async () => {
     await put('ModelRatio', '{"m": 1, "novel": 2}')
     await put('ModelFallback', '{"novel": ["m"]}')
     await put('ModelBalance', '{"novel": "latency"}')

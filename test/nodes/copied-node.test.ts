@@ -61,7 +61,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
   const chat = (gateway: RunningGateway): Promise<FullResponse> =>
     call(gateway.url, ask('m', { max_tokens: MAXIMUM }), { key: 'ann' })
 
-  test('a copy made while its node runs does not start beside it, and settles none of its calls', async () => {
+  test('a copy made while its node runs does not start next to it, and settles none of its calls', async () => {
     const { upstream, database, start } = await site()
     const node = await start()
     let release: (value?: unknown) => void = () => {}

@@ -67,7 +67,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     },
   )
 
-  test('while a row is locked, an unused key of the account is told to retry within two seconds', async () => {
+  test('while a row is locked, an unused key of the account is refused with a time to retry within two seconds', async () => {
     const { chat, unlock } = await locked(1, 'select 1 from users where id = 2')
     const startMs = performance.now()
     const refused = await chat(0, 'ann2', ask('m', { max_tokens: 100 }))

@@ -156,7 +156,7 @@ describe('/healthz and /readyz', () => {
     await eventually(async () => (await statusOn(program.port, '/readyz')) === 200, 'ready again')
   })
 
-  test('while the database is not writable, calls are told to retry; afterwards they are answered', async () => {
+  test('while the database is not writable, calls are refused with a time to retry; afterwards they are answered', async () => {
     const unlock = lockDatabase(program)
     try {
       const refused = await call(program.url, ask('m'), { key: 'ann' })

@@ -90,7 +90,7 @@ test('a package has the program without its dependencies, which npm installs', (
   expect(readdirSync(join(folder, 'package/dist'))).toEqual(['cli'])
 })
 
-test('a package has the SQL of the bank beside the modules that read it', () => {
+test('a package has the SQL of the bank in the folder of the modules that read it', () => {
   const sources = join(REPOSITORY, 'src/store/postgres/bank')
   const carried = join(folder, 'package/dist/cli/bank')
   expect(readdirSync(carried)).toEqual(readdirSync(sources))

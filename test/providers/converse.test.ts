@@ -276,7 +276,7 @@ describe('a conversation with tools', () => {
     },
   )
 
-  test('a conversation with tools has no text beside calls and results where a model does not accept it', async () => {
+  test('a conversation with tools has no text next to calls and results where a model does not accept it', async () => {
     const response = await chat('llama', { messages: HISTORY })
     expect(sent().messages).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
@@ -449,7 +449,7 @@ describe('files', () => {
     file: { filename, file_data: 'data:application/pdf;base64,JVBERi0xLjQ=' },
   })
 
-  test('files are images and documents, with names that the API accepts, and a text beside them', async () => {
+  test('files are images and documents, with names that the API accepts, and are accompanied by a text', async () => {
     const content = [image, file('a  b_c.pdf'), file('a b-c.pdf')]
     const { status, text } = await chat('nova', { messages: [{ role: 'user', content }] })
     expect(status, text).toBe(200)

@@ -31,7 +31,7 @@ test('results and calls are those since the last message of the user', () => {
   })
 })
 
-test('an image beside the results of tools is not a new message', () => {
+test('an image next to tool results is not a new message', () => {
   const steps: Step[] = [
     user('a'),
     { kind: 'model', calls: 1 },

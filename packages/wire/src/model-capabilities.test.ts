@@ -184,7 +184,7 @@ describe('configured capabilities', () => {
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'adaptive' }).alwaysThinks).toBe(true)
   })
 
-  test('a model that is configured to think does so beside tools', () => {
+  test('a model that is configured to think does so with tools, too', () => {
     expect(by('gpt-6-sol').toolsNeedNoEffort).toBe(true)
     expect(capabilitiesOf('gpt-6-sol', 'm', { thinking: 'adaptive' }).toolsNeedNoEffort).toBe(false)
   })

@@ -54,7 +54,7 @@ describe('a tool input that arrives in pieces', () => {
     },
   )
 
-  test('an input keeps its text, however it is divided and whatever arrives beside it', () => {
+  test('an input keeps its text, however it is divided and whatever else arrives', () => {
     const texts = fc.oneof(
       fc.json(),
       fc.string({ unit: fc.constantFrom('n', 'u', 'l', ' ', '"', '{') }),

@@ -15,7 +15,7 @@ function changeOf(userId: number, tokenId: number, fields: TokenChanges): TokenC
 }
 
 describe('a quota that is set', () => {
-  test('a quota that is set counts once it is durable, beside the open holds', async () => {
+  test('a quota that is set counts once it is durable, in addition to the open holds', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)

@@ -171,7 +171,7 @@ describe('a broadcast of live calls', () => {
     expect(await read()).toEqual(['gap 1'])
   })
 
-  test('a live broadcast sends a new reader no calls from before it', async () => {
+  test('a live broadcast sends a new reader no calls that were settled before it connected', async () => {
     const broadcast = new LiveCallBroadcast(heldBytes())
     const before = opened(broadcast)
     await before()

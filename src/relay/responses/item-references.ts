@@ -34,8 +34,8 @@ const PLAIN: References = { isPlain: true }
 const NOTHING: References = {}
 
 /**
- * Finds what a request refers to. `previousId` is the response that it continues. Rejects like `findContinued`
- * and `withKeptItems`.
+ * Finds what a request refers to. `previousId` is the response that it continues. Rejects like
+ * `findPreviousResponse` and `withKeptItems`.
  */
 export async function findReferences(
   scan: ScannedObject,

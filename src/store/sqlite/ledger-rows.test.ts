@@ -262,7 +262,7 @@ describe('recovery', () => {
     expect((await store.read('conservation')).tokens).toEqual([])
   })
 
-  test('recovery leaves parked holds open, unless it is told otherwise', async () => {
+  test('recovery leaves parked holds open unless `parkedToo` is set', async () => {
     const { store, who } = await storeWithAccount()
     const opening = holdOf(who, 'parked', { owner: 'gone' })
     void store.write('hold', opening)

@@ -164,7 +164,7 @@ describe('a connection', () => {
   const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
   const countResponses = (answer: string): number => answer.match(/HTTP\/1\.1 200/g)?.length ?? 0
 
-  test('a connection is kept for another request, and the client is told how long', async () => {
+  test('a connection is kept open for another request, and its header states for how long', async () => {
     const port = await serve(ok)
     const connection = rawConnection(port, `GET /1 HTTP/1.1\r\n${HOST}\r\n`)
     expect(await connection.until('ok')).toContain('connection: keep-alive\r\nkeep-alive: timeout=65\r\n')

@@ -188,7 +188,7 @@ describe('incomplete usage', () => {
     expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
 
-  test('zeros are usage', () => {
+  test('a usage of zeros counts as reported usage', () => {
     expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
     expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(
       1_000_000_000,
@@ -328,7 +328,7 @@ describe('a detail that cannot be true', () => {
   })
 })
 
-test('usage is found beside its usual place, and there first', () => {
+test('usage is also found outside its usual place, which is searched first', () => {
   const other = { prompt_tokens: 1, completion_tokens: 1 }
   expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
   expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)

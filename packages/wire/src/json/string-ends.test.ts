@@ -154,7 +154,7 @@ describe('a CPU without vector instructions', () => {
   })
 })
 
-test('the compiled module was made from the source beside it', () => {
+test('the compiled module was made from the source in its folder', () => {
   const source = readFileSync(new URL('string-end.wat', import.meta.url))
   // If this fails, run `node tools/assemble.mjs`.
   expect(hash('sha256', source)).toBe(SOURCE_SHA256)

@@ -131,7 +131,7 @@ describe('beside the results', () => {
       input: 5,
     })
   })
-  test('everything beside the results is as the upstream wrote it', () => {
+  test('everything other than the results is as the upstream wrote it', () => {
     const text = '{"id":"r-1", "meta" : {"n":9007199254740993},"results":[],"model":"m"}'
     expect(reading(text).body(CHARGED).toString()).toBe(
       '{"results":[],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8},"id":"r-1","meta" : {"n":9007199254740993},"model":"m"}',
@@ -284,7 +284,7 @@ describe('the usage of a rerank response', () => {
     },
   )
 
-  test('the usage of a rerank response may be search units beside tokens', () => {
+  test('the usage of a rerank response may be search units in addition to tokens', () => {
     const meta = { tokens: { input_tokens: 30 }, billed_units: { search_units: 2 } }
     expect(read({ meta })).toEqual({ ...NO_USAGE, input: 30, searchUnits: 2 })
   })

@@ -78,7 +78,7 @@ describe('messages', () => {
     ])
   })
 
-  test('text beside a call is kept, whichever was first', () => {
+  test('text next to a tool call is kept, whichever was first', () => {
     const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' } as const
     expect(messages(assistant(text('before'), call, text('after')))).toMatchObject([
       { content: [{ text: 'before' }, { text: 'after' }], tool_calls: [{ id: 'a' }] },
@@ -287,7 +287,7 @@ describe('fields', () => {
     },
   )
 
-  test('tools beside thinking are kept for models that support only one of them in chat', () => {
+  test('tools together with thinking are kept for models that support only one of them in chat', () => {
     const tools = [tool]
     const high: Thinking = { kind: 'adaptive', effort: 'high' }
     expect(encode({ tools }, 'gpt-6-sol')).toMatchObject({
