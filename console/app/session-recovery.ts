@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { signOut } from '../api/account.ts'
+import { forgetTab } from '../components/tab-storage.ts'
 import { queryClient } from './query-client.ts'
 
 /** The sign-in page with the reason why the session ended. */
@@ -13,8 +14,9 @@ let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } |
 
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (data === 'signed-in') finish()
-  if (data === 'signed-out') location.assign('/login')
-  if (data === 'disabled') location.assign(DISABLED_PAGE)
+  if (data !== 'signed-out' && data !== 'disabled') return
+  forgetTab()
+  location.assign(data === 'disabled' ? DISABLED_PAGE : '/login')
 })
 
 /** Resolves when the user has signed in again, here or in another tab. */
@@ -39,6 +41,7 @@ export function signedIn(): void {
 
 /** Leaves the console in all tabs. */
 export function signedOut(): void {
+  forgetTab()
   queryClient.clear()
   channel.postMessage('signed-out')
 }
@@ -51,6 +54,7 @@ export function endDisabledSession(): void {
   // The sign-in page shows its own error.
   if (isLeaving || location.pathname === '/login') return
   isLeaving = true
+  forgetTab()
   void signOut()
     .catch(() => undefined)
     .then(() => {

@@ -1,14 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { callQuery } from '../../api/calls.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { Answer } from './answer.ts'
+import { callOfAnswer, tokensPerSecond } from './call-of-answer.ts'
 import classes from './exchange-view.module.css'
-
-const ASK_AGAIN_MS = 500
-/** The maximum number of requests for a call's row, because a refused call has none. */
-const MAX_ASKED = 6
 
 /** The cost of a response, its tokens and times, and its events. */
 export function AnswerFoot({ answer }: { readonly answer: Answer }) {
@@ -30,16 +26,13 @@ export function AnswerFoot({ answer }: { readonly answer: Answer }) {
   )
 }
 
-function Cost({ answer: { firstMs, totalMs }, id }: { readonly answer: Answer; readonly id: string }) {
+function Cost({ answer, id }: { readonly answer: Answer; readonly id: string }) {
   const { playground } = useTexts()
   const { profile } = useSignedIn()
   const { money, exact, count } = useFormats()
-  const { data: call } = useQuery({
-    ...callQuery(profile.id, 'own', id),
-    refetchInterval: ({ state }) => (state.data || state.dataUpdateCount >= MAX_ASKED ? false : ASK_AGAIN_MS),
-  })
+  const { data: call } = useQuery(callOfAnswer(profile.id, answer))
   if (!call) return null
-  const streamedMs = (totalMs ?? 0) - (firstMs ?? 0)
+  const speed = tokensPerSecond(answer, call.completion_tokens)
   const cost = money(call.quota)
   return (
     <>
@@ -52,9 +45,7 @@ function Cost({ answer: { firstMs, totalMs }, id }: { readonly answer: Answer; r
         {cost}
       </Link>
       <span>{playground.inOut(count(call.prompt_tokens), count(call.completion_tokens))}</span>
-      {streamedMs > 0 && call.completion_tokens > 0 && (
-        <span>{playground.perSecond(count(Math.round((call.completion_tokens / streamedMs) * 1000)))}</span>
-      )}
+      {speed !== undefined && <span>{playground.perSecond(count(speed))}</span>}
     </>
   )
 }

@@ -4,6 +4,12 @@ export const PROTOCOLS = ['chat', 'messages'] as const
 /** A protocol of the playground. */
 export type Protocol = (typeof PROTOCOLS)[number]
 
+/** What answers a question: a model in a protocol. */
+export interface Target {
+  readonly model: string
+  readonly protocol: Protocol
+}
+
 /** A tool call; `input` is the model's own JSON text. */
 export interface ToolCall {
   readonly id: string
@@ -40,9 +46,7 @@ export interface Refused {
 }
 
 /** One response to a question; times are in milliseconds from the start of the call. */
-export interface Answer {
-  readonly protocol: Protocol
-  readonly model: string
+export interface Answer extends Target {
   readonly keyId: number
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
   readonly content: Content
@@ -62,7 +66,7 @@ export interface Question {
   readonly results: readonly ToolResult[]
 }
 
-/** A question with its responses, one for each protocol that was called. */
+/** A question with its responses, one for each model and protocol that was called. */
 export interface Exchange {
   readonly id: number
   readonly question: Question

@@ -1,46 +1,38 @@
 import { SegmentedControl, Select, Switch, Textarea, TextInput } from '@mantine/core'
 import '@mantine/core/styles/SegmentedControl.css'
 import type { ApiKey } from '../../api/keys.ts'
-import type { PricedModel } from '../../api/models.ts'
-import type { SearchState } from '../../components/search-state.ts'
-import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { THINKING } from './request-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
-/** Inputs of a call: key, model, protocol, settings, tools. */
+/** The settings of calls: key, protocol, what the model is told, tools. */
 export function CallInputs({
   keys,
   keyId,
-  models,
-  model,
-  onChoose,
+  onKey,
   typed,
   onType,
   areToolsWrong,
 }: {
   readonly keys: readonly ApiKey[]
   readonly keyId: number | undefined
-  readonly models: readonly PricedModel[]
-  readonly model: string | undefined
-  readonly onChoose: (changes: SearchState) => void
+  readonly onKey: (key: string | undefined) => void
   readonly typed: TypedCall
   readonly onType: (changes: Partial<TypedCall>) => void
   readonly areToolsWrong: boolean
 }) {
   const { playground } = useTexts()
   return (
-    <div className={classes['inputs']}>
+    <section className={classes['inputs']} aria-label={playground.settings}>
       <Select
         label={playground.key}
         allowDeselect={false}
         searchable
         data={keys.map(({ id, name }) => ({ value: String(id), label: name }))}
         value={keyId === undefined ? null : String(keyId)}
-        onChange={(key) => onChoose({ key: key ?? undefined })}
+        onChange={(key) => onKey(key ?? undefined)}
       />
-      <ModelChoice models={models} model={model} onChoose={(name) => onChoose({ model: name })} />
       <div role="group" aria-label={playground.protocol}>
         <SegmentedControl
           fullWidth
@@ -107,40 +99,6 @@ export function CallInputs({
         checked={typed.stream}
         onChange={({ currentTarget: { checked } }) => onType({ stream: checked })}
       />
-    </div>
-  )
-}
-
-function ModelChoice({
-  models,
-  model,
-  onChoose,
-}: {
-  readonly models: readonly PricedModel[]
-  readonly model: string | undefined
-  readonly onChoose: (name: string) => void
-}) {
-  const { playground } = useTexts()
-  const { usd } = useFormats()
-  const priceOf = (name: string): string => {
-    const found = models.find((one) => one.name === name)
-    return found ? playground.price(usd(found.input), usd(found.output)) : ''
-  }
-  return (
-    <Select
-      label={playground.model}
-      description={model === undefined ? playground.noModelOfKey : priceOf(model)}
-      allowDeselect={false}
-      searchable
-      data={models.map(({ name }) => name)}
-      value={model ?? null}
-      onChange={(name) => name !== null && onChoose(name)}
-      renderOption={({ option: { value } }) => (
-        <span className={classes['option']}>
-          <span>{value}</span>
-          <small>{priceOf(value)}</small>
-        </span>
-      )}
-    />
+    </section>
   )
 }

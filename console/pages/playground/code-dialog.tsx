@@ -9,7 +9,7 @@ import type { Call } from './use-conversation.ts'
 export function CodeDialog({
   opened,
   onClose,
-  call: { protocol, bodyOf },
+  call: { model, protocol, bodyOf },
 }: {
   readonly opened: boolean
   readonly onClose: () => void
@@ -20,7 +20,10 @@ export function CodeDialog({
     ? codeSamples({
         origin: location.origin,
         protocol,
-        bodies: { chat: bodyOf('chat'), messages: bodyOf('messages') },
+        bodies: {
+          chat: bodyOf({ model, protocol: 'chat' }),
+          messages: bodyOf({ model, protocol: 'messages' }),
+        },
       })
     : []
   return (

@@ -1,12 +1,19 @@
 import { ActionIcon, Button, Textarea } from '@mantine/core'
 import { IconPaperclip, IconPlayerStopFilled, IconX } from '@tabler/icons-react'
+import { useMediaQuery } from '@mantine/hooks'
 import { useRef, useState } from 'react'
 import { Problem } from '../../components/problem.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 
-/** The input of a message and its images. Enter sends, Shift+Enter begins a new line. */
+/** Where there is no word of keys, because there may be none. */
+const PHONE = '(width < 640px), (pointer: coarse)'
+
+/**
+ * The input of a message and its images. Enter sends and Shift+Enter begins a new line; on a touch screen,
+ * where there is no Shift, Enter begins a line.
+ */
 export function Composer({
   draft,
   onDraft,
@@ -26,6 +33,8 @@ export function Composer({
   const [images, setImages] = useState<readonly string[]>([])
   const [problem, setProblem] = useState<string>()
   const input = useRef<HTMLTextAreaElement>(null)
+  const isPhone = useMediaQuery(PHONE, undefined, { getInitialValueInEffect: false })
+  const isTouched = useMediaQuery('(pointer: coarse)', undefined, { getInitialValueInEffect: false })
   const isReady = canSend && !isRunning && (draft.trim() !== '' || images.length > 0)
   const send = (): void => {
     if (!isReady) return
@@ -79,14 +88,14 @@ export function Composer({
         value={draft}
         onChange={({ currentTarget: { value } }) => onDraft(value)}
         onKeyDown={(event) => {
-          if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+          if (event.key !== 'Enter' || event.shiftKey || isTouched || event.nativeEvent.isComposing) return
           event.preventDefault()
           send()
         }}
       />
       <div className={classes['buttons']}>
         <AttachButton onFile={(file) => void attach(file)} />
-        <span>{playground.enterHint}</span>
+        <span>{!isPhone && playground.enterHint}</span>
         {isRunning ? (
           <Button
             variant="default"

@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Problem } from '../../components/problem.tsx'
-import type { Answer, Exchange, Protocol, Question, ToolResult } from './answer.ts'
+import type { Answer, Exchange, Question, Target, ToolResult } from './answer.ts'
 import { AnswerFoot } from './answer-foot.tsx'
 import classes from './exchange-view.module.css'
 import { Markdown } from './markdown.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
-/** A question and its responses, side by side where both protocols were called. */
+/** A question and its responses, side by side where several models or protocols were called. */
 export function ExchangeView({
   exchange,
   isLast,
@@ -16,7 +16,7 @@ export function ExchangeView({
   readonly exchange: Exchange
   /** Whether results of its tool calls can still be sent. */
   readonly isLast: boolean
-  readonly onResults: (results: readonly ToolResult[], protocol: Protocol) => void
+  readonly onResults: (results: readonly ToolResult[], target: Target) => void
 }) {
   return (
     <article className={classes['exchange']}>
@@ -24,9 +24,9 @@ export function ExchangeView({
       <div className={classes['answers']}>
         {exchange.answers.map((answer) => (
           <AnswerView
-            key={answer.protocol}
+            key={`${answer.model} ${answer.protocol}`}
             answer={answer}
-            onResults={isLast ? (results) => onResults(results, answer.protocol) : undefined}
+            onResults={isLast ? (results) => onResults(results, answer) : undefined}
           />
         ))}
       </div>

@@ -1,30 +1,37 @@
 import { Button } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { IconCode, IconTrash } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, keysQuery } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { useSearchState } from '../../components/search-state.ts'
+import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type Protocol, PROTOCOLS, type Question } from './answer.ts'
+import { PROTOCOLS, type Question, type Target } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
 import { callableModels, usableKeys } from './callable-models.ts'
-import { ExchangeView } from './exchange-view.tsx'
+import { keptConversation, useKeptConversation } from './kept-conversation.ts'
+import { MAX_MODELS, ModelChoices } from './model-choices.tsx'
 import classes from './playground-page.module.css'
 import { type CallSettings, requestBody } from './request-body.ts'
-import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
+import { Talk } from './talk.tsx'
+import type { TypedCall } from './typed-call.ts'
 import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
+import { useFollowing } from './use-following.ts'
 
-/** A page to try models with one of the account's own keys. The conversation only exists in this page. */
+/** The width from which the settings are beside the conversation. */
+const WIDE = '(width >= 900px)'
+
+/** A page to try models with one of the account's own keys. The conversation is kept in this tab alone. */
 export function PlaygroundPage() {
-  const { playground } = useTexts()
   const { profile } = useSignedIn()
   const keys = useQuery(keysQuery(profile.id, 1, ''))
   const models = useQuery(modelsQuery(profile.id))
@@ -34,10 +41,7 @@ export function PlaygroundPage() {
         <AnswerOf query={models}>
           {(all) =>
             usableKeys(items).length === 0 || all.length === 0 ? (
-              <>
-                <PageHead title={playground.title} />
-                <Empty text={all.length === 0 ? playground.noModel : playground.noKey} />
-              </>
+              <NothingToCall hasModel={all.length > 0} />
             ) : (
               <Playground keys={usableKeys(items)} models={all} />
             )
@@ -45,6 +49,29 @@ export function PlaygroundPage() {
         </AnswerOf>
       )}
     </AnswerOf>
+  )
+}
+
+function NothingToCall({ hasModel }: { readonly hasModel: boolean }) {
+  const { playground } = useTexts()
+  const { isRoot } = useSignedIn()
+  return (
+    <>
+      <PageHead title={playground.title} />
+      <Empty text={hasModel ? playground.noKey : playground.noModel}>
+        {hasModel ? (
+          <Button component={Link} to="/keys" search={{ new: '1' } as never}>
+            {playground.createKey}
+          </Button>
+        ) : (
+          isRoot && (
+            <Button component={Link} to="/channels/new">
+              {playground.addChannel}
+            </Button>
+          )
+        )}
+      </Empty>
+    </>
   )
 }
 
@@ -59,63 +86,61 @@ function Playground({
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
-  const [typed, setTyped] = useState<TypedCall>(NO_TYPED_CALL)
-  const [draft, setDraft] = useState(search['hello'] === undefined ? '' : playground.hello)
+  const [kept] = useState(() => keptConversation(profile.id))
+  const [typed, setTyped] = useState<TypedCall>(kept.typed)
+  const [draft, setDraft] = useState(search['hello'] === undefined ? kept.draft : playground.hello)
   const [isCodeOpen, setIsCodeOpen] = useState(false)
+  const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false })
+  const [isOpen, setIsOpen] = useState(isWide)
+  const following = useFollowing()
   const key = keys.find(({ id }) => String(id) === search['key']) ?? keys[0]
   const callable = callableModels(models, key)
-  const model = callable.find(({ name }) => name === search['model']) ?? callable[0]
-  const conversation = useConversation(() => {
+  const chosen = chosenModels(callable, search)
+  const conversation = useConversation(kept.exchanges, () => {
     for (const name of ['keys', 'calls', 'call-sums'])
       void client.invalidateQueries({ queryKey: [profile.id, name] })
   })
+  const { exchanges } = conversation
+  useKeptConversation(profile.id, { exchanges, typed, draft })
   const tools = toolsIn(typed.tools)
-  const settings: CallSettings = { ...settingsOf(typed), model: model?.name ?? '', tools: tools ?? [] }
-  const protocols: readonly Protocol[] = typed.protocol === 'both' ? PROTOCOLS : [typed.protocol]
-  const send = (question: Question, only: readonly Protocol[] = protocols): void => {
-    if (key) conversation.send({ protocols: only, keyId: key.id, settings }, question)
+  const settings: CallSettings = { ...settingsOf(typed), tools: tools ?? [] }
+  const targets = targetsOf(chosen, typed)
+  const send = (question: Question, to: readonly Target[] = targets): void => {
+    if (!key) return
+    following.follow()
+    conversation.send({ targets: to, keyId: key.id, settings }, question)
   }
   const next: Call = {
-    protocol: protocols[0] ?? 'chat',
-    bodyOf: (protocol) =>
-      requestBody(protocol, settings, conversation.exchanges, { text: draft, images: [], results: [] }),
+    ...(targets[0] ?? { model: '', protocol: 'chat' }),
+    bodyOf: (target) => requestBody(target, settings, exchanges, { text: draft, images: [], results: [] }),
   }
   return (
-    <>
-      <PageHead title={playground.title}>
-        <Button
-          variant="default"
-          leftSection={<IconCode size={16} aria-hidden />}
-          onClick={() => setIsCodeOpen(true)}
-        >
-          {playground.viewCode}
-        </Button>
-        <Button
-          variant="default"
-          leftSection={<IconTrash size={16} aria-hidden />}
-          disabled={conversation.exchanges.length === 0}
-          onClick={conversation.clear}
-        >
-          {playground.clear}
-        </Button>
-      </PageHead>
-      <div className={classes['frame']}>
+    <div className={classes['page']} data-fills-window>
+      <PlaygroundHead
+        onCode={() => setIsCodeOpen(true)}
+        onClear={exchanges.length === 0 ? undefined : conversation.clear}
+      />
+      <div className={classes['frame']} data-open={isOpen || undefined}>
         <div className={classes['talk']}>
-          <div role="log" aria-label={playground.conversation} className={classes['log']}>
-            {conversation.exchanges.length === 0 && <p className={classes['hint']}>{playground.empty}</p>}
-            {conversation.exchanges.map((exchange, place) => (
-              <ExchangeView
-                key={exchange.id}
-                exchange={exchange}
-                isLast={place === conversation.exchanges.length - 1 && !conversation.isRunning}
-                onResults={(results, protocol) => send({ text: '', images: [], results }, [protocol])}
-              />
-            ))}
-          </div>
+          <ModelChoices
+            models={callable}
+            chosen={chosen}
+            onChoose={(names) => setSearch(searchOf(names))}
+            isOpen={isOpen}
+            onOpen={setIsOpen}
+          />
+          <Talk
+            exchanges={exchanges}
+            isRunning={conversation.isRunning}
+            following={following}
+            onResults={(results, { model, protocol }) =>
+              send({ text: '', images: [], results }, [{ model, protocol }])
+            }
+          />
           <Composer
             draft={draft}
             onDraft={setDraft}
-            canSend={model !== undefined && tools !== undefined}
+            canSend={targets.length > 0 && tools !== undefined}
             isRunning={conversation.isRunning}
             onSend={(images) => {
               send({ text: draft, images, results: [] })
@@ -124,16 +149,16 @@ function Playground({
             onStop={conversation.stop}
           />
         </div>
-        <CallInputs
-          keys={keys}
-          keyId={key?.id}
-          models={callable}
-          model={model?.name}
-          onChoose={setSearch}
-          typed={typed}
-          onType={(changes) => setTyped({ ...typed, ...changes })}
-          areToolsWrong={tools === undefined}
-        />
+        {isOpen && (
+          <CallInputs
+            keys={keys}
+            keyId={key?.id}
+            onKey={(id) => setSearch({ key: id })}
+            typed={typed}
+            onType={(changes) => setTyped({ ...typed, ...changes })}
+            areToolsWrong={tools === undefined}
+          />
+        )}
       </div>
       <CodeDialog
         opened={isCodeOpen}
@@ -141,11 +166,58 @@ function Playground({
         // Until the next message is typed, the code is that of the last call.
         call={draft === '' ? (conversation.last ?? next) : next}
       />
-    </>
+    </div>
   )
 }
 
-function settingsOf(typed: TypedCall): Omit<CallSettings, 'model' | 'tools'> {
+function PlaygroundHead({
+  onCode,
+  onClear,
+}: {
+  readonly onCode: () => void
+  readonly onClear: (() => void) | undefined
+}) {
+  const { playground } = useTexts()
+  return (
+    <PageHead title={playground.title}>
+      <Button variant="default" leftSection={<IconCode size={16} aria-hidden />} onClick={onCode}>
+        {playground.viewCode}
+      </Button>
+      <Button
+        variant="default"
+        leftSection={<IconTrash size={16} aria-hidden />}
+        disabled={onClear === undefined}
+        onClick={onClear}
+      >
+        {playground.clear}
+      </Button>
+    </PageHead>
+  )
+}
+
+/** The fields of the address that have the chosen models. */
+const MODEL_FIELDS = Array.from({ length: MAX_MODELS }, (_, place) =>
+  place === 0 ? 'model' : `model${place + 1}`,
+)
+
+/** The models of the address that the key may call; the first of them without any. */
+function chosenModels(callable: readonly PricedModel[], search: SearchState): readonly string[] {
+  const named = new Set(MODEL_FIELDS.map((field) => search[field]))
+  const known = [...named].filter((name) => name !== undefined && callable.some((one) => one.name === name))
+  const chosen = known.length > 0 ? known : [callable[0]?.name]
+  return chosen.filter((name) => name !== undefined)
+}
+
+function searchOf(names: readonly string[]): SearchState {
+  return Object.fromEntries(MODEL_FIELDS.map((field, place) => [field, names[place]]))
+}
+
+function targetsOf(models: readonly string[], { protocol }: TypedCall): readonly Target[] {
+  const protocols = protocol === 'both' ? PROTOCOLS : [protocol]
+  return models.flatMap((model) => protocols.map((one) => ({ model, protocol: one })))
+}
+
+function settingsOf(typed: TypedCall): Omit<CallSettings, 'tools'> {
   const number = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text))
   return {
     system: typed.system,

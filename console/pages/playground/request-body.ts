@@ -1,4 +1,4 @@
-import type { Answer, Exchange, Protocol, Question } from './answer.ts'
+import type { Answer, Exchange, Question, Target } from './answer.ts'
 import type { Tool } from './tools-json.ts'
 
 /** The thinking levels that the playground offers. */
@@ -9,7 +9,6 @@ export type Thinking = (typeof THINKING)[number]
 
 /** The settings of a request; undefined ones are left to the model. */
 export interface CallSettings {
-  readonly model: string
   readonly system: string
   readonly thinking: Thinking
   readonly temperature: number | undefined
@@ -24,18 +23,22 @@ const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 /** The messages protocol requires a maximum. */
 const USUAL_MAX_TOKENS = 4096
 
-/** The body of a request: settings, the conversation so far in that protocol, and a new question. */
+/** The body of a request: settings, the conversation so far with that model, and a new question. */
 export function requestBody(
-  protocol: Protocol,
+  target: Target,
   settings: CallSettings,
   before: readonly Exchange[],
   question: Question,
 ): object {
-  const asked = before.flatMap((exchange) => {
-    const answer = exchange.answers.find((one) => one.protocol === protocol) ?? exchange.answers[0]
-    return answer && hasContent(answer) ? [{ question: exchange.question, answer }] : []
-  })
-  return protocol === 'chat' ? chatBody(settings, asked, question) : messagesBody(settings, asked, question)
+  const request = { ...settings, model: target.model, asked: askedBefore(target, before, question), question }
+  return target.protocol === 'chat' ? chatBody(request) : messagesBody(request)
+}
+
+/** A request before it has the form of a protocol. */
+interface TypedRequest extends CallSettings {
+  readonly model: string
+  readonly asked: readonly Asked[]
+  readonly question: Question
 }
 
 interface Asked {
@@ -43,12 +46,32 @@ interface Asked {
   readonly answer: Answer
 }
 
-function hasContent({ content }: Answer): boolean {
-  return content.text !== '' || content.calls.length > 0
+/**
+ * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
+ * of tools are only for the model that called them, and calls without results are left out.
+ */
+function askedBefore(target: Target, before: readonly Exchange[], question: Question): readonly Asked[] {
+  const asked = before.flatMap((exchange) => {
+    const own = exchange.answers.find(
+      ({ model, protocol }) => model === target.model && protocol === target.protocol,
+    )
+    const answer = own ?? (exchange.question.results.length > 0 ? undefined : exchange.answers[0])
+    return answer ? [{ question: exchange.question, answer }] : []
+  })
+  return asked
+    .map((one, place) => {
+      const { results } = asked[place + 1]?.question ?? question
+      return results.length > 0 ? one : { ...one, answer: withoutCalls(one.answer) }
+    })
+    .filter(({ answer: { content } }) => content.text !== '' || content.calls.length > 0)
 }
 
-function chatBody(settings: CallSettings, asked: readonly Asked[], question: Question): object {
-  const { model, system, thinking, temperature, topP, maxTokens, tools, stream } = settings
+function withoutCalls(answer: Answer): Answer {
+  return { ...answer, content: { ...answer.content, calls: [] } }
+}
+
+function chatBody(request: TypedRequest): object {
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, asked, question } = request
   return {
     model,
     messages: [
@@ -91,8 +114,8 @@ function chatAnswer({ content: { text, calls } }: Answer): object {
   }
 }
 
-function messagesBody(settings: CallSettings, asked: readonly Asked[], question: Question): object {
-  const { model, system, thinking, temperature, topP, maxTokens, tools, stream } = settings
+function messagesBody(request: TypedRequest): object {
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, asked, question } = request
   const budget = thinking === 'off' ? 0 : BUDGETS[thinking]
   return {
     model,

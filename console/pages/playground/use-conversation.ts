@@ -1,9 +1,9 @@
-import { useCallback, useRef, useState } from 'react'
-import type { Answer, Exchange, Protocol, Question } from './answer.ts'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import type { Answer, Exchange, Question, Target } from './answer.ts'
 import { ask } from './ask.ts'
 import { type CallSettings, requestBody } from './request-body.ts'
 
-/** A conversation with a model, which only exists as long as the page. */
+/** A conversation with one model, or with several that get the same questions. */
 export interface Conversation {
   readonly exchanges: readonly Exchange[]
   readonly isRunning: boolean
@@ -14,46 +14,40 @@ export interface Conversation {
   readonly clear: () => void
 }
 
-/** A call as it was sent, and as it would have been sent in the other protocol. */
-export interface Call {
-  readonly protocol: Protocol
-  readonly bodyOf: (protocol: Protocol) => object
+/** A call as it was sent, and as it would have been sent to another target. */
+export interface Call extends Target {
+  readonly bodyOf: (target: Target) => object
 }
 
-/** The key, model and settings that a question is sent with. */
+/** The key, models and settings that a question is sent with. */
 export interface Recipient {
-  readonly protocols: readonly Protocol[]
+  readonly targets: readonly Target[]
   readonly keyId: number
   readonly settings: CallSettings
 }
 
-/** The state of a conversation and its running calls. */
-export function useConversation(onEnd: () => void): Conversation {
-  const [exchanges, setExchanges] = useState<readonly Exchange[]>([])
+/** The state of a conversation, which begins with these exchanges, and its running calls. */
+export function useConversation(before: readonly Exchange[], onEnd: () => void): Conversation {
+  const [exchanges, setExchanges] = useState(before)
   const [running, setRunning] = useState<AbortController>()
   const [last, setLast] = useState<Call>()
-  const lastId = useRef(0)
+  const lastId = useRef(before.at(-1)?.id ?? 0)
   const ended = useRef(onEnd)
   ended.current = onEnd
-  const send = ({ protocols, keyId, settings }: Recipient, question: Question): void => {
-    if (running) return
+  // Nobody would read the rest of an answer whose page was left.
+  useEffect(() => () => running?.abort(), [running])
+  const send = ({ targets, keyId, settings }: Recipient, question: Question): void => {
+    const [first] = targets
+    if (running || !first) return
     const stopping = new AbortController()
     const id = (lastId.current += 1)
     setRunning(stopping)
     setExchanges([...exchanges, { id, question, answers: [] }])
-    const bodyOf = (protocol: Protocol): object => requestBody(protocol, settings, exchanges, question)
-    setLast({ protocol: protocols[0] ?? 'chat', bodyOf })
-    const asked = protocols.map((protocol, place) =>
-      ask(
-        {
-          protocol,
-          model: settings.model,
-          keyId,
-          body: bodyOf(protocol),
-          signal: stopping.signal,
-        },
-        (answer) =>
-          setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
+    const bodyOf = (target: Target): object => requestBody(target, settings, exchanges, question)
+    setLast({ ...first, bodyOf })
+    const asked = targets.map((target, place) =>
+      ask({ ...target, keyId, body: bodyOf(target), signal: stopping.signal }, (answer) =>
+        setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
       ),
     )
     void Promise.all(asked).then(() => {

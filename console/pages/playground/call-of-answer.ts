@@ -1,0 +1,23 @@
+import { callQuery } from '../../api/calls.ts'
+import type { Answer } from './answer.ts'
+
+const ASK_AGAIN_MS = 500
+/** The maximum number of requests for a call's row, because a refused call has none. */
+const MAX_ASKED = 12
+
+/** The settled call of a response, which is requested until it is in the log. */
+export function callOfAnswer(userId: number, { callId = '', refused, state }: Answer) {
+  const query = callQuery(userId, 'own', callId)
+  return {
+    ...query,
+    enabled: callId !== '' && refused === undefined && state !== 'running',
+    refetchInterval: ({ state: asked }: { readonly state: { data?: unknown; dataUpdateCount: number } }) =>
+      asked.data || asked.dataUpdateCount >= MAX_ASKED ? (false as const) : ASK_AGAIN_MS,
+  }
+}
+
+/** Tokens per second after the first one; undefined where they all came at once. */
+export function tokensPerSecond({ firstMs, totalMs }: Answer, tokens: number): number | undefined {
+  const streamedMs = (totalMs ?? 0) - (firstMs ?? 0)
+  return streamedMs > 0 && tokens > 0 ? Math.round((tokens / streamedMs) * 1000) : undefined
+}

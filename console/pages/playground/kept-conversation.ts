@@ -1,0 +1,62 @@
+import { useEffect, useRef } from 'react'
+import { keepInTab, keptInTab } from '../../components/tab-storage.ts'
+import type { Answer, Exchange } from './answer.ts'
+import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
+
+/** What a reload of the tab keeps: the conversation, the settings and the message that is being written. */
+export interface KeptConversation {
+  readonly exchanges: readonly Exchange[]
+  readonly typed: TypedCall
+  readonly draft: string
+}
+
+const NAME = 'playground'
+/** Milliseconds after a change; answers change with each event. */
+const KEEP_AFTER_MS = 300
+const NOTHING: KeptConversation = { exchanges: [], typed: NO_TYPED_CALL, draft: '' }
+
+/** The conversation that this account has in this tab. */
+export function keptConversation(userId: number): KeptConversation {
+  try {
+    const kept = JSON.parse(keptInTab(NAME)) as KeptConversation & { userId: number }
+    if (kept.userId !== userId) return NOTHING
+    return { ...kept, typed: { ...NO_TYPED_CALL, ...kept.typed } }
+  } catch {
+    return NOTHING
+  }
+}
+
+/** Keeps a conversation while it changes, and when the page is left. */
+export function useKeptConversation(userId: number, { exchanges, typed, draft }: KeptConversation): void {
+  const latest = useRef<KeptConversation>(NOTHING)
+  latest.current = { exchanges, typed, draft }
+  useEffect(() => {
+    const timer = setTimeout(() => keepConversation(userId, latest.current), KEEP_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [userId, exchanges, typed, draft])
+  useEffect(() => {
+    const keep = (): void => keepConversation(userId, latest.current)
+    addEventListener('pagehide', keep)
+    return () => {
+      removeEventListener('pagehide', keep)
+      keep()
+    }
+  }, [userId])
+}
+
+/** Without its images if the browser has no space for them. */
+function keepConversation(userId: number, { exchanges, typed, draft }: KeptConversation): void {
+  const kept = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
+  const withoutImages = kept.map((one) => ({ ...one, question: { ...one.question, images: [] } }))
+  if (!stored({ userId, exchanges: kept, typed, draft }))
+    stored({ userId, exchanges: withoutImages, typed, draft })
+}
+
+/** A response as it is after a reload, which ends its call. Its events are not kept. */
+function ended(answer: Answer): Answer {
+  return { ...answer, raw: [], state: answer.state === 'running' ? 'stopped' : answer.state }
+}
+
+function stored(value: object): boolean {
+  return keepInTab(NAME, JSON.stringify(value))
+}
