@@ -13,7 +13,7 @@ import {
   RATE_LIMIT_NAMES,
   type TypedLimits,
   typedLimits,
-} from './key-limits.ts'
+} from '../../components/typed-limits.ts'
 
 /**
  * Fields of a key that are plain texts, with the maximum length of their inputs; their labels are in the
