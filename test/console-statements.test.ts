@@ -3,15 +3,17 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
-const STATEMENTS = Array.from({ length: 60 }, (_, index) => index + 1)
+/** Statements that every version of the console keeps; later ones are in the table once they have a test. */
+const FIRST_STATEMENTS = Array.from({ length: 60 }, (_, index) => index + 1)
 /** A test whose name begins with numbers of statements: `'4, 57: in the dark theme …'`. */
-const NUMBERED = /['"`](\d{1,2}(?:, \d{1,2})*): /g
+const NUMBERED = /['"`](\d{1,3}(?:, \d{1,3})*): /g
 /** A row of the table: its number and its last cell. */
-const ROW = /^\| (\d{1,2}) \|.*\| ([^|]*) \|$/gm
+const ROW = /^\| (\d{1,3}) \|.*\| ([^|]*) \|$/gm
 
 test('every statement is in the table of tests once', () => {
   const numbers = rows().map(({ number }) => number)
-  expect(numbers.toSorted((a, b) => a - b)).toEqual(STATEMENTS)
+  expect(numbers.slice(0, FIRST_STATEMENTS.length)).toEqual(FIRST_STATEMENTS)
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
 })
 
 test('the table names the browser tests and those of the console that bear the number', () => {

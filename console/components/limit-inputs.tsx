@@ -1,6 +1,8 @@
-import { Group, Select, TextInput } from '@mantine/core'
+import { Select, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
+import type { ChangeEvent } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
+import classes from './limit-inputs.module.css'
 import { moneyUnit, parseMoney } from './money.ts'
 import { useFormats, useSignedIn } from './session.tsx'
 import { brokenBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } from './typed-limits.ts'
@@ -20,13 +22,13 @@ export function LimitInputs<Typed extends TypedLimits>({
   const { count } = useFormats()
   // The form has more fields; only those of the limits are used here.
   const form = given as unknown as UseFormReturnType<TypedLimits>
-  const { budget, rate_limit_window: window } = form.values
+  const { budget_period: period, rate_limit_window: window } = form.values
   const windows = new Map<string, string>(Object.entries(limits.windows))
   if (window !== '' && !windows.has(window)) windows.set(window, limits.seconds(count(Number(window))))
   const budgetInput = form.getInputProps('budget')
   return (
     <>
-      <Group grow align="flex-start" gap="md">
+      <div className={classes['pair']}>
         <TextInput
           label={limits.budget}
           description={limits.budgetHint}
@@ -36,10 +38,10 @@ export function LimitInputs<Typed extends TypedLimits>({
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
           rightSectionWidth={60}
           {...budgetInput}
-          onBlur={(event) => {
-            budgetInput.onBlur?.(event)
-            if ((parseMoney(budget, display) ?? 0) > 0 && form.values.budget_period === '')
-              form.setFieldValue('budget_period', DEFAULT_PERIOD)
+          onChange={(event: ChangeEvent<HTMLInputElement>) => {
+            budgetInput.onChange(event)
+            const isBudget = (parseMoney(event.currentTarget.value, display) ?? 0) > 0
+            if (isBudget && period === '') form.setFieldValue('budget_period', DEFAULT_PERIOD)
           }}
         />
         <Select
@@ -48,10 +50,14 @@ export function LimitInputs<Typed extends TypedLimits>({
           disabled={isDisabled}
           data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
           {...form.getInputProps('budget_period')}
+          onChange={(chosen) => {
+            form.setFieldValue('budget_period', (chosen ?? '') as TypedLimits['budget_period'])
+            if (chosen === '') form.setFieldValue('budget', '')
+          }}
         />
-      </Group>
+      </div>
       {[RATE_LIMIT_NAMES.slice(0, 2), RATE_LIMIT_NAMES.slice(2)].map((names) => (
-        <Group key={names.join()} grow align="flex-start" gap="md">
+        <div key={names.join()} className={classes['pair']}>
           {names.map((name) =>
             name === 'rate_limit_window' ? (
               <Select
@@ -73,7 +79,7 @@ export function LimitInputs<Typed extends TypedLimits>({
               />
             ),
           )}
-        </Group>
+        </div>
       ))}
     </>
   )

@@ -17,7 +17,7 @@ export type TypedLimits = Readonly<Record<RateLimitName, string>> & {
 }
 
 /** Limits in the gateway's format. */
-type GivenLimits = Partial<Record<RateLimitName | 'budget', number>> & {
+export type GivenLimits = Partial<Record<RateLimitName | 'budget', number>> & {
   readonly budget_period?: BudgetPeriod
 }
 

@@ -8,7 +8,6 @@ export const limits = {
   budget: 'Budget',
   budgetHint: 'The most that may be spent in each period. Empty: no budget.',
   budgetPeriod: 'Budget period',
-  noPeriod: 'Choose a period for the budget.',
   periods: { '': 'None', day: 'Day', week: 'Week', month: 'Month' } satisfies Record<
     BudgetPeriod | '',
     string

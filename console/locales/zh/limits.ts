@@ -6,7 +6,6 @@ export const limits: Texts['limits'] = {
   budget: '预算',
   budgetHint: '每个周期内最多可消费的金额。留空表示没有预算。',
   budgetPeriod: '预算周期',
-  noPeriod: '请为预算选择一个周期。',
   periods: { '': '无', day: '每天', week: '每周', month: '每月' },
   rateLimits: {
     rate_limit_requests: '窗口内的请求数',

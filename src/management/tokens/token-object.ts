@@ -8,7 +8,14 @@ import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { KeyedToken } from '../../store/operations/find-accounts.ts'
 import { answersOf, bodyShape } from '../record-schemas.ts'
-import { type BudgetUses, budgetUses, termFields, termSchema, termsOf, type TermsOwner } from '../call-terms.ts'
+import {
+  type BudgetUses,
+  budgetUses,
+  termFields,
+  termSchema,
+  termsOf,
+  type TermsOwner,
+} from '../call-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
