@@ -49,6 +49,22 @@ export function keyQuery(userId: number, id: number) {
   })
 }
 
+/** The enabled keys among these that a budget may stop. */
+function limitedByBudget(keys: readonly ApiKey[]): readonly ApiKey[] {
+  return keys.filter(({ status, left_by }) => status === 1 && left_by?.endsWith('budget'))
+}
+
+/** The ids of those keys whose calls a budget refuses; `ofUser` is their user if it is another one. */
+export function stoppedKeysQuery(userId: number, keys: readonly ApiKey[], ofUser?: number) {
+  const ids = limitedByBudget(keys).map(({ id }) => id)
+  const path = ofUser === undefined ? '/api/token' : `/api/user/${ofUser}/tokens`
+  return queryOptions({
+    queryKey: [userId, 'stopped-keys', ofUser, ...ids],
+    queryFn: () => request<readonly number[]>('GET', `${path}/stopped${queryText({ ids: ids.join(',') })}`),
+    enabled: ids.length > 0,
+  })
+}
+
 /** Creates a key and returns it in full. */
 export function createKey(fields: NewTokenFields): Promise<NewKey> {
   return request<NewKey>('POST', '/api/token/?reveal=1', fields)

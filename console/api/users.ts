@@ -1,14 +1,20 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import type { ManagedUserObject } from '../../src/management/users/user-object.ts'
+import type { z } from 'zod'
+import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
+import type { GivenLimits } from '../components/typed-limits.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
 /** A user, as administrators see it. */
 export type ManagedUser = ManagedUserObject
 
+/** The budget of a group, with its use. */
+export type GroupBudget = z.output<typeof groupBudgetsSchema>[number]
+
 /** The fields of a new user. */
-export interface NewUser {
+export interface NewUser extends GivenLimits {
   readonly username: string
   readonly password: string
   readonly role: number
@@ -48,6 +54,14 @@ export function groupsQuery(userId: number) {
   })
 }
 
+/** The budgets of all groups. */
+export function groupBudgetsQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'group-budgets'],
+    queryFn: () => request<readonly GroupBudget[]>('GET', '/api/group/budgets'),
+  })
+}
+
 /** Creates a user. */
 export function createUser(fields: NewUser): Promise<ManagedUser> {
   return request<ManagedUser>('POST', '/api/user/', fields)
@@ -56,7 +70,7 @@ export function createUser(fields: NewUser): Promise<ManagedUser> {
 /** Changes fields of a user. */
 export function changeUser(
   id: number,
-  fields: {
+  fields: GivenLimits & {
     readonly display_name?: string
     readonly group?: string
     readonly role?: number

@@ -4,7 +4,7 @@ import { Role } from '../../src/domain/role.ts'
 import { type Profile, type Shell, shellQuery } from '../api/account.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
-import { formatDuration, formatRecent, formatTime } from './time.ts'
+import { formatDay, formatDuration, formatRecent, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /** The signed-in account, and the gateway. */
@@ -65,6 +65,7 @@ export function useFormats() {
           maximumFractionDigits: 6,
         }).format(amount),
       time: (unixSeconds: number) => formatTime(unixSeconds, tag, timeZone),
+      day: (unixSeconds: number) => formatDay(unixSeconds, tag, timeZone),
       recent: (unixSeconds: number) => formatRecent(unixSeconds, Date.now() / 1000, tag, timeZone),
       duration: (milliseconds: number) => formatDuration(milliseconds, tag),
       timeZone,

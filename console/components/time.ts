@@ -16,6 +16,15 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
   }).format(unixSeconds * 1000)
 }
 
+/** The day of a time in a time zone, without its year: `1 Dec`. */
+export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
+  // The day comes first in English, too, as in the sentences around it.
+  const order = locale === 'en' ? 'en-GB' : locale
+  return new Intl.DateTimeFormat(order, { timeZone, day: 'numeric', month: 'short' }).format(
+    unixSeconds * 1000,
+  )
+}
+
 /** A time in the last 24 hours relative to now; any other as a date and time of day. */
 export function formatRecent(
   unixSeconds: number,

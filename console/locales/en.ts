@@ -6,6 +6,7 @@ import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
+import { limits } from './en/limits.ts'
 import { login } from './en/login.ts'
 import { logs } from './en/logs.ts'
 import { conflict } from './en/conflict.ts'
@@ -26,6 +27,7 @@ export const texts = {
   product: 'Sluice',
   common,
   leave,
+  limits,
   conflict,
   errors,
   shell,

@@ -7,6 +7,7 @@ import { common } from './zh/common.ts'
 import { errors } from './zh/errors.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
+import { limits } from './zh/limits.ts'
 import { login } from './zh/login.ts'
 import { logs } from './zh/logs.ts'
 import { conflict } from './zh/conflict.ts'
@@ -27,6 +28,7 @@ export const texts: Texts = {
   product: 'Sluice',
   common,
   leave,
+  limits,
   conflict,
   errors,
   shell,

@@ -11,6 +11,8 @@ import {
   revealKey,
   revealKeys,
   searchTokens,
+  stoppedTokensOf,
+  tokenIdsText,
   tokenPage,
   tokenPageSchema,
 } from '../management/tokens/list-tokens.ts'
@@ -28,6 +30,7 @@ import { forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 
 const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
+const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 
 /** `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
 export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
@@ -45,6 +48,13 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: tokenPageSchema,
     handle: ({ user, query: { keyword, token, ...page }, parts }) =>
       searchTokens(parts, { user: user.id, keyword, token, ...pageOf(page) }),
+  }),
+  forAccounts('GET', '/api/token/stopped', {
+    summary: "Those of the account's tokens whose calls a budget refuses",
+    errorStatuses: [400],
+    query: STOPPED_QUERY,
+    responseBody: z.array(z.int()),
+    handle: ({ user, query, parts }) => stoppedTokensOf(parts, user.id, query.ids),
   }),
   forAccounts('GET', '/api/token/:id', {
     summary: "One of the account's tokens, its key masked",
@@ -122,6 +132,17 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     async handle({ user: by, params, query, parts }) {
       const { id } = await manageableUser(parts, params.id, by)
       return tokenPage(parts, { user: id, ...pageOf(query) })
+    },
+  }),
+  forAdmins('GET', `${OF_USER}/stopped`, {
+    summary: "Those of a user's tokens whose calls a budget refuses",
+    errorStatuses: [400, 404],
+    params: USER_PARAMS,
+    query: STOPPED_QUERY,
+    responseBody: z.array(z.int()),
+    async handle({ user: by, params, query, parts }) {
+      const { id } = await manageableUser(parts, params.id, by)
+      return stoppedTokensOf(parts, id, query.ids)
     },
   }),
   forAdmins('POST', OF_USER, {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { groupBudgets, groupBudgetsSchema } from '../management/account-limits.ts'
 import { pageQuery } from '../management/page.ts'
 import {
   changedUserInput,
@@ -77,5 +78,10 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'The names of all groups',
     responseBody: z.array(z.string()),
     handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
+  }),
+  forAdmins('GET', '/api/group/budgets', {
+    summary: 'The budgets of all groups, with their use in the current period',
+    responseBody: groupBudgetsSchema,
+    handle: ({ parts }) => groupBudgets(parts),
   }),
 ]

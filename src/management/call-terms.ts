@@ -79,29 +79,75 @@ export interface TermsOwner extends CallTerms {
   readonly isByOperator: boolean
 }
 
-/** The terms in responses, for each owner in the given order. */
+/** A budget, and who has it. */
+export type OwnedBudget = Pick<TermsOwner, 'budget' | 'owner'>
+
+/** The use of a budget in its current period. */
+export interface BudgetUse {
+  /** Quota units. */
+  readonly used: number
+  /** Start of the next period in Unix seconds. */
+  readonly resetsAt: number
+  /** Whether calls are refused by it: nothing is left, or the latest call was refused. */
+  readonly isUsedUp: boolean
+}
+
+/** The use of each of the budgets that were read; undefined for an owner without a budget. */
+export type BudgetUses = (owned: OwnedBudget) => BudgetUse | undefined
+
+/** Reads the use of budgets in their current periods. */
+export async function budgetUses(
+  store: Pick<Store, 'read'>,
+  all: readonly OwnedBudget[],
+  nowMs: number,
+): Promise<BudgetUses> {
+  const names = all.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
+  const stored = names.length === 0 ? [] : await store.read('readBudgetUse', { names })
+  const byName = new Map<BudgetName, (typeof stored)[number]>(stored.map((one) => [one.name, one]))
+  return ({ budget, owner }) => {
+    if (!budget) return undefined
+    const { name, resetsMs } = budgetAt(budget, owner, nowMs)
+    const { used, full } = byName.get(name) ?? { used: 0, full: null }
+    // A call that was refused for its hold leaves a crossing; a later charge shows that others go on.
+    const isRefused = full !== null && full.amount >= budget.amount && full.used === used
+    return { used, resetsAt: resetsMs / 1000, isUsedUp: isRefused || used >= budget.amount }
+  }
+}
+
+/** A budget in responses, with its use in the current period. */
+export function budgetObject(
+  { budget }: OwnedBudget,
+  use: BudgetUse | undefined,
+): Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'> {
+  return {
+    budget: budget?.amount ?? 0,
+    budget_period: budget?.period ?? '',
+    budget_used: use?.used ?? 0,
+    budget_resets_at: use?.resetsAt ?? 0,
+  }
+}
+
+/** The terms of an owner in responses. */
+export function termsOf(owner: TermsOwner, uses: BudgetUses): TermsObject {
+  const { rateLimit, isByOperator } = owner
+  return {
+    ...budgetObject(owner, uses(owner)),
+    rate_limit_requests: rateLimit.requests,
+    rate_limit_tokens: rateLimit.tokens,
+    rate_limit_parallel: rateLimit.parallel,
+    rate_limit_window: Math.ceil(rateLimit.windowMs / 1000),
+    limits_by: isByOperator ? 'operator' : '',
+  }
+}
+
+/** Reads the terms of owners for responses, in the given order. */
 export async function termsObjects(
   store: Pick<Store, 'read'>,
   owners: readonly TermsOwner[],
   nowMs: number,
 ): Promise<TermsObject[]> {
-  const names = owners.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
-  const used = names.length === 0 ? [] : await store.read('readBudgetUse', { names })
-  const usedOf = new Map<BudgetName, number>(used.map(({ name, used }) => [name, used]))
-  return owners.map(({ budget, owner, rateLimit, isByOperator }) => {
-    const current = budget && budgetAt(budget, owner, nowMs)
-    return {
-      budget: budget?.amount ?? 0,
-      budget_period: budget?.period ?? '',
-      budget_used: current ? (usedOf.get(current.name) ?? 0) : 0,
-      budget_resets_at: current ? current.resetsMs / 1000 : 0,
-      rate_limit_requests: rateLimit.requests,
-      rate_limit_tokens: rateLimit.tokens,
-      rate_limit_parallel: rateLimit.parallel,
-      rate_limit_window: Math.ceil(rateLimit.windowMs / 1000),
-      limits_by: isByOperator ? 'operator' : '',
-    }
-  })
+  const uses = await budgetUses(store, owners, nowMs)
+  return owners.map((owner) => termsOf(owner, uses))
 }
 
 /** The terms of one owner in responses. */

@@ -4,8 +4,10 @@ import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { version } from '../domain/version.ts'
 import { troubledChannels, troubledChannelSchema } from './channels/channel-health.ts'
+import { accountBudgetSchema, accountLimits } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
+import { remainingSchema } from './remaining.ts'
 import { noUser } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
@@ -24,6 +26,8 @@ export const consoleShellSchema = z.object({
   limits: z.object({ max_user_tokens: z.int(), usage_log_days: z.int(), slot_days: z.int() }),
   setup: z.object({ has_channel: z.boolean(), has_own_key: z.boolean(), has_call: z.boolean() }),
   counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
+  ...remainingSchema,
+  budgets: z.array(accountBudgetSchema).describe("those that bind the account's calls"),
   troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
 })
 
@@ -63,6 +67,7 @@ export async function consoleShell(
       has_call: profile.request_count > 0 || (isAdmin && (await hasCall(parts))),
     },
     counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
+    ...(await accountLimits(parts, profile)),
     troubled_channels: troubled,
   }
 }

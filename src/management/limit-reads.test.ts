@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { filled, idAt } from '../../test/usage-log-rows.ts'
 import { newToken, newUser, openedStore, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import type { Settings } from '../domain/settings.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
@@ -16,6 +17,7 @@ const MIB = 1024 * KIB
 /** The share of a client while no other was recently active: 7 of 8 parts of 192 MiB. */
 const SHARE = 168 * MIB
 const nowMs = (): number => performance.now()
+const settings = () => ({ groups: new Map() }) as unknown as Settings
 
 /** A store as a request of user 1 reads it, and the reads with the memory that was held at that moment. */
 function stageOf(store: Pick<Store, 'read' | 'write'>) {
@@ -42,7 +44,7 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   for (let n = 0; n < 10; n += 1) await store.write('createToken', token(n))
   const another = reads.of(1)
   await another.hold(SHARE - MIB)
-  const page = tokenPage({ store: metered, nowMs }, { user: userId, page: 1, pageSize: 10 })
+  const page = tokenPage({ store: metered, settings, nowMs }, { user: userId, page: 1, pageSize: 10 })
   // The sizes of the rows are read in the meantime.
   await store.read('managedUser', { userId })
   await store.read('managedUser', { userId })

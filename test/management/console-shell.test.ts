@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { errorBody } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { logIn } from '../fixtures/console.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -59,6 +59,9 @@ describe('GET /api/console', () => {
         vip: { ratio: 2, desc: 'vip' },
       },
       limits: { max_user_tokens: 9, usage_log_days: expect.any(Number), slot_days: 100 },
+      left: AMPLE,
+      left_by: 'user',
+      budgets: [],
       setup: { has_channel: true, has_own_key: true, has_call: false },
       counts: { resting_channels: 0 },
       troubled_channels: [],

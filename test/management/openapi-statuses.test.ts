@@ -249,6 +249,7 @@ async function provokeByName(): Promise<void> {
   await at('GET /api/user/:id', AS_ROOT, undefined, 3)
   for (const user of [3, 999_999]) await at('POST /api/user/manage', AS_ROOT, { id: user, action: 'disable' })
   await at('GET /api/user/:id/tokens', AS_ROOT, undefined, 3)
+  await at('GET /api/user/:id/tokens/stopped', AS_ROOT, undefined, 3)
   const { data: issued } = await at('POST /api/user/:id/tokens', AS_ROOT, { ...added, name: 'x' }, 3)
   for (const user of [3, 999_999]) {
     await at('POST /api/user/:id/tokens', AS_ROOT, { ...added, name: 'y' }, user)

@@ -115,6 +115,8 @@ describe('GET /api/token/', () => {
       group: 'vip',
       vendor_routes: '{"acme":"vip"}',
       ...NO_TERMS,
+      left: 77,
+      left_by: 'key',
       version: expect.any(String),
       DeletedAt: null,
     })

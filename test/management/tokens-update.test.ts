@@ -86,16 +86,18 @@ describe('PUT /api/token/', () => {
       const before = await made('plain')
       const { status, body } = await put({ id: before.id, ...fields })
       expect(status).toBe(200)
-      expect(body).toEqual({ success: true, message: '', data: { ...before, ...fields, version: ANY } })
+      const changed = { ...before, ...fields, version: ANY, left: expect.any(Number), left_by: ANY }
+      expect(body).toEqual({ success: true, message: '', data: changed })
       expect(before.key).toContain('**********')
-      expect(await get(before.id)).toEqual({ ...before, ...fields, version: ANY })
+      expect(await get(before.id)).toEqual(changed)
     },
   )
 
   test('PUT /api/token/ writes all fields at once', async () => {
     const before = await made('all')
     const fields = Object.assign({}, ...CHANGES) as Fields
-    expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields, version: ANY })
+    const changed = { ...before, ...fields, version: ANY, left: expect.any(Number), left_by: ANY }
+    expect((await put({ id: before.id, ...fields })).data).toEqual(changed)
   })
 
   test('PUT /api/token/ accepts a token as it was read', async () => {

@@ -355,6 +355,7 @@ describe('PUT /api/user/', () => {
     expect((await admin('PUT /api/user/', { id, ...fields, remark: '' })).data).toEqual({
       ...before,
       ...fields,
+      left: fields.quota,
       version: expect.any(String),
     })
     expect((await logIn(fixture.gateway.url, { username: fields.username, password: PASSWORD })).status).toBe(

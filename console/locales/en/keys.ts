@@ -1,6 +1,3 @@
-import type { BudgetPeriod } from '../../../src/domain/budget.ts'
-import type { RateLimitName } from '../../../src/domain/records/terms.ts'
-
 /** Texts in English: keys. */
 export const keys = {
   title: 'API keys',
@@ -21,18 +18,6 @@ export const keys = {
   limit: 'Spending limit',
   unlimitedSwitch: 'Unlimited',
   budget: 'Budget',
-  budgetHint: 'The most that may be spent in each period. Empty: no budget.',
-  budgetUsed: (spent: string, time: string) => `${spent} spent; starts anew ${time}`,
-  budgetPeriod: 'Budget period',
-  periods: { day: 'Day', week: 'Week', month: 'Month' } satisfies Record<BudgetPeriod, string>,
-  rateLimits: {
-    rate_limit_requests: 'Requests in a window',
-    rate_limit_tokens: 'Tokens in a window',
-    rate_limit_parallel: 'Calls at once',
-    rate_limit_window: 'Window in seconds',
-  } satisfies Record<RateLimitName, string>,
-  noLimit: 'No limit',
-  notWithin: (min: string, max: string) => `Enter a whole number from ${min} to ${max}.`,
   expires: 'Expires',
   expiry: {
     never: 'Never',

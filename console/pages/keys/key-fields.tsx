@@ -2,10 +2,10 @@ import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantin
 import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { KeyLimitInputs } from './key-limit-inputs.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
@@ -61,7 +61,7 @@ export function KeyFieldInputs({
         rightSectionWidth={60}
         {...form.getInputProps('limit')}
       />
-      <KeyLimitInputs form={form} apiKey={apiKey} />
+      <LimitInputs form={form} />
       <Select
         label={keys.expires}
         allowDeselect={false}

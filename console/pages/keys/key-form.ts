@@ -4,16 +4,16 @@ import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import { badAddress } from '../../components/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { useLimitRules } from '../../components/limit-inputs.tsx'
 import {
-  brokenBounds,
   changedLimits,
   NO_LIMITS,
   RATE_LIMIT_NAMES,
   type TypedLimits,
   typedLimits,
-} from './key-limits.ts'
+} from '../../components/typed-limits.ts'
 
 /**
  * Fields of a key that are plain texts, with the maximum length of their inputs; their labels are in the
@@ -58,7 +58,7 @@ const NEW_KEY: TypedKey = {
 export function useKeyForm(key: ApiKey | undefined) {
   const { common, keys } = useTexts()
   const { display } = useSignedIn()
-  const { count } = useFormats()
+  const limitRules = useLimitRules()
   return useForm<TypedKey>({
     mode: 'controlled',
     validateInputOnBlur: ['addresses', 'limit', 'budget', ...RATE_LIMIT_NAMES],
@@ -67,17 +67,7 @@ export function useKeyForm(key: ApiKey | undefined) {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>
         isUnlimited || parseMoney(limit, display) !== undefined ? null : common.notAnAmount,
-      budget: (budget) =>
-        budget.trim() === '' || parseMoney(budget, display) !== undefined ? null : common.notAnAmount,
-      ...Object.fromEntries(
-        RATE_LIMIT_NAMES.map((name) => [
-          name,
-          (typed: string) => {
-            const bounds = brokenBounds(name, typed)
-            return bounds ? keys.notWithin(count(bounds.minimum ?? 0), count(bounds.maximum ?? 0)) : null
-          },
-        ]),
-      ),
+      ...limitRules,
       addresses: (text) => {
         const bad = badAddress(text)
         return bad === undefined ? null : keys.notAnAddress(bad)

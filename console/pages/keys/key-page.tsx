@@ -1,18 +1,27 @@
-import { Tabs } from '@mantine/core'
+import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { allowedModels, type ApiKey, keyQuery } from '../../api/keys.ts'
+import {
+  allowedModels,
+  type ApiKey,
+  changeKey,
+  isLimitedFor,
+  keyQuery,
+  stoppedKeysQuery,
+} from '../../api/keys.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
+import { KeyState } from '../../components/key-state.tsx'
 import { sayFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { type RaisedBudget, RaiseBudgetDialog } from '../../components/raise-budget-dialog.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
-import { KeyState } from './key-state.tsx'
 import { KeyUsage } from './key-usage.tsx'
 import { SnippetTabs } from './snippet-tabs.tsx'
+import { useKeyChanges } from './use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 
 /** The page of one key: its cost, its use and its settings. */
@@ -26,15 +35,35 @@ export function KeyPage() {
 
 function Key({ apiKey }: { readonly apiKey: ApiKey }) {
   const texts = useTexts()
-  const { keys } = texts
+  const { keys, limits } = texts
+  const { profile } = useSignedIn()
+  const { reload } = useKeyChanges()
+  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, [apiKey]))
+  const [raised, setRaised] = useState<RaisedBudget>()
+  const { id, name, budget, version } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
   return (
     <>
       <PageHead
         title={apiKey.name}
         above={<Link to="/keys">{keys.back}</Link>}
-        beside={<KeyState status={apiKey.status} />}
-      />
+        beside={<KeyState status={apiKey.status} isStopped={stopped.includes(id)} />}
+      >
+        {budget > 0 && !isLimitedFor(profile.role, apiKey) && (
+          <Button
+            variant="default"
+            onClick={() =>
+              setRaised({
+                name,
+                budget,
+                raise: (to) => changeKey(id, { budget: to, version }).then(reload),
+              })
+            }
+          >
+            {limits.raise}
+          </Button>
+        )}
+      </PageHead>
       <Tabs value={tab} onChange={(next) => setSearch({ tab: next ?? undefined })}>
         <Tabs.List mb="lg">
           <Tabs.Tab value="usage">{keys.usage}</Tabs.Tab>
@@ -51,6 +80,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
           <KeySettings key={apiKey.id} apiKey={apiKey} />
         </Tabs.Panel>
       </Tabs>
+      <RaiseBudgetDialog raised={raised} onClose={() => setRaised(undefined)} />
     </>
   )
 }

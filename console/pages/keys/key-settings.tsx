@@ -2,6 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
+import { useLimitLabels } from '../../components/limit-inputs.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useEdit } from '../../components/use-edit.tsx'
@@ -17,6 +18,7 @@ import { useKeyChanges } from './use-key-changes.ts'
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { common, keys } = useTexts()
   const { display, profile } = useSignedIn()
+  const limitLabels = useLimitLabels()
   const isLimited = isLimitedFor(profile.role, apiKey)
   const { remove, reload } = useKeyChanges()
   const navigate = useNavigate()
@@ -26,7 +28,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     form,
     object: apiKey,
     typedOf: (key) => typedKey(key, display),
-    labels: keyLabels(keys),
+    labels: { ...keyLabels(keys), ...limitLabels },
     save(typed, version, over) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
       // Each call changes the remaining quota, so that it is only sent where it was typed.
@@ -69,9 +71,6 @@ function keyLabels(keys: Texts['keys']) {
     models: keys.models,
     group: keys.group,
     addresses: keys.addresses,
-    budget: keys.budget,
-    budget_period: keys.budgetPeriod,
-    ...keys.rateLimits,
     ...keys.texts,
   }
 }

@@ -3,36 +3,34 @@ import { Link } from '@tanstack/react-router'
 import { callsQuery } from '../../api/calls.ts'
 import type { ApiKey } from '../../api/keys.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
+import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { type Figure, Figures } from '../../components/figures.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 const RECENT = 10
 
 /** The cost of a key, and its last calls. */
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { keys, logs, common, overview } = useTexts()
+  const { keys, logs, common, overview, limits } = useTexts()
   const { profile } = useSignedIn()
-  const { money, exact, recent, time } = useFormats()
+  const { money, exact, recent } = useFormats()
+  const account = useAccountLimits()
+  const { left, left_by } = apiKey
+  const ofGroup = apiKey.group || profile.group
+  const binding = account.budgets.filter(({ group }) => group === undefined || group === ofGroup)
   const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, RECENT))
   const figures: readonly Figure[] = [
     { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
     {
       label: keys.left,
-      value: apiKey.unlimited_quota ? common.unlimited : money(apiKey.remain_quota),
-      title: apiKey.unlimited_quota ? undefined : exact(apiKey.remain_quota),
+      value: left === null ? common.unlimited : money(left),
+      title: left === null ? undefined : exact(left),
+      note: left_by ? limits.by[left_by](ofGroup) : undefined,
     },
-    ...(apiKey.budget > 0
-      ? [
-          {
-            label: keys.budget,
-            value: `${money(apiKey.budget_used)} / ${money(apiKey.budget)}`,
-            title: keys.budgetUsed(exact(apiKey.budget_used), time(apiKey.budget_resets_at)),
-          },
-        ]
-      : []),
     {
       label: keys.lastUsed,
       value: apiKey.accessed_time > 0 ? recent(apiKey.accessed_time) : common.never,
@@ -41,6 +39,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   return (
     <>
       <Figures figures={figures} />
+      <BudgetMeters budgets={[{ name: apiKey.name, state: apiKey }, ...binding]} />
       <h2>{overview.recent}</h2>
       <AnswerOf query={calls}>
         {({ items }) =>

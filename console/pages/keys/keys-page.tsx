@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
+import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
@@ -17,6 +18,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { useKeyChanges } from './use-key-changes.ts'
+import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useKeyColumns } from './use-key-columns.tsx'
 
 /** The account's own keys. */
@@ -27,9 +29,10 @@ export function KeysPage() {
   const navigate = useNavigate()
   const [toDelete, setToDelete] = useState<ApiKey>()
   const { remove } = useKeyChanges()
-  const columns = useKeyColumns(setToDelete)
   const page = Number(p)
+  const account = useAccountLimits()
   const query = useQuery({ ...keysQuery(profile.id, page, q), placeholderData: keepPreviousData })
+  const columns = useKeyColumns(query.data?.items ?? [], setToDelete)
   const create = (
     <Button data-new leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setSearch({ new: '1' })}>
       {keys.create}
@@ -38,6 +41,7 @@ export function KeysPage() {
   return (
     <>
       <PageHead title={keys.title}>{create}</PageHead>
+      <BudgetMeters budgets={account.budgets} />
       <Toolbar>
         <FilterField
           label={keys.filter}

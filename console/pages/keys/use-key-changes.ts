@@ -12,7 +12,9 @@ export function useKeyChanges() {
   const client = useQueryClient()
   const reload = async (): Promise<void> => {
     await Promise.all(
-      ['keys', 'key'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
+      ['keys', 'key', 'stopped-keys'].map((name) =>
+        client.invalidateQueries({ queryKey: [profile.id, name] }),
+      ),
     )
   }
   const turn = async (key: ApiKey, isEnabled: boolean): Promise<void> => {

@@ -1,23 +1,30 @@
 import { Badge } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ApiKey, isLimitedFor } from '../../api/keys.ts'
+import { type ApiKey, isLimitedFor, stoppedKeysQuery } from '../../api/keys.ts'
+import { BudgetMeter } from '../../components/budget-meter.tsx'
 import type { Column } from '../../components/data-table.tsx'
+import { LeftText } from '../../components/left-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
+import { KeyState } from '../../components/key-state.tsx'
 import { sayFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { KeyCell } from './key-cell.tsx'
-import { KeyState } from './key-state.tsx'
 import { useKeyChanges } from './use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 
 /** The columns of the list of keys. */
-export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<ApiKey>[] {
+export function useKeyColumns(
+  shown: readonly ApiKey[],
+  onDelete: (key: ApiKey) => void,
+): readonly Column<ApiKey>[] {
   const texts = useTexts()
-  const { keys, common } = texts
+  const { keys, common, limits } = texts
   const { profile } = useSignedIn()
+  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown))
   const { turn } = useKeyChanges()
   const [revealed, { reveal, hide }] = useRevealedKey()
   const show = (id: number): void => void reveal(id).catch((error: unknown) => sayFailure(error, texts))
@@ -56,8 +63,12 @@ export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<
       key: 'left',
       label: keys.left,
       isNumber: true,
-      cell: ({ unlimited_quota, remain_quota }) =>
-        unlimited_quota ? common.unlimited : <MoneyText quota={remain_quota} />,
+      cell: (row) => <LeftText of={row} group={row.group || profile.group} />,
+    },
+    {
+      key: 'budget',
+      label: limits.budget,
+      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : common.none),
     },
     {
       key: 'used',
@@ -68,7 +79,7 @@ export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<
       key: 'status',
       label: keys.status,
       phone: 'value',
-      cell: ({ status }) => <KeyState status={status} />,
+      cell: ({ id, status }) => <KeyState status={status} isStopped={stopped.includes(id)} />,
     },
     {
       key: 'actions',

@@ -12,9 +12,11 @@ import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
+import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyList } from './key-list.tsx'
 import classes from './overview-page.module.css'
+import { OverviewBudgets } from './overview-budgets.tsx'
 import { TopSpenders } from './top-spenders.tsx'
 import { TroubledChannels } from './troubled-channels.tsx'
 
@@ -53,6 +55,7 @@ export function OverviewPage() {
           {({ totals }) => <Spend totals={totals} />}
         </AnswerOf>
       </section>
+      <OverviewBudgets keys={keys.data?.items ?? []} />
       <div className={classes['two']}>
         <section aria-label={overview.recent}>
           <h2 className={classes['heading']}>
@@ -96,8 +99,9 @@ export function OverviewPage() {
 }
 
 function Spend({ totals }: { readonly totals: UsagePoint }) {
-  const { overview } = useTexts()
+  const { overview, limits, common } = useTexts()
   const { profile } = useSignedIn()
+  const { left, left_by } = useAccountLimits()
   const { money, exact, count } = useFormats()
   const { quota, requests, input, cached, cache_write, output } = totals
   return (
@@ -106,7 +110,12 @@ function Spend({ totals }: { readonly totals: UsagePoint }) {
         { label: overview.thisMonth, value: money(quota), title: exact(quota) },
         { label: overview.calls, value: count(requests) },
         { label: overview.tokens, value: count(input + cached + cache_write + output) },
-        { label: overview.leftHere, value: money(profile.quota), title: exact(profile.quota) },
+        {
+          label: overview.leftHere,
+          value: left === null ? common.unlimited : money(left),
+          title: left === null ? undefined : exact(left),
+          note: left_by ? limits.by[left_by](profile.group) : undefined,
+        },
       ]}
     />
   )

@@ -5,10 +5,17 @@ import { Role, ROLES } from '../../../src/domain/role.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { createUser, groupsQuery } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
+import { LimitInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { moneyUnit, parseMoney } from '../../components/money.ts'
 import { say } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
+import {
+  changedLimits,
+  NO_LIMITS,
+  RATE_LIMIT_NAMES,
+  type TypedLimits,
+} from '../../components/typed-limits.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
@@ -16,7 +23,7 @@ import { useUserChanges } from './use-user-changes.ts'
 const MIN_LENGTH = 8
 
 /** The typed values of a user. */
-interface TypedUser {
+interface TypedUser extends TypedLimits {
   readonly username: string
   readonly password: string
   readonly role: string
@@ -48,10 +55,20 @@ export function AddUserDialog({
 function useUserForm() {
   const { common, account } = useTexts()
   const { display } = useSignedIn()
+  const limitRules = useLimitRules()
   return useForm<TypedUser>({
-    mode: 'uncontrolled',
-    initialValues: { username: '', password: '', role: String(Role.user), group: 'default', quota: '0' },
+    mode: 'controlled',
+    validateInputOnBlur: ['quota', 'budget', ...RATE_LIMIT_NAMES],
+    initialValues: {
+      ...NO_LIMITS,
+      username: '',
+      password: '',
+      role: String(Role.user),
+      group: 'default',
+      quota: '0',
+    },
     validate: {
+      ...limitRules,
       username: (text) => (text.trim() === '' ? common.required : null),
       password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
       quota: (text) => (parseMoney(text, display) === undefined ? common.notAnAmount : null),
@@ -65,8 +82,14 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
   const { reload } = useUserChanges()
   const { data: groups = ['default'] } = useQuery(groupsQuery(profile.id))
   const form = useUserForm()
-  const creating = useAction(async ({ username, password, role, group, quota }: TypedUser) => {
-    const fields = { username: username.trim(), password, role: Number(role), group }
+  const creating = useAction(async ({ username, password, role, group, quota, ...limits }: TypedUser) => {
+    const fields = {
+      ...changedLimits(limits, NO_LIMITS, display),
+      username: username.trim(),
+      password,
+      role: Number(role),
+      group,
+    }
     try {
       await createUser({ ...fields, quota: parseMoney(quota, display) ?? 0 })
     } catch (error) {
@@ -84,14 +107,12 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
     <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
       <Stack gap="md">
         <TextInput
-          key={form.key('username')}
           label={users.username}
           autoComplete="off"
           data-autofocus
           {...form.getInputProps('username')}
         />
         <PasswordInput
-          key={form.key('password')}
           label={users.password}
           description={users.passwordHint}
           autoComplete="new-password"
@@ -99,27 +120,25 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
           {...form.getInputProps('password')}
         />
         <Select
-          key={form.key('role')}
           label={users.role}
           allowDeselect={false}
           data={roles.map((role) => ({ value: String(role), label: users.roles[role] }))}
           {...form.getInputProps('role')}
         />
         <Select
-          key={form.key('group')}
           label={users.group}
           allowDeselect={false}
           data={[...groups]}
           {...form.getInputProps('group')}
         />
         <TextInput
-          key={form.key('quota')}
           label={users.quota}
           inputMode="decimal"
           rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
           rightSectionWidth={60}
           {...form.getInputProps('quota')}
         />
+        <LimitInputs form={form} />
         <Refusal error={creating.error} />
       </Stack>
       <Group justify="flex-end" mt="lg" gap="sm">

@@ -2,7 +2,9 @@ import { ActionIcon, Button, Group } from '@mantine/core'
 import { IconBan, IconCircleCheck } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { ManagedUser } from '../../api/users.ts'
+import { BudgetMeter } from '../../components/budget-meter.tsx'
 import type { Column } from '../../components/data-table.tsx'
+import { LeftText } from '../../components/left-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -13,7 +15,7 @@ const ENABLED = 1
 
 /** The columns of the list of users. */
 export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonly Column<ManagedUser>[] {
-  const { users, common } = useTexts()
+  const { users, common, limits } = useTexts()
   const { profile } = useSignedIn()
   const { turn } = useUserChanges()
   const roles: Readonly<Record<number, string>> = users.roles
@@ -30,7 +32,17 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
     },
     { key: 'role', label: users.role, cell: ({ role }) => roles[role] ?? String(role) },
     { key: 'group', label: users.group, cell: ({ group }) => group },
-    { key: 'left', label: users.left, isNumber: true, cell: ({ quota }) => <MoneyText quota={quota} /> },
+    {
+      key: 'left',
+      label: users.left,
+      isNumber: true,
+      cell: (user) => <LeftText of={user} group={user.group} />,
+    },
+    {
+      key: 'budget',
+      label: limits.budget,
+      cell: (user) => (user.budget > 0 ? <BudgetMeter name={user.username} state={user} /> : common.none),
+    },
     {
       key: 'spend',
       label: users.spend,

@@ -1,14 +1,16 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ApiKey } from '../../api/keys.ts'
+import { type ApiKey, stoppedKeysQuery } from '../../api/keys.ts'
 import { type ManagedUser, switchUserKey, userKeysQuery } from '../../api/users.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
+import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { KeyState } from '../../components/key-state.tsx'
+import { LeftText } from '../../components/left-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { sayFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
-import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -18,9 +20,10 @@ const ENABLED = 1
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
   const { profile } = useSignedIn()
-  const columns = useColumns(user)
+  const query = useQuery(userKeysQuery(profile.id, user.id))
+  const columns = useColumns(user, query.data?.items ?? [])
   return (
-    <AnswerOf query={useQuery(userKeysQuery(profile.id, user.id))}>
+    <AnswerOf query={query}>
       {({ items }) =>
         items.length === 0 ? (
           <Empty text={users.noKeys} />
@@ -32,12 +35,12 @@ export function UserKeys({ user }: { readonly user: ManagedUser }) {
   )
 }
 
-function useColumns(user: ManagedUser): readonly Column<ApiKey>[] {
+function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Column<ApiKey>[] {
   const texts = useTexts()
-  const { keys, common } = texts
+  const { keys, common, limits } = texts
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const words: Readonly<Record<number, string>> = keys.statuses
+  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown, user.id))
   const turn = async (key: ApiKey): Promise<void> => {
     try {
       await switchUserKey(user.id, key.id, key.status !== ENABLED)
@@ -56,6 +59,17 @@ function useColumns(user: ManagedUser): readonly Column<ApiKey>[] {
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
     },
     {
+      key: 'left',
+      label: keys.left,
+      isNumber: true,
+      cell: (row) => <LeftText of={row} group={row.group || user.group} />,
+    },
+    {
+      key: 'budget',
+      label: limits.budget,
+      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : common.none),
+    },
+    {
       key: 'used',
       label: keys.lastUsed,
       cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
@@ -64,7 +78,7 @@ function useColumns(user: ManagedUser): readonly Column<ApiKey>[] {
       key: 'status',
       label: keys.status,
       phone: 'value',
-      cell: ({ status }) => <StateMark tone={status === ENABLED ? 'ok' : 'off'} word={words[status] ?? ''} />,
+      cell: ({ id, status }) => <KeyState status={status} isStopped={stopped.includes(id)} />,
     },
     {
       key: 'actions',

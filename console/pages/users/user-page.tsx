@@ -2,9 +2,10 @@ import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ManagedUser, userQuery } from '../../api/users.ts'
+import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { type RaisedBudget, RaiseBudgetDialog } from '../../components/raise-budget-dialog.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -27,11 +28,12 @@ export function UserPage() {
 }
 
 function User({ user }: { readonly user: ManagedUser }) {
-  const { users } = useTexts()
+  const { users, limits } = useTexts()
   const { profile } = useSignedIn()
   const [{ tab = 'profile' }, setSearch] = useSearchState()
   const [isFunding, setIsFunding] = useState(false)
-  const { turn } = useUserChanges()
+  const [raised, setRaised] = useState<RaisedBudget>()
+  const { turn, reload } = useUserChanges()
   const isEnabled = user.status === ENABLED
   return (
     <>
@@ -45,6 +47,20 @@ function User({ user }: { readonly user: ManagedUser }) {
             <Button variant="default" onClick={() => void turn(user, !isEnabled)}>
               {isEnabled ? users.disableUser : users.enableUser}
             </Button>
+            {user.budget > 0 && (
+              <Button
+                variant="default"
+                onClick={() =>
+                  setRaised({
+                    name: user.username,
+                    budget: user.budget,
+                    raise: (budget) => changeUser(user.id, { budget, version: user.version }).then(reload),
+                  })
+                }
+              >
+                {limits.raise}
+              </Button>
+            )}
             <Button onClick={() => setIsFunding(true)}>{users.addQuota}</Button>
           </>
         )}
@@ -69,6 +85,7 @@ function User({ user }: { readonly user: ManagedUser }) {
           <UserCalls user={user} />
         </Tabs.Panel>
       </Tabs>
+      <RaiseBudgetDialog raised={raised} onClose={() => setRaised(undefined)} />
       <AddQuotaDialog user={isFunding ? user : undefined} onClose={() => setIsFunding(false)} />
     </>
   )

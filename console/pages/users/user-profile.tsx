@@ -3,31 +3,54 @@ import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
+import { LimitInputs, useLimitLabels, useLimitRules } from '../../components/limit-inputs.tsx'
+import type { MoneyDisplay } from '../../components/money.ts'
+import { changedLimits, RATE_LIMIT_NAMES, typedLimits } from '../../components/typed-limits.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useEdit } from '../../components/use-edit.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { UserBudgets } from './user-budgets.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
 /** The fields of a user that an administrator may change. */
 export function UserProfile({ user }: { readonly user: ManagedUser }) {
-  const { users, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { users, common, limits } = useTexts()
+  const { left, left_by } = user
+  const { profile, display } = useSignedIn()
+  const limitRules = useLimitRules()
+  const limitLabels = useLimitLabels()
   const { money, exact, count } = useFormats()
   const { reload } = useUserChanges()
   const { data: groups = [user.group] } = useQuery(groupsQuery(profile.id))
   const form = useForm({
     mode: 'controlled',
-    initialValues: typedProfile(user),
-    validate: { display_name: (text) => (text.trim() === '' ? common.required : null) },
+    initialValues: typedProfile(user, display),
+    validateInputOnBlur: ['budget', ...RATE_LIMIT_NAMES],
+    validate: {
+      ...limitRules,
+      display_name: (text: string) => (text.trim() === '' ? common.required : null),
+    },
   })
   const edit = useEdit<ReturnType<typeof typedProfile>, ManagedUser>({
     form,
     object: user,
-    typedOf: typedProfile,
-    labels: { display_name: users.displayName, role: users.role, group: users.group, remark: users.remark },
-    save({ role, ...fields }, version) {
+    typedOf: (present) => typedProfile(present, display),
+    labels: {
+      display_name: users.displayName,
+      role: users.role,
+      group: users.group,
+      remark: users.remark,
+      ...limitLabels,
+    },
+    save({ role, display_name, group, remark, ...typed }, version, over) {
+      const fields = {
+        display_name,
+        group,
+        remark,
+        ...changedLimits(typed, typedLimits(over ?? user, display), display),
+      }
       const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
       return changeUser(user.id, { ...fields, ...roleChange, version })
     },
@@ -40,11 +63,18 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
     <>
       <Figures
         figures={[
-          { label: users.left, value: money(user.quota), title: exact(user.quota) },
+          {
+            label: users.left,
+            value: left === null ? common.unlimited : money(left),
+            title: left === null ? undefined : exact(left),
+            note: left_by ? limits.by[left_by](user.group) : undefined,
+          },
+          { label: users.quota, value: money(user.quota), title: exact(user.quota) },
           { label: users.spend, value: money(user.used_quota), title: exact(user.used_quota) },
           { label: users.requests, value: count(user.request_count) },
         ]}
       />
+      <UserBudgets user={user} />
       <form noValidate onSubmit={form.onSubmit(edit.save)}>
         <Stack gap="md" maw={440}>
           <TextInput label={users.displayName} {...form.getInputProps('display_name')} />
@@ -63,6 +93,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
             {...form.getInputProps('group')}
           />
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
+          <LimitInputs form={form} isDisabled={!isOther} />
           <Refusal error={edit.error} />
           <Button
             type="submit"
@@ -79,6 +110,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   )
 }
 
-function typedProfile({ display_name, role, group, remark }: ManagedUser) {
-  return { display_name, role: String(role), group, remark }
+function typedProfile(user: ManagedUser, display: MoneyDisplay) {
+  const { display_name, role, group, remark } = user
+  return { ...typedLimits(user, display), display_name, role: String(role), group, remark }
 }

@@ -7,7 +7,14 @@ import { readInput, userInput } from '../input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
-import { maskedTokens, noOwnToken, TOKEN_ID, type TokenObject, tokenSchema } from './token-object.ts'
+import {
+  maskedTokens,
+  noOwnToken,
+  stoppedTokens,
+  TOKEN_ID,
+  type TokenObject,
+  tokenSchema,
+} from './token-object.ts'
 
 /** The input of operations on one token of any user. */
 export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
@@ -46,7 +53,7 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 
 /** A page of a user's tokens, newest first. */
 export async function tokenPage(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
   const { tokens, total } = await parts.store.read('keyedTokenPage', {
@@ -96,6 +103,32 @@ export async function searchTokens(
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
   const tokens = tokenIds.length === 0 ? [] : await store.read('keyedTokensOf', { userId, tokenIds })
   return pageObject(page, found.length, await maskedTokens(parts, tokens))
+}
+
+/** Maximum number of tokens of one question about their budgets: a page of them. */
+const MAX_ASKED = 100
+const IDS = `expected up to ${MAX_ASKED} ids of tokens with commas between them`
+
+/** Ids of tokens in a query, with commas between them. */
+export const tokenIdsText = z
+  .string({ error: IDS })
+  .regex(/^(?:\d{1,15}(?:,\d{1,15})*)?$/, { error: IDS })
+  .default('')
+  .transform((text) => text.split(',').filter(Boolean).map(Number))
+  .refine((ids) => ids.length <= MAX_ASKED, { error: IDS })
+
+/** Those of the user's tokens with these ids whose calls a budget refuses. */
+export async function stoppedTokensOf(
+  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  userId: number,
+  tokenIds: readonly number[],
+): Promise<number[]> {
+  if (tokenIds.length === 0) return []
+  const tokens = await parts.store.read('keyedTokensOf', { userId, tokenIds })
+  return stoppedTokens(
+    parts,
+    tokens.map(({ token }) => token),
+  )
 }
 
 function refuse(field: string, error: string | undefined): void {

@@ -3,21 +3,24 @@ import { maskedKey, statusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
 import { isSetByOperator } from '../../domain/call-terms.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
+import type { User } from '../../domain/records/user.ts'
+import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { KeyedToken } from '../../store/operations/find-accounts.ts'
 import { answersOf, bodyShape } from '../record-schemas.ts'
 import {
-  termSchema,
-  termsObject,
-  termsObjects,
+  type BudgetUses,
+  budgetUses,
   termFields,
-  type TermsObject,
+  termSchema,
+  termsOf,
   type TermsOwner,
 } from '../call-terms.ts'
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
+import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining.ts'
 
 /** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
 const operatorLimits = z.object({
@@ -34,6 +37,7 @@ export const tokenSchema = z.object({
   ...own.schema.shape,
   key: z.string(),
   ...termSchema,
+  ...remainingSchema,
   operator_limits: operatorLimits.optional(),
   version: z.string(),
   DeletedAt: z.string().nullable(),
@@ -42,39 +46,65 @@ export const tokenSchema = z.object({
 /** A token in responses. */
 export type TokenObject = z.output<typeof tokenSchema>
 
+type Parts = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
+
 /** A stored token in responses, with its current status; `key` is shown as given. */
-export async function tokenObject(
-  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
-  token: Token,
-  key: string,
-): Promise<TokenObject> {
-  const now = nowMs()
-  return shown(token, key, await termsObject(store, termsOwner(token), now), now)
+export async function tokenObject(parts: Parts, token: Token, key: string): Promise<TokenObject> {
+  const surroundings = await surroundingsOf(parts, [token])
+  return shown(token, key, surroundings)
 }
 
 /** Stored tokens in responses, with their keys masked. */
-export async function maskedTokens(
-  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
-  tokens: readonly KeyedToken[],
-): Promise<TokenObject[]> {
-  const now = nowMs()
-  const owners = tokens.map(({ token }) => termsOwner(token))
-  const terms = await termsObjects(store, owners, now)
+export async function maskedTokens(parts: Parts, tokens: readonly KeyedToken[]): Promise<TokenObject[]> {
+  if (tokens.length === 0) return []
+  const surroundings = await surroundingsOf(
+    parts,
+    tokens.map(({ token }) => token),
+  )
   const objects: TokenObject[] = []
   // Computing the version of a token with long texts takes time.
-  for (const [index, { token, key }] of tokens.entries())
-    objects.push(
-      await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now)),
-    )
+  for (const { token, key } of tokens)
+    objects.push(await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), surroundings)))
   return objects
 }
 
 /** A stored token in responses, with its key masked. */
-export function maskedToken(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
-  { token, key }: KeyedToken,
-): Promise<TokenObject> {
+export function maskedToken(parts: Parts, { token, key }: KeyedToken): Promise<TokenObject> {
   return tokenObject(parts, token, maskedKey(`sk-${key}`))
+}
+
+/** What a token's object shows beside its own fields. */
+interface Surroundings {
+  readonly settings: Settings
+  readonly users: ReadonlyMap<number, User>
+  readonly uses: BudgetUses
+  readonly nowMs: number
+}
+
+async function surroundingsOf(parts: Parts, tokens: readonly Token[]): Promise<Surroundings> {
+  const { store } = parts
+  const settings = parts.settings()
+  const nowMs = parts.nowMs()
+  const ids = [...new Set(tokens.map(({ user_id }) => user_id))]
+  const found = await Promise.all(ids.map((id) => store.read('userById', id)))
+  const users = new Map(found.flatMap((user) => (user ? [[user.id, user] as const] : [])))
+  const budgets = tokens.flatMap((token) => {
+    const user = users.get(token.user_id)
+    return user ? Object.values(budgetsOf(settings, user, token)) : [termsOwner(token)]
+  })
+  const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
+  return { settings, users, uses: await budgetUses(store, [...distinct.values()], nowMs), nowMs }
+}
+
+/** The ids of those tokens whose calls a budget refuses: their own, their user's or their group's. */
+export async function stoppedTokens(parts: Parts, tokens: readonly Token[]): Promise<number[]> {
+  const { settings, users, uses } = await surroundingsOf(parts, tokens)
+  return tokens
+    .filter((token) => {
+      const user = users.get(token.user_id)
+      return user !== undefined && isStoppedByBudget(settings, uses, user, token)
+    })
+    .map(({ id }) => id)
 }
 
 function termsOwner(token: Token): TermsOwner {
@@ -82,12 +112,14 @@ function termsOwner(token: Token): TermsOwner {
   return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
 
-function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {
+function shown(token: Token, key: string, { settings, users, uses, nowMs }: Surroundings): TokenObject {
+  const user = users.get(token.user_id)
   return {
     ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
-    ...terms,
+    ...termsOf(termsOwner(token), uses),
+    ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),
     version: tokenVersion(token),
     DeletedAt: token.deleted_time === null ? null : new Date(token.deleted_time * 1000).toISOString(),

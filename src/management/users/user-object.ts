@@ -10,10 +10,19 @@ import { Role } from '../../domain/role.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
-import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
+import {
+  budgetUses,
+  termSchema,
+  type TermsObject,
+  termsObject,
+  termsObjects,
+  termsOf,
+  type TermsOwner,
+} from '../call-terms.ts'
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { answersOf } from '../record-schemas.ts'
+import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
 
 const asHolder = answersOf(USER.fields, 'holder')
 
@@ -88,14 +97,14 @@ const asAdmin = answersOf(USER.fields, 'admin')
  */
 export const managedUserSchema = profileSchema
   .omit({ has_password: true })
-  .extend({ ...asAdmin.schema.shape, version: z.string() })
+  .extend({ ...asAdmin.schema.shape, ...remainingSchema, version: z.string() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
 export async function managedUserObject(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   user: ManagedUser,
 ): Promise<ManagedUserObject> {
   const [object] = await managedUserObjects(parts, [user])
@@ -104,13 +113,21 @@ export async function managedUserObject(
 
 /** Converts stored users for an administrator. */
 export async function managedUserObjects(
-  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
+  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   users: readonly ManagedUser[],
 ): Promise<ManagedUserObject[]> {
-  const terms = await termsObjects(store, users.map(userTerms), nowMs())
-  return users.map((user, index) => {
-    const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, ...asAdmin.answer(user), version: userVersion(user) }
+  const settings = parts.settings()
+  const budgets = users.flatMap((user) => Object.values(budgetsOf(settings, user)))
+  const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
+  const uses = await budgetUses(parts.store, [...distinct.values()], parts.nowMs())
+  return users.map((user) => {
+    const { has_password: _, ...profile } = profileWithTerms(user, termsOf(userTerms(user), uses))
+    return {
+      ...profile,
+      ...asAdmin.answer(user),
+      ...remainingOf(settings, uses, user),
+      version: userVersion(user),
+    }
   })
 }
 

@@ -43,15 +43,30 @@ async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<ty
   return 0
 }
 
+/** The use of a budget in one period. */
+export interface StoredBudgetUse {
+  readonly name: BudgetName
+  readonly used: number
+  /** The amount and the use at which a first call was refused, or the budget was used up; null if never. */
+  readonly full: { readonly amount: number; readonly used: number } | null
+}
+
 /** Reads the use of budgets, by their accounts; without those that were never used. */
 export async function readBudgetUse(
   db: Db,
   { names }: { readonly names: readonly BudgetName[] },
-): Promise<{ readonly name: BudgetName; readonly used: number }[]> {
+): Promise<StoredBudgetUse[]> {
   const rows = await db
-    .selectFrom('budget_periods')
-    .select(['account', 'used'])
-    .where('account', 'in', names)
+    .selectFrom('budget_periods as period')
+    .leftJoin('budget_crossings as full', (join) =>
+      join.onRef('full.account', '=', 'period.account').on('full.percent', '=', 100),
+    )
+    .select(['period.account', 'period.used', 'full.amount as full_amount', 'full.used as full_used'])
+    .where('period.account', 'in', names)
     .execute()
-  return rows.map(({ account, used }) => ({ name: account as BudgetName, used }))
+  return rows.map(({ account, used, full_amount: amount, full_used }) => ({
+    name: account as BudgetName,
+    used,
+    full: amount === null || full_used === null ? null : { amount, used: full_used },
+  }))
 }

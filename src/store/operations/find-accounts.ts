@@ -280,6 +280,17 @@ export function ownTokenNames(
   return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
 }
 
+/** Lists the groups that a user's live tokens name, each once. */
+export async function tokenGroups(db: Db, { userId }: { readonly userId: number }): Promise<string[]> {
+  const rows = await ownTokens(db, userId)
+    .select('group_name')
+    .distinct()
+    .where('group_name', '<>', '')
+    .orderBy('group_name')
+    .execute()
+  return rows.map(({ group_name }) => group_name)
+}
+
 /** Lists the names of a user's live tokens with their keys, newest first. */
 export async function ownTokenKeys(
   db: Db,

@@ -28,6 +28,7 @@ export {
   ownTokenKeys,
   ownTokenNames,
   takenIdentifiers,
+  tokenGroups,
 } from './find-accounts.ts'
 export { findSignatures, orphanedContents } from './kept-data.ts'
 export { readBytes } from './read-bytes.ts'

@@ -1,14 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import type { MoneyDisplay } from '../../components/money.ts'
-import { brokenBounds, changedLimits, NO_LIMITS, type TypedLimits } from './key-limits.ts'
+import type { MoneyDisplay } from './money.ts'
+import { brokenBounds, changedLimits, NO_LIMITS, type TypedLimits } from './typed-limits.ts'
 
 const USD: MoneyDisplay = { kind: 'USD', quotaPerUnit: 500_000, usdExchangeRate: '1' }
 const TEN_A_WEEK: TypedLimits = { ...NO_LIMITS, budget: '10', budget_period: 'week' }
 
-describe('the typed limits of a key', () => {
+describe('the typed limits', () => {
   test.each<[string, Partial<TypedLimits>, TypedLimits, object]>([
     ['nothing that is as before', {}, TEN_A_WEEK, {}],
-    ['a budget with its period', { budget: '2.5' }, NO_LIMITS, { budget: 1_250_000, budget_period: 'month' }],
+    [
+      'a budget with its period',
+      { budget: '2.5', budget_period: 'month' },
+      NO_LIMITS,
+      { budget: 1_250_000, budget_period: 'month' },
+    ],
+    ['no budget, where its period is none', { budget_period: '' }, TEN_A_WEEK, { budget: 0 }],
+    ['no budget without a period', { budget: '2.5' }, NO_LIMITS, {}],
     [
       'another period with the amount',
       { budget_period: 'day' },
@@ -23,7 +30,7 @@ describe('the typed limits of a key', () => {
       { ...NO_LIMITS, rate_limit_parallel: '3' },
       { rate_limit_requests: 1000, rate_limit_parallel: 0 },
     ],
-  ])('the typed limits of a key are sent as %s', (_, typed, before, sent) => {
+  ])('the typed limits are sent as %s', (_, typed, before, sent) => {
     expect(changedLimits({ ...before, ...typed }, before, USD)).toEqual(sent)
   })
 
@@ -37,7 +44,7 @@ describe('the typed limits of a key', () => {
     ['rate_limit_window', '1', true],
     ['rate_limit_window', '', false],
     ['rate_limit_window', '0', false],
-  ] as const)('the typed limits of a key have the bounds of the record: %s, %j', (name, typed, isWithin) => {
+  ] as const)('the typed limits have the bounds of the record: %s, %j', (name, typed, isWithin) => {
     expect(brokenBounds(name, typed) === undefined).toBe(isWithin)
   })
 })

@@ -1,0 +1,72 @@
+import { useTexts } from '../locales/use-texts.tsx'
+import classes from './budget-meter.module.css'
+import { type BudgetState, exhaustedAt, usedPercent } from './budget.ts'
+import { useFormats } from './session.tsx'
+
+/** Per cent from which a budget is shown as a warning, as alerts have it. */
+const WARN = 80
+const FULL = 100
+const DAY_S = 86_400
+
+/** How much of a budget is used, when it begins anew, and when it is used up if spending goes on like this. */
+export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
+  const { limits } = useTexts()
+  const { money, exact, day, time } = useFormats()
+  const { budget, budget_used, budget_resets_at: resetsAt } = state
+  const percent = usedPercent(state)
+  const now = Date.now() / 1000
+  const endsAt = exhaustedAt(state, now)
+  const text = limits.meter(money(budget_used), money(budget), day(resetsAt))
+  // The day of a budget by days is known: the time is what matters.
+  const end = endsAt !== undefined && (resetsAt - now < DAY_S ? time(endsAt) : day(endsAt))
+  const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined
+  return (
+    <div
+      role="meter"
+      aria-label={limits.budgetOf(name)}
+      aria-valuemin={0}
+      aria-valuemax={FULL}
+      aria-valuenow={percent}
+      aria-valuetext={pace === undefined ? text : `${text}, ${pace}`}
+      title={`${exact(budget_used)} / ${exact(budget)}, ${time(resetsAt)}`}
+      className={classes['meter']}
+      data-tone={percent === FULL ? 'bad' : percent >= WARN || end ? 'warn' : undefined}
+    >
+      <div className={classes['bar']}>
+        <span style={{ width: `${percent}%` }} />
+      </div>
+      <p className={classes['text']}>
+        {text}
+        {pace !== undefined && (
+          <>
+            {', '}
+            <span className={classes['pace']}>{pace}</span>
+          </>
+        )}
+      </p>
+    </div>
+  )
+}
+
+/** A budget, and whose it is. */
+export interface NamedBudget {
+  readonly name: string
+  readonly state: BudgetState
+}
+
+/** The meters of several budgets, each with its name; nothing where there is none. */
+export function BudgetMeters({ budgets }: { readonly budgets: readonly NamedBudget[] }) {
+  const { limits } = useTexts()
+  const shown = budgets.filter(({ state }) => state.budget > 0)
+  if (shown.length === 0) return null
+  return (
+    <ul className={classes['list']} aria-label={limits.title}>
+      {shown.map(({ name, state }) => (
+        <li key={name}>
+          <div className={classes['name']}>{name}</div>
+          <BudgetMeter name={name} state={state} />
+        </li>
+      ))}
+    </ul>
+  )
+}

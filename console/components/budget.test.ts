@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import { exhaustedAt, usedPercent } from './budget.ts'
+
+const DAY_S = 86_400
+const at = (date: string): number => Date.parse(date) / 1000
+/** $20 a month, in November 2026. */
+const NOVEMBER = { budget: 20, budget_period: 'month', budget_resets_at: at('2026-12-01T00:00:00Z') }
+
+describe('the meter of a budget', () => {
+  test.each([
+    [0, 0],
+    [13, 65],
+    [20, 100],
+    [26, 100],
+  ])('73: %d of 20 are %d per cent', (used, percent) => {
+    expect(usedPercent({ ...NOVEMBER, budget_used: used })).toBe(percent)
+  })
+
+  test('75: a pace that uses the budget up before its reset is told, from a twentieth of the period on', () => {
+    // Half of it in 10 days: all of it in 20.
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
+      at('2026-11-21T00:00:00Z'),
+    )
+    // A twentieth of 30 days is a day and a half.
+    const early = at('2026-11-02T12:00:00Z')
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early - 1)).toBeUndefined()
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
+  })
+
+  test('75: a pace that lasts, and a budget that is used up, have no forecast', () => {
+    const now = at('2026-11-16T00:00:00Z')
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(NOVEMBER.budget_resets_at)
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 20 }, now)).toBeUndefined()
+    expect(exhaustedAt({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
+  })
+
+  test('75: weeks and days begin as those of budgets', () => {
+    const monday = at('2026-11-23T00:00:00Z')
+    const week = { budget: 70, budget_period: 'week', budget_used: 20, budget_resets_at: monday + 7 * DAY_S }
+    expect(exhaustedAt(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)
+  })
+})

@@ -1,0 +1,30 @@
+import { type BudgetPeriod, periodAt } from '../../src/domain/budget.ts'
+import type { TermsObject } from '../../src/management/call-terms.ts'
+
+/** A budget with its use in the current period. */
+export type BudgetState = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'>
+
+const PERCENT = 100
+/** The part of a period after which its pace is taken as a forecast. */
+const FIRST_PART = 0.05
+
+/** How much of a budget is used, in whole per cent up to 100. */
+export function usedPercent({ budget, budget_used }: BudgetState): number {
+  return budget === 0 ? 0 : Math.min(PERCENT, Math.floor((budget_used * PERCENT) / budget))
+}
+
+/**
+ * When the budget will be used up, in Unix seconds, if spending goes on as since the start of the period;
+ * undefined if it lasts, is used up already, or the period has only begun.
+ */
+export function exhaustedAt(
+  { budget, budget_period, budget_used, budget_resets_at: resetsAt }: BudgetState,
+  nowSeconds: number,
+): number | undefined {
+  if (budget === 0 || budget_used <= 0 || budget_used >= budget) return undefined
+  const startsAt = periodAt(budget_period as BudgetPeriod, resetsAt * 1000 - 1).startMs / 1000
+  const elapsed = nowSeconds - startsAt
+  if (elapsed < (resetsAt - startsAt) * FIRST_PART) return undefined
+  const endsAt = startsAt + (elapsed * budget) / budget_used
+  return endsAt < resetsAt ? endsAt : undefined
+}

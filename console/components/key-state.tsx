@@ -1,0 +1,15 @@
+import type { ApiKey } from '../api/keys.ts'
+import { StateMark, type Tone } from './state-mark.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
+
+const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
+
+const ENABLED = 1
+
+/** Whether a key is active, and if not, why; `isStopped` where a budget refuses its calls. */
+export function KeyState({ status, isStopped }: Pick<ApiKey, 'status'> & { readonly isStopped: boolean }) {
+  const { keys, limits } = useTexts()
+  if (status === ENABLED && isStopped) return <StateMark tone="bad" word={limits.stopped} />
+  const words: Readonly<Record<number, string>> = keys.statuses
+  return <StateMark tone={TONES[status] ?? 'off'} word={words[status] ?? String(status)} />
+}

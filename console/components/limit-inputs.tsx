@@ -1,0 +1,114 @@
+import { Select, TextInput } from '@mantine/core'
+import type { UseFormReturnType } from '@mantine/form'
+import type { ChangeEvent } from 'react'
+import { useTexts } from '../locales/use-texts.tsx'
+import classes from './limit-inputs.module.css'
+import { moneyUnit, parseMoney } from './money.ts'
+import { useFormats, useSignedIn } from './session.tsx'
+import { brokenBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } from './typed-limits.ts'
+
+const DEFAULT_PERIOD = 'month'
+
+/** Budget and rate limit of a key or a user. */
+export function LimitInputs<Typed extends TypedLimits>({
+  form: given,
+  isDisabled = false,
+}: {
+  readonly form: UseFormReturnType<Typed>
+  readonly isDisabled?: boolean
+}) {
+  const { limits, common } = useTexts()
+  const { display } = useSignedIn()
+  const { count } = useFormats()
+  // The form has more fields; only those of the limits are used here.
+  const form = given as unknown as UseFormReturnType<TypedLimits>
+  const { budget_period: period, rate_limit_window: window } = form.values
+  const windows = new Map<string, string>(Object.entries(limits.windows))
+  if (window !== '' && !windows.has(window)) windows.set(window, limits.seconds(count(Number(window))))
+  const budgetInput = form.getInputProps('budget')
+  return (
+    <>
+      <div className={classes['pair']}>
+        <TextInput
+          label={limits.budget}
+          description={limits.budgetHint}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          inputMode="decimal"
+          disabled={isDisabled}
+          rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
+          rightSectionWidth={60}
+          {...budgetInput}
+          onChange={(event: ChangeEvent<HTMLInputElement>) => {
+            budgetInput.onChange(event)
+            const isBudget = (parseMoney(event.currentTarget.value, display) ?? 0) > 0
+            if (isBudget && period === '') form.setFieldValue('budget_period', DEFAULT_PERIOD)
+          }}
+        />
+        <Select
+          label={limits.budgetPeriod}
+          allowDeselect={false}
+          disabled={isDisabled}
+          data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
+          {...form.getInputProps('budget_period')}
+          onChange={(chosen) => {
+            form.setFieldValue('budget_period', (chosen ?? '') as TypedLimits['budget_period'])
+            if (chosen === '') form.setFieldValue('budget', '')
+          }}
+        />
+      </div>
+      {[RATE_LIMIT_NAMES.slice(0, 2), RATE_LIMIT_NAMES.slice(2)].map((names) => (
+        <div key={names.join()} className={classes['pair']}>
+          {names.map((name) =>
+            name === 'rate_limit_window' ? (
+              <Select
+                key={name}
+                label={limits.rateLimits[name]}
+                allowDeselect={false}
+                disabled={isDisabled}
+                data={[...windows].map(([value, label]) => ({ value, label }))}
+                {...form.getInputProps(name)}
+              />
+            ) : (
+              <TextInput
+                key={name}
+                label={limits.rateLimits[name]}
+                inputMode="numeric"
+                placeholder={limits.noLimit}
+                disabled={isDisabled}
+                {...form.getInputProps(name)}
+              />
+            ),
+          )}
+        </div>
+      ))}
+    </>
+  )
+}
+
+/** The rules of these fields, for the form that contains them. */
+export function useLimitRules() {
+  const { common, limits } = useTexts()
+  const { display } = useSignedIn()
+  const { count } = useFormats()
+  const rates = RATE_LIMIT_NAMES.map((name) => [
+    name,
+    (typed: string): string | null => {
+      const bounds = brokenBounds(name, typed)
+      return bounds ? limits.notWithin(count(bounds.minimum ?? 0), count(bounds.maximum ?? 0)) : null
+    },
+  ])
+  return {
+    budget: (budget: string): string | null =>
+      budget.trim() === '' || parseMoney(budget, display) !== undefined ? null : common.notAnAmount,
+    ...(Object.fromEntries(rates) as Record<
+      (typeof RATE_LIMIT_NAMES)[number],
+      (typed: string) => string | null
+    >),
+  }
+}
+
+/** The labels of these fields, for the question which of two changes stays. */
+export function useLimitLabels() {
+  const { limits } = useTexts()
+  return { budget: limits.budget, budget_period: limits.budgetPeriod, ...limits.rateLimits }
+}

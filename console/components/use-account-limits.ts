@@ -1,0 +1,30 @@
+import { useQuery } from '@tanstack/react-query'
+import type { Remaining } from '../../src/domain/remaining.ts'
+import { shellQuery, watchedShellQuery } from '../api/account.ts'
+import type { NamedBudget } from './budget-meter.tsx'
+import { useSignedIn } from './session.tsx'
+
+const REFRESH_MS = 30_000
+/** A page that was just loaded does not ask again. */
+const STALE_MS = 5000
+
+/** What is left to the account, and the budgets of its user and its groups. */
+interface AccountLimits extends Remaining {
+  readonly budgets: readonly (NamedBudget & { readonly group: string | undefined })[]
+}
+
+/** The limits of the signed-in account, kept up to date while the page is visible. */
+export function useAccountLimits(): AccountLimits {
+  const { profile } = useSignedIn()
+  const { data } = useQuery({ ...watchedShellQuery(REFRESH_MS, STALE_MS), queryKey: shellQuery.queryKey })
+  const { left = profile.quota, left_by = 'user', budgets = [] } = data ?? {}
+  return {
+    left,
+    left_by,
+    budgets: budgets.map(({ subject, name, ...state }) => ({
+      name,
+      state,
+      group: subject === 'group' ? name : undefined,
+    })),
+  }
+}

@@ -1,0 +1,43 @@
+import type { BudgetPeriod } from '../../../src/domain/budget.ts'
+import type { SpendingLimit } from '../../../src/domain/remaining.ts'
+import type { RateLimitName } from '../../../src/domain/records/terms.ts'
+
+/** Texts in English: budgets and rate limits. */
+export const limits = {
+  title: 'Budgets',
+  budget: 'Budget',
+  budgetHint: 'The most that may be spent in each period. Empty: no budget.',
+  budgetPeriod: 'Budget period',
+  periods: { '': 'None', day: 'Day', week: 'Week', month: 'Month' } satisfies Record<
+    BudgetPeriod | '',
+    string
+  >,
+  rateLimits: {
+    rate_limit_requests: 'Requests per window',
+    rate_limit_tokens: 'Tokens per window',
+    rate_limit_parallel: 'Calls at once',
+    rate_limit_window: 'Window',
+  } satisfies Record<RateLimitName, string>,
+  windows: { 60: '1 minute', 300: '5 minutes', 3600: '1 hour', 86_400: '1 day' },
+  seconds: (count: string) => `${count} seconds`,
+  noLimit: 'No limit',
+  notWithin: (min: string, max: string) => `Enter a whole number from ${min} to ${max}.`,
+  /** The name of a meter. */
+  budgetOf: (name: string) => `Budget of ${name}`,
+  meter: (used: string, budget: string, day: string) => `${used} of ${budget}, resets ${day}`,
+  pace: (day: string) => `used up on ${day}`,
+  usedUp: 'used up',
+  by: {
+    key: () => 'by the spending limit of the key',
+    user: () => 'by the quota of the account',
+    key_budget: () => 'by the budget of the key',
+    user_budget: () => 'by the budget of the account',
+    group_budget: (group) => `by the budget of the group ${group}`,
+  } satisfies Record<SpendingLimit, (group: string) => string>,
+  stopped: 'Budget used up',
+  raise: 'Raise budget',
+  amount: 'Amount',
+  amountHint: 'Added to the budget of each period.',
+  beforeAfter: (before: string, after: string) => `${before} → ${after}`,
+  raised: (name: string, amount: string) => `Budget of “${name}” is ${amount} now`,
+}

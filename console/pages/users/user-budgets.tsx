@@ -1,0 +1,19 @@
+import { useQuery } from '@tanstack/react-query'
+import { groupBudgetsQuery, type ManagedUser } from '../../api/users.ts'
+import { BudgetMeters } from '../../components/budget-meter.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+
+/** The meters of a user's own budget and of that of its group. */
+export function UserBudgets({ user }: { readonly user: ManagedUser }) {
+  const { profile } = useSignedIn()
+  const { data: groups = [] } = useQuery(groupBudgetsQuery(profile.id))
+  const ofGroup = groups.filter(({ group }) => group === user.group)
+  return (
+    <BudgetMeters
+      budgets={[
+        { name: user.username, state: user },
+        ...ofGroup.map(({ group, ...state }) => ({ name: group, state })),
+      ]}
+    />
+  )
+}

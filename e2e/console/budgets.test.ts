@@ -1,0 +1,149 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../../test/fixtures/behaviour.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+/** Quota units in a dollar. */
+const DOLLAR = 500_000
+/** What a call of the scripted model costs here, in quota units: 0.1 M tokens at $1 and $2 a million. */
+const TENTH_OF_A_DOLLAR = usageText(50_000, 25_000)
+
+type Fields = Record<string, unknown>
+
+describe.skipIf(withoutBrowser())('budgets in the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
+  const choose = async (page: Page, name: string, option: string): Promise<void> => {
+    await page.getByRole('combobox', { name, exact: true }).click()
+    await page.getByRole('option', { name: option, exact: true }).click()
+  }
+  const user = (id: number) => stage.api<Fields>('GET', `/api/user/${id}`)
+  async function spend(key: string = PEOPLE.caller.key): Promise<number> {
+    stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR })
+    return stage.call('scripted', key)
+  }
+  const option = (key: string, value: object) =>
+    stage.api('PUT', '/api/option/', { key, value: JSON.stringify(value) })
+
+  test('72: budget and rate limits are set for a user when it is added, and in its profile, in money', async () => {
+    const page = await stage.open('root', '/users?new=1')
+    await field(page, 'Username').fill('dora')
+    await field(page, 'Password').fill('a password of dora')
+    await field(page, 'Budget').fill('20')
+    await choose(page, 'Budget period', 'Week')
+    await field(page, 'Requests per window').fill('60')
+    await choose(page, 'Window', '1 hour')
+    await page.getByRole('button', { name: 'Create user' }).click()
+    await page.getByRole('status').filter({ hasText: 'created' }).waitFor()
+    const { items } = await stage.api<{ items: Fields[] }>('GET', '/api/user/search?keyword=dora')
+    expect(items[0]).toMatchObject({
+      budget: 20 * DOLLAR,
+      budget_period: 'week',
+      rate_limit_requests: 60,
+      rate_limit_window: 3600,
+    })
+
+    await page.goto(`/users/${String(items[0]?.['id'])}`)
+    await field(page, 'Budget').fill('12.50')
+    await choose(page, 'Budget period', 'Month')
+    await field(page, 'Tokens per window').fill('1000')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
+    expect(await user(Number(items[0]?.['id']))).toMatchObject({
+      budget: 12.5 * DOLLAR,
+      budget_period: 'month',
+      rate_limit_requests: 60,
+      rate_limit_tokens: 1000,
+    })
+    await page.context().close()
+  })
+
+  test('73, 74, 77: meters of key, account and group, and what binds, are the same for a member and an administrator', async () => {
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
+    await option('GroupRatio', { default: 1, sales: 1 })
+    await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
+    const channel = {
+      name: 'sold',
+      type: 1,
+      key: 'k',
+      base_url: stage.upstream.baseUrl('scripted'),
+      models: 'scripted',
+      group: 'sales',
+    }
+    await stage.api('POST', '/api/channel/', { mode: 'single', channel })
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'sales' })
+    expect(await spend()).toBe(200)
+    const resets = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + 1, 1))
+    const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' }).format(resets)
+    const check = async (page: Page): Promise<void> => {
+      const own = page.getByRole('meter', { name: 'Budget of cal' }).first()
+      await own.getByText(`$0.10 of $2.00, resets ${day}`).waitFor()
+      expect(await own.getAttribute('aria-valuenow')).toBe('5')
+      const group = page.getByRole('meter', { name: 'Budget of sales' }).first()
+      await group.getByText(`$0.10 of $1.00, resets ${day}`).waitFor()
+      expect(await group.getAttribute('aria-valuenow')).toBe('10')
+      await page.getByText('by the budget of the group sales').first().waitFor()
+    }
+    const member = await stage.open('caller', '/')
+    await check(member)
+    await member.getByText('$0.90', { exact: true }).waitFor()
+    await member.goto('/keys')
+    await check(member)
+    await member.getByRole('row', { name: /own.*\$0\.90/ }).waitFor()
+    await member.getByRole('link', { name: 'own', exact: true }).click()
+    await member.getByRole('heading', { name: 'own' }).waitFor()
+    await check(member)
+    await member.context().close()
+
+    const root = await stage.open('root', '/users')
+    await root
+      .getByRole('row', { name: /cal/ })
+      .getByRole('meter', { name: 'Budget of cal' })
+      .getByText('$0.10 of $2.00')
+      .waitFor()
+    await root.goto(`/users/${PEOPLE.caller.id}`)
+    await check(root)
+    await root.context().close()
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
+  })
+
+  test('74, 76: a key that a budget stops says so; raising the budget shows before and after, and the next call is answered', async () => {
+    await stage.api('PUT', '/api/user/', {
+      id: PEOPLE.caller.id,
+      budget: DOLLAR / 4,
+      budget_period: 'month',
+    })
+    while ((await spend()) === 200);
+    const member = await stage.open('caller', '/keys')
+    await member.getByRole('row', { name: /own/ }).getByText('Budget used up').waitFor()
+    expect(await member.getByRole('row', { name: /own/ }).getByText('Works').count()).toBe(0)
+
+    const root = await stage.open('root', `/users/${PEOPLE.caller.id}`)
+    await root.getByRole('button', { name: 'Raise budget' }).click()
+    const dialog = root.getByRole('dialog', { name: 'Raise budget' })
+    await field(root, 'Amount').fill('5')
+    await dialog.getByText('$0.25 → $5.25').waitFor()
+    await dialog.getByRole('button', { name: 'Raise budget' }).click()
+    await root.getByRole('meter', { name: 'Budget of cal' }).getByText('of $5.25').waitFor()
+    expect(await spend()).toBe(200)
+    await member.reload()
+    await member.getByRole('row', { name: /own/ }).getByText('Works').waitFor()
+    await member.context().close()
+
+    await root.goto('/audit')
+    const row = root.getByRole('row', { name: /cal/ }).filter({ hasText: /2625000|5\.25/ })
+    await row
+      .filter({ hasText: /125000|0\.25/ })
+      .first()
+      .waitFor()
+    await root.context().close()
+  })
+})

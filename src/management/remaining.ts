@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { leastOf, type Remaining, SPENDING_LIMITS } from '../domain/remaining.ts'
+import type { Token } from '../domain/records/token.ts'
+import type { User } from '../domain/records/user.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { BudgetUses, OwnedBudget } from './call-terms.ts'
+
+/** What may still be spent, in responses; calls under way are left out. `docs/api.md: Token`. */
+export const remainingSchema = {
+  left: z.int().nullable().describe('quota units; null if nothing limits it'),
+  left_by: z.enum(SPENDING_LIMITS).nullable().describe('the limit that has the least left'),
+}
+
+type Holder = Pick<User, 'id' | 'quota' | 'group' | 'budget'>
+type Key = Pick<Token, 'id' | 'group' | 'budget' | 'unlimited_quota' | 'remain_quota'>
+
+/** The budget of a user. */
+export function userBudget({ id, budget }: Pick<User, 'id' | 'budget'>): OwnedBudget {
+  return { owner: `u:${id}`, budget }
+}
+
+/** The budget of a group, whose name may be unknown. */
+export function groupBudget({ groups }: Settings, name: string): OwnedBudget {
+  return { owner: `g:${name}`, budget: groups.get(name)?.budget }
+}
+
+/** The budgets to which the calls of a token, or of a user as a whole, are charged. */
+export function budgetsOf(
+  settings: Settings,
+  user: Pick<User, 'id' | 'group' | 'budget'>,
+  token?: Pick<Token, 'id' | 'group' | 'budget'>,
+) {
+  return {
+    ...(token && { key_budget: { owner: `t:${token.id}` as const, budget: token.budget } }),
+    user_budget: userBudget(user),
+    group_budget: groupBudget(settings, token?.group || user.group),
+  } satisfies Record<string, OwnedBudget>
+}
+
+/** What the calls of a token, or of a user as a whole, may still spend. */
+export function remainingOf(settings: Settings, uses: BudgetUses, user: Holder, token?: Key): Remaining {
+  const budgets = Object.entries(budgetsOf(settings, user, token)).map(([name, owned]) => {
+    const use = uses(owned)
+    return [name, use && owned.budget ? owned.budget.amount - use.used : undefined] as const
+  })
+  return leastOf({
+    ...(token && !token.unlimited_quota && { key: token.remain_quota }),
+    user: user.quota,
+    ...Object.fromEntries(budgets),
+  })
+}
+
+/** Whether a budget of the token, its user or its group refuses calls. */
+export function isStoppedByBudget(
+  settings: Settings,
+  uses: BudgetUses,
+  user: Pick<User, 'id' | 'group' | 'budget'>,
+  token: Pick<Token, 'id' | 'group' | 'budget'>,
+): boolean {
+  return Object.values(budgetsOf(settings, user, token)).some((owned) => uses(owned)?.isUsedUp)
+}
