@@ -1,4 +1,5 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
+import type { ServedProtocol } from '@sluice/wire/protocols'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
 
@@ -34,14 +35,14 @@ export function applyCors(
   cors: Cors,
   { request, response, id }: { readonly request: Request; readonly response: Response; readonly id: string },
   path: string,
-  isMessages: boolean,
+  protocol: ServedProtocol | undefined,
 ): boolean {
   const { origin = '' } = request.headers
   const allowed = cors.origins.length > 0 && allowsCors(path) ? corsHeaders(cors, origin) : undefined
   if (!allowed) return false
   for (const name in allowed) response.setHeader(name, allowed[name] as string)
   if (!isPreflight(request)) return false
-  response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, isMessages) }).end()
+  response.writeHead(204, { ...preflightHeaders(request), ...idHeaders(id, protocol) }).end()
   return true
 }
 

@@ -2,6 +2,7 @@ import { asGatewayError, GatewayError } from '../errors.ts'
 import { chatErrorBody } from '@sluice/wire/chat'
 import { geminiErrorText } from '@sluice/wire/gemini'
 import { messagesErrorBody } from '@sluice/wire/messages'
+import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../http/id-headers.ts'
@@ -99,6 +100,18 @@ const RENDERERS = {
 /** The areas of the API; each has its own shape of errors. `docs/api.md: Envelopes`. */
 export type Area = keyof typeof RENDERERS
 
+const PROTOCOL_OF_AREA: { readonly [In in Area]?: ServedProtocol } = {
+  messages: 'messages',
+  gemini: 'gemini',
+  'gemini-array': 'gemini',
+  rerank: 'rerank',
+}
+
+/** The protocol of an area; undefined where several protocols share it, or none is spoken. */
+export function protocolOf(area: Area): ServedProtocol | undefined {
+  return PROTOCOL_OF_AREA[area]
+}
+
 // Two statuses have their own types where balances are read; `docs/api.md: Errors`.
 function balanceError(
   { status, type, code, message }: ErrorFacts,
@@ -150,7 +163,7 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
     'content-type': 'application/json',
     'content-length': String(body.length),
     'cache-control': 'no-store',
-    ...idHeaders(requestId, area === 'messages'),
+    ...idHeaders(requestId, protocolOf(area)),
     ...((area === 'page' || area === 'page-zh') && PAGE_HEADERS),
   }
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter

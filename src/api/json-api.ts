@@ -26,7 +26,7 @@ import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
-import { type Area, inEnvelope } from './envelopes.ts'
+import { type Area, inEnvelope, protocolOf } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited, takeAndSetHeaders } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
@@ -150,7 +150,7 @@ export class JsonApi {
         void (await this.#authenticate(exchange, endpoint, await accounts.session(request))),
     })
     const headers = {
-      ...idHeaders(exchange.id, area === 'messages'),
+      ...idHeaders(exchange.id, protocolOf(area)),
       ...(endpoint.cache === 'never' ? NEVER_CACHED : { 'cache-control': 'no-store' }),
     }
     if (endpoint.redirects) {

@@ -1,3 +1,4 @@
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import { createHash } from 'node:crypto'
 import {
@@ -124,8 +125,8 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {
-        // Names of rerank models are selected by `served` alone.
-        if (protocol === 'rerank') return true
+        // Other models than those of conversations are selected by `served` alone.
+        if (!PROTOCOLS[protocol].isConversation) return true
         return 'output_mtok' in prices || endpointByName(name) !== undefined
       }
       const names = (lists.get(id) ?? []).flatMap((model) => {

@@ -1,3 +1,4 @@
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Decimal } from '../domain/decimal.ts'
@@ -99,7 +100,7 @@ export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: Built
     return [
       {
         ...CHANNEL_SETTINGS.defaults,
-        name: protocol === 'rerank' ? `${id}-rerank` : id,
+        name: PROTOCOLS[protocol].isConversation ? id : `${id}-${protocol}`,
         protocol: [protocol],
         base_url: baseUrl,
         keys: [key],

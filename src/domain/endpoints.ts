@@ -11,21 +11,23 @@ import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 interface EndpointRow {
   /** Whether a channel's `system_prompt` and `param_override` apply to its requests. */
   readonly isEdited: boolean
+  /** Whether a thinking suffix of a model's name becomes a field of messages requests. */
+  readonly hasThinkingSuffix: boolean
 }
 
 /** Endpoints of calls, by their names in the field `endpoints` of model lists and in the usage log. */
 export const ENDPOINTS = {
-  chat: { isEdited: true },
-  messages: { isEdited: true },
-  responses: { isEdited: true },
-  gemini: { isEdited: true },
-  completions: { isEdited: true },
-  embeddings: { isEdited: false },
-  images: { isEdited: false },
-  speech: { isEdited: false },
-  transcriptions: { isEdited: false },
-  moderations: { isEdited: false },
-  rerank: { isEdited: false },
+  chat: { isEdited: true, hasThinkingSuffix: true },
+  messages: { isEdited: true, hasThinkingSuffix: false },
+  responses: { isEdited: true, hasThinkingSuffix: false },
+  gemini: { isEdited: true, hasThinkingSuffix: false },
+  completions: { isEdited: true, hasThinkingSuffix: false },
+  embeddings: { isEdited: false, hasThinkingSuffix: false },
+  images: { isEdited: false, hasThinkingSuffix: false },
+  speech: { isEdited: false, hasThinkingSuffix: false },
+  transcriptions: { isEdited: false, hasThinkingSuffix: false },
+  moderations: { isEdited: false, hasThinkingSuffix: false },
+  rerank: { isEdited: false, hasThinkingSuffix: false },
 } as const satisfies Record<ServedProtocol, EndpointRow> & Record<string, EndpointRow>
 
 /** Endpoint of a call. */

@@ -17,7 +17,7 @@ import {
   type RawEndpoint,
   type ClientExchange,
 } from '../api/endpoint.ts'
-import { type Area, renderError } from '../api/envelopes.ts'
+import { type Area, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
@@ -134,7 +134,7 @@ export class App {
       over()
     })
     const isOfPage = request.headers.origin !== undefined
-    if (isOfPage && applyCors(this.#parts.cors(), exchange, path, route.area === 'messages')) {
+    if (isOfPage && applyCors(this.#parts.cors(), exchange, path, protocolOf(route.area))) {
       over()
       return
     }

@@ -84,7 +84,7 @@ export class Call implements MediaRequester {
   /** Headers of the response. */
   headers(contentType: string, { request: { dropped } }: Target): Record<string, string> {
     const { dialect, asked, model } = this.plan
-    const headers = idHeaders(this.incoming.id, dialect.name === 'messages')
+    const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')

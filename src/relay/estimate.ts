@@ -1,3 +1,4 @@
+import { type ProtocolName } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { maxCharge, sumOfLines } from '../domain/charge.ts'
@@ -179,6 +180,19 @@ export interface EditedBounds {
 
 /** Tokens that an upstream adds for one more message. */
 const MESSAGE_TOKENS = 16
+/** Reads the maxima of output that a request may have after an override. */
+type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]
+
+/** How the maxima of output are read in each protocol. */
+const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
+  chat: chatMaxima,
+  messages: maximaOf,
+  responses: maximaOf,
+  gemini: maximaOf,
+  converse: maximaOf,
+  rerank: maximaOf,
+}
+
 /** Members with the maximum in chat requests; an upstream may accept either. */
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
@@ -188,12 +202,8 @@ const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
-  const { protocol: protocols } = channel
-  const isChatAlone = protocols.length === 1 && protocols[0] === 'chat'
-  const maxima = [
-    ...(protocols.includes('chat') ? chatMaxima(channel.override, stated) : []),
-    ...(isChatAlone ? [] : maximaOf(channel.override, stated)),
-  ]
+  const readers = new Set(channel.protocol.map((protocol) => MAXIMA[protocol]))
+  const maxima = [...readers].flatMap((read) => read(channel.override, stated))
   const candidates = configured(channel.override, 'candidateCount') ?? 1
   const known = maxima.filter((one) => one !== undefined)
   return {

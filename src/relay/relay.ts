@@ -133,7 +133,7 @@ export class Relay {
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
-          ...idHeaders(incoming.id, counting.protocol === 'messages'),
+          ...idHeaders(incoming.id, counting.protocol),
         })
         .end(JSON.stringify(counting.response(tokens)))
     } finally {

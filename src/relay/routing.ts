@@ -1,6 +1,6 @@
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { type Endpoint, endpointsFor } from '../domain/endpoints.ts'
+import { type Endpoint, endpointsFor, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
 import type { Group } from '../domain/records/group.ts'
@@ -88,7 +88,7 @@ export class Routing {
     mayFallBack: boolean,
   ): Routes {
     const { name } = call
-    const plain = called.name === 'chat' ? plainName(name) : name
+    const plain = ENDPOINTS[called.name].hasThinkingSuffix ? plainName(name) : name
     requireAllowedModel(caller.token, name, plain)
     const asked = modelOf(settings, name, plain)
     const group = groupOf(settings, caller, asked)

@@ -99,6 +99,5 @@ export function noteUnlisted(call: Call, { channel, plan }: Target, unpriced: Un
 // If only citations show that the provider searched, the search counts only if the request offered one.
 function shownBy({ plan }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
   if (uses.length === 0) return uses
-  const isOffered = plan.tools?.dialect === 'chat'
-  return uses.filter(({ isCited }) => !isCited || isOffered)
+  return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)
 }

@@ -217,14 +217,20 @@ function editedBody(
   return applyEdits(body, scan, { remove: override.remove, replace })
 }
 
-/** Members of chat requests that a vendor refuses although it does by default what they request. */
-const REFUSED: readonly { readonly host: RegExp; readonly members: readonly string[] }[] = [
+interface RefusedMembers {
+  readonly host: RegExp
+  readonly protocol: ProtocolName
+  readonly members: readonly string[]
+}
+
+/** Members of requests that a vendor refuses although it does by default what they request. */
+const REFUSED: readonly RefusedMembers[] = [
   // The last chunk of every stream contains the usage.
-  { host: /(?:^|\.)mistral\.ai$/, members: ['stream_options'] },
+  { host: /(?:^|\.)mistral\.ai$/, protocol: 'chat', members: ['stream_options'] },
 ]
 const NOTHING = new Map<string, string>()
-/** Refused members by base URL, cached so that calls need not parse the URL. */
-const byAddress = new Map<string, readonly string[]>()
+/** Rows by base URL, cached so that calls need not parse the URL. */
+const byAddress = new Map<string, readonly RefusedMembers[]>()
 const MAX_ADDRESSES = 1_000
 
 /** The body without the members that the channel's vendor refuses; the same Buffer if it has none. */
@@ -233,19 +239,20 @@ export function withoutRefusedMembers(
   { protocol }: Pick<WireRequest, 'protocol'>,
   { base_url: baseUrl }: Pick<Channel, 'base_url'>,
 ): Buffer {
-  if (protocol !== 'chat') return body
-  const remove = refusedAt(baseUrl)
+  const rows = refusedAt(baseUrl)
+  if (rows.length === 0) return body
+  const remove = rows.flatMap((row) => (row.protocol === protocol ? row.members : []))
   return remove.length > 0 ? applyEdits(body, scanObject(body), { remove, replace: NOTHING }) : body
 }
 
-function refusedAt(baseUrl: string): readonly string[] {
+function refusedAt(baseUrl: string): readonly RefusedMembers[] {
   const known = byAddress.get(baseUrl)
   if (known) return known
   if (byAddress.size >= MAX_ADDRESSES) byAddress.clear()
   const { hostname } = new URL(baseUrl)
-  const members = REFUSED.find(({ host }) => host.test(hostname))?.members ?? []
-  byAddress.set(baseUrl, members)
-  return members
+  const rows = REFUSED.filter(({ host }) => host.test(hostname))
+  byAddress.set(baseUrl, rows)
+  return rows
 }
 
 /** Destination of requests: one channel with one key. Its id does not contain the key. */

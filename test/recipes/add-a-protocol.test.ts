@@ -9,7 +9,7 @@ const REPOSITORY = join(import.meta.dirname, '../..')
 const ACME = {
   file: 'packages/wire/src/protocols.ts',
   text: '  rerank: {',
-  by: `  acme: { isConversation: true, hasClients: true, isSigned: false },
+  by: `  acme: { isConversation: true, hasClients: true, isSigned: false, hasChoices: false, reportsThoughts: false },
   rerank: {`,
 }
 
@@ -24,13 +24,20 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/config/warnings.ts',
     'src/domain/endpoints.ts',
     'src/domain/protocols.ts',
+    'src/http/id-headers.ts',
     'src/management/channels/test-request.ts',
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversion-dialects.ts',
     'src/relay/dialects/count-tokens.ts',
+    'src/relay/estimate.ts',
     'src/relay/failure.ts',
+    'src/relay/routing.ts',
+    'src/upstreams/azure/azure.ts',
+    'src/upstreams/bedrock/bedrock-responses.ts',
+    'src/upstreams/bedrock/bedrock.ts',
     'src/upstreams/upstream-client.ts',
+    'src/upstreams/vertex/vertex.ts',
   ])
 })
 
@@ -45,4 +52,15 @@ test('only the table lists the protocols, so that no other place decides silentl
   )
   // The types of channels state the order in which one of Vertex tries its protocols.
   expect(listing).toEqual(['src/management/channels/channel-types.ts'])
+})
+
+test('no module but the importer, whose formats are fixed, compares a protocol with a name', () => {
+  const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
+  const comparison = new RegExp(
+    String.raw`\bprotocol\b[^\n]{0,20}[!=]== ${name}|\b(?:client|spoken|dialect)(?:\.name)? [!=]== ${name}`,
+  )
+  const comparing = readdirSync(join(REPOSITORY, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .filter((file) => comparison.test(readFileSync(join(REPOSITORY, 'src', file), 'utf8')))
+  expect(comparing).toEqual(['import/plan-channels.ts'])
 })

@@ -6,6 +6,10 @@ interface ProtocolRow {
   readonly hasClients: boolean
   /** Whether its providers sign parts of their replies. */
   readonly isSigned: boolean
+  /** Whether a request can ask for several alternative replies. */
+  readonly hasChoices: boolean
+  /** Whether each event of a stream reports the tokens of the thoughts so far. */
+  readonly reportsThoughts: boolean
 }
 
 /**
@@ -13,12 +17,36 @@ interface ProtocolRow {
  * every one.
  */
 export const PROTOCOLS = {
-  chat: { isConversation: true, hasClients: true, isSigned: false },
-  messages: { isConversation: true, hasClients: true, isSigned: true },
-  responses: { isConversation: true, hasClients: true, isSigned: true },
-  gemini: { isConversation: true, hasClients: true, isSigned: true },
-  converse: { isConversation: true, hasClients: false, isSigned: true },
-  rerank: { isConversation: false, hasClients: true, isSigned: false },
+  chat: { isConversation: true, hasClients: true, isSigned: false, hasChoices: true, reportsThoughts: false },
+  messages: {
+    isConversation: true,
+    hasClients: true,
+    isSigned: true,
+    hasChoices: false,
+    reportsThoughts: false,
+  },
+  responses: {
+    isConversation: true,
+    hasClients: true,
+    isSigned: true,
+    hasChoices: false,
+    reportsThoughts: false,
+  },
+  gemini: { isConversation: true, hasClients: true, isSigned: true, hasChoices: true, reportsThoughts: true },
+  converse: {
+    isConversation: true,
+    hasClients: false,
+    isSigned: true,
+    hasChoices: false,
+    reportsThoughts: false,
+  },
+  rerank: {
+    isConversation: false,
+    hasClients: true,
+    isSigned: false,
+    hasChoices: false,
+    reportsThoughts: false,
+  },
 } as const satisfies Record<string, ProtocolRow>
 
 /** Name of a protocol of upstreams. */

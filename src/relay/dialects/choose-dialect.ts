@@ -1,5 +1,6 @@
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
-import type { ClientProtocol, ConversionProtocol, ProtocolName } from '@sluice/wire/protocols'
+import type { ClientProtocol, ConversionProtocol, ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
+import { ENDPOINTS } from '../../domain/endpoints.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 
 /** Dialects of models on Vertex by the upstream's model name; the first pattern that matches counts. */
@@ -29,14 +30,13 @@ export function channelProtocols(
  * less is lost.
  */
 const DISTANCES: {
-  readonly [Client in ProtocolName]: Readonly<Partial<Record<ProtocolName, number>>> &
+  readonly [Client in ServedProtocol]: Readonly<Partial<Record<ProtocolName, number>>> &
     (Client extends ClientProtocol ? Readonly<Record<Exclude<ConversionProtocol, Client>, number>> : unknown)
 } = {
   chat: { responses: 1, messages: 2, gemini: 3, converse: 4 },
   messages: { responses: 1, gemini: 2, converse: 3, chat: 4 },
   responses: { messages: 1, gemini: 2, converse: 3, chat: 4 },
   gemini: { messages: 1, responses: 2, converse: 3, chat: 4 },
-  converse: {},
   rerank: {},
 }
 
@@ -44,12 +44,12 @@ const DISTANCES: {
  * The dialect in which a channel serves the model `name`: the client's own if the channel speaks it,
  * otherwise the nearest one.
  */
-export function spokenDialect(channel: Channel, client: ProtocolName, name: string): ProtocolName {
+export function spokenDialect(channel: Channel, client: ServedProtocol, name: string): ProtocolName {
   const protocols = channelProtocols(channel, name)
   const [first = client] = protocols
   if (protocols.length === 1) return first
   // A thinking suffix that is not part of a model name of the channel becomes a field of messages requests.
-  const hasSuffix = client === 'chat' && withoutThinkingSuffix(name) !== undefined
+  const hasSuffix = ENDPOINTS[client].hasThinkingSuffix && withoutThinkingSuffix(name) !== undefined
   if (hasSuffix && !channel.models.includes(name)) return 'messages'
   if (protocols.includes(client)) return client
   const distances = DISTANCES[client]

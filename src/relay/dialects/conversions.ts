@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { ProtocolName } from '@sluice/wire/protocols'
+import { type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
@@ -132,7 +132,7 @@ export class Conversions {
     return {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
-      choices: spoken === 'messages' ? 1 : choicesOf(conversation),
+      choices: PROTOCOLS[spoken].hasChoices ? choicesOf(conversation) : 1,
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),

@@ -1,3 +1,4 @@
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import type { ArrivedMedia } from '@sluice/wire/received-media'
@@ -201,8 +202,7 @@ export class ConvertingTap implements Tap {
         else if (event.part.kind === 'opaque') this.#noteHidden(redactedIn(event.part.value))
         return
       case 'proof':
-        // Gemini reports the tokens of its thoughts with each event.
-        if (event.proof.protocol !== 'gemini') this.#noteHidden(event.proof.value)
+        if (!PROTOCOLS[event.proof.protocol].reportsThoughts) this.#noteHidden(event.proof.value)
         return
       case 'end':
         this.#isComplete = true

@@ -1,7 +1,7 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
-import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { Provenance } from '../../domain/stored-response.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Usage } from '@sluice/wire/usage'
@@ -114,7 +114,7 @@ export interface Reader {
 
 /** An endpoint's protocol as clients speak it. */
 export interface DialectFacts {
-  readonly name: ProtocolName
+  readonly name: ServedProtocol
   /** Endpoint under which its calls are logged. */
   readonly endpoint: Endpoint
   /** Protocols of the channels that serve it; absent if all protocols to which calls are converted do. */

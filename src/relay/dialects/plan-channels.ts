@@ -1,4 +1,4 @@
-import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -12,7 +12,7 @@ import type { ConversionPlanner } from './conversions.ts'
  * The channel that signed the latest turn comes first among those of its priority.
  */
 export function planChannels(
-  dialect: ProtocolName,
+  dialect: ServedProtocol,
   name: string,
   channels: readonly Channel[],
   model: Model,

@@ -225,7 +225,7 @@ function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<stri
 }
 
 function headersOf(id: string) {
-  return { ...idHeaders(id, false), 'content-type': 'application/json', 'cache-control': 'no-store' }
+  return { ...idHeaders(id, 'responses'), 'content-type': 'application/json', 'cache-control': 'no-store' }
 }
 
 async function* renamedPieces(ids: RenamedIds, pieces: Pieces, before?: Buffer): Pieces {

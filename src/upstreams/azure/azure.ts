@@ -1,3 +1,4 @@
+import { type ProtocolName } from '@sluice/wire/protocols'
 import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
 
 /**
@@ -7,11 +8,28 @@ import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts
 export const azure: Provider = {
   request(request, { channel: { provider, api_version }, key }) {
     if (provider !== 'azure') throw new Error('only channels of Azure have an API version')
-    const isMessages = request.protocol === 'messages'
-    const path = isMessages ? `/anthropic/v1${request.path}` : pathOf(request, api_version)
-    const headers = [...request.headers, isMessages ? 'x-api-key' : 'api-key', key.value]
-    return { ...request, path, headers }
+    const api = APIS[request.protocol]
+    if (!api) throw new ProviderRefusal(`Azure channels do not serve ${request.path}`)
+    const headers = [...request.headers, api.keyHeader, key.value]
+    return { ...request, path: api.path(request, api_version), headers }
   },
+}
+
+interface AzureApi {
+  readonly path: (request: WireRequest, api_version: string | null) => string
+  readonly keyHeader: string
+}
+
+const OPENAI: AzureApi = { path: pathOf, keyHeader: 'api-key' }
+
+/** The API of each protocol; undefined if Azure has none. */
+const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
+  chat: OPENAI,
+  messages: { path: ({ path }) => `/anthropic/v1${path}`, keyHeader: 'x-api-key' },
+  responses: OPENAI,
+  gemini: undefined,
+  converse: undefined,
+  rerank: undefined,
 }
 
 function pathOf({ path, upstreamModel }: WireRequest, api_version: string | null): string {

@@ -83,8 +83,17 @@ const NOTHING = Buffer.alloc(0)
 function sseFrame({ headers, payload }: StreamMessage, protocol: ProtocolName): Buffer {
   const kind = headers.get(':message-type')
   if (kind === 'exception' || kind === 'error') return errorFrame(headers, payload)
-  if (protocol === 'messages') return headers.get(':event-type') === 'chunk' ? chunkFrame(payload) : NOTHING
-  return frameOf(headers.get(':event-type') ?? '', payload)
+  return FRAMES[protocol]?.(headers.get(':event-type') ?? '', payload) ?? NOTHING
+}
+
+/** Converts an event of each protocol that Bedrock streams. */
+const FRAMES: Readonly<Record<ProtocolName, ((event: string, payload: Buffer) => Buffer) | undefined>> = {
+  converse: frameOf,
+  messages: (event, payload) => (event === 'chunk' ? chunkFrame(payload) : NOTHING),
+  chat: undefined,
+  responses: undefined,
+  gemini: undefined,
+  rerank: undefined,
 }
 
 // `{"bytes": "<base64 of an event>", "p": "padding"}`

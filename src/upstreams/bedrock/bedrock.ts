@@ -1,3 +1,4 @@
+import { type ProtocolName } from '@sluice/wire/protocols'
 import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '@sluice/http1'
 import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/provider-keys.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -23,7 +24,7 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 export const bedrock: Provider = {
   readHeaders: [ERROR_TYPE_HEADER, INPUT_TOKENS_HEADER],
   adapt(request) {
-    if (request.protocol === 'converse') return { body: request.body, dropped: [] }
+    if (OPERATIONS[request.protocol]?.isInvoked !== true) return { body: request.body, dropped: [] }
     const adapted = invokeBody(request.body, request.headers, request.upstreamModel ?? '')
     return isCount(request) ? { ...adapted, body: countBody(adapted.body) } : adapted
   },
@@ -41,16 +42,34 @@ export const bedrock: Provider = {
   },
 }
 
+interface Operation {
+  readonly name: (request: WireRequest) => string
+  /** Whether the body is one of `invoke`, which differs from that of the protocol. */
+  readonly isInvoked: boolean
+}
+
+/** The operation of each protocol; undefined if Bedrock has none. */
+const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
+  converse: { name: ({ path }) => path.slice(1), isInvoked: false },
+  messages: {
+    name: ({ stream }) => (stream === true ? 'invoke-with-response-stream' : 'invoke'),
+    isInvoked: true,
+  },
+  chat: undefined,
+  responses: undefined,
+  gemini: undefined,
+  rerank: undefined,
+}
+
 function isCount({ path }: WireRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
 function operationOf(request: WireRequest): string {
-  const { protocol, path, stream = false } = request
   if (isCount(request)) return 'count-tokens'
-  if (protocol === 'converse') return path.slice(1)
-  if (protocol === 'messages') return stream ? 'invoke-with-response-stream' : 'invoke'
-  throw new ProviderRefusal(`Bedrock channels do not serve ${path}`)
+  const operation = OPERATIONS[request.protocol]
+  if (!operation) throw new ProviderRefusal(`Bedrock channels do not serve ${request.path}`)
+  return operation.name(request)
 }
 
 function credentials(path: string, body: Buffer, { channel, key, now }: ProviderTarget): readonly string[] {

@@ -1,3 +1,4 @@
+import { type ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -26,7 +27,7 @@ export function vertex(post: PostForm): Provider {
   return {
     adapt(request) {
       const { protocol, body } = request
-      return { body: protocol === 'messages' ? rawPredictBody(body, isCount(request)) : body, dropped: [] }
+      return { body: APIS[protocol]?.body?.(body, isCount(request)) ?? body, dropped: [] }
     },
     async request(request, target) {
       const { channel, key } = target
@@ -50,10 +51,31 @@ function projectPath({ provider, project: own, location }: Channel, account: Ser
   return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location ?? 'global')}`
 }
 
+interface VertexApi {
+  /** Path below the project's location. */
+  readonly path: (request: WireRequest) => string
+  /** Converts the body; absent if it stays as it is. */
+  readonly body?: (body: Buffer, isCount: boolean) => Buffer
+}
+
+/** The API of each protocol; undefined if Vertex has none. */
+const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
+  chat: { path: ({ path }) => `/endpoints/openapi${path}` },
+  messages: { path: rawPredictPath, body: rawPredictBody },
+  gemini: { path: ({ path }) => `/publishers/google${path}` },
+  responses: undefined,
+  converse: undefined,
+  rerank: undefined,
+}
+
 function pathOf(request: WireRequest): string {
-  const { protocol, path, stream = false, upstreamModel = '' } = request
-  if (protocol === 'chat') return `/endpoints/openapi${path}`
-  if (protocol !== 'messages') return `/publishers/google${path}`
+  const api = APIS[request.protocol]
+  if (!api) throw new ProviderRefusal(`Vertex channels do not serve ${request.path}`)
+  return api.path(request)
+}
+
+function rawPredictPath(request: WireRequest): string {
+  const { stream = false, upstreamModel = '' } = request
   const model = isCount(request) ? 'count-tokens' : encodeURIComponent(upstreamModel).replace('%40', '@')
   return `/publishers/anthropic/models/${model}:${stream ? 'streamRawPredict' : 'rawPredict'}`
 }
