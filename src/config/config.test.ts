@@ -345,6 +345,19 @@ describe('warnings about the configuration', () => {
     ).toEqual([])
   })
 
+  test('there is a warning about a price without cache_read where the built-in price has another ratio', () => {
+    // gpt-4o-mini costs 0.15 USD, and 0.075 from a cache.
+    const priced = (price: string): string[] =>
+      warnings(config(`${CHANNEL}models: { gpt-4o-mini: { price: ${price} } }`))
+    expect(priced('{ input: 1, output: 2 }')).toEqual([
+      'some.yaml:2: models.gpt-4o-mini.price: without cache_read, a token read from a cache costs a tenth of input; by the built-in price of gpt-4o-mini it costs 0.5 of input',
+    ])
+    expect(priced('{ input: 1, output: 2, cache_read: 0.1 }')).toEqual([])
+    expect(priced('{ request: 0.01 }')).toEqual([])
+    const same = `${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-6')}models: { claude-sonnet-4-6: { price: { input: 3, output: 15 } } }`
+    expect(warnings(config(same))).toEqual([])
+  })
+
   test("there is no warning where the price has a kind that the gateway's calls cannot have", () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'gpt-4o, gpt-4.1, o3')))).toEqual([])
     expect(warnings(withoutFile({ OPENAI_API_KEY: 'k' })).join()).not.toContain('storage_searches')

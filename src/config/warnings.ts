@@ -1,4 +1,5 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
+import { decimalText, divide } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
@@ -37,6 +38,7 @@ export function warnings(
     ...unpriced(settings, served, tree),
     ...unmatchedPatterns(settings, tree),
     ...uncharged(settings, models, served, builtIn),
+    ...defaultCacheReads(settings, models, builtIn, tree),
     ...[...models.keys()]
       .filter((name) => !served.has(name) && !models.get(name)?.fallback.some((other) => served.has(other)))
       .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
@@ -154,6 +156,25 @@ function uncharged(
       path: ['models'],
       message: `the built-in price of ${names.slice(0, 3).join(', ')}${more} has ${kind}, which is not charged`,
     }
+  })
+}
+
+/** Declared prices that leave `cache_read` to its default, where the model's provider has another ratio. */
+function defaultCacheReads(
+  settings: Settings,
+  models: ReadonlyMap<string, ModelSettings>,
+  builtIn: BuiltInPrices,
+  tree: YamlNode,
+): Issue[] {
+  return [...models].flatMap(([name, { price }]) => {
+    const stated = child(child(child(tree, 'models'), name), 'price')
+    if (!price || !child(stated, 'input') || child(stated, 'cache_read')) return []
+    const known = builtIn.get(name, settings.models.get(name).vendor)?.price?.tokens
+    if (!known || known.input.digits === 0n || price.tokens.input.digits === 0n) return []
+    const ratio = decimalText(divide(known.cache_read, known.input, 4))
+    if (ratio === decimalText(divide(price.tokens.cache_read, price.tokens.input, 4))) return []
+    const message = `without cache_read, a token read from a cache costs a tenth of input; by the built-in price of ${name} it costs ${ratio} of input`
+    return [{ path: ['models', name, 'price'], message }]
   })
 }
 

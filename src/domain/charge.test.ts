@@ -342,6 +342,51 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, for
   )
 })
 
+test('a charge is the sum of kind × tokens × price × ratio as one fraction, computed independently', () => {
+  // Each row: the price, its tokens in the usage. What is part of another count is subtracted from it.
+  const tokensByPrice = (of: Usage): Record<keyof TokenPrices, number> => ({
+    input: of.input - of.audioInput - of.imageInput,
+    output: of.output - of.audioOutput - of.imageOutput,
+    cache_read: of.cacheRead - (of.audioCacheRead ?? 0) - (of.imageCacheRead ?? 0),
+    cache_write_5m: of.cacheWrite5m,
+    cache_write_1h: of.cacheWrite1h,
+    audio_input: of.audioInput,
+    audio_output: of.audioOutput,
+    image_input: of.imageInput,
+    image_output: of.imageOutput,
+    audio_cache_read: of.audioCacheRead ?? 0,
+    image_cache_read: of.imageCacheRead ?? 0,
+  })
+  const tokensOnly = usage.map((one) => ({ ...one, seconds: 0, characters: 0, images: 0, searchUnits: 0 }))
+  const perUse = tools.map((list) => list.filter(({ kind }) => kind === 'web_search'))
+  fc.assert(
+    fc.property(prices, ratios, tokensOnly, perUse, (model, ratio, used, uses) => {
+      // A free group charges nothing for tokens, and its minimum is another test.
+      fc.pre(ratio.digits > 0n)
+      const prompt = used.input + used.cacheRead + used.cacheWrite5m + used.cacheWrite1h
+      let applied = model.tokens
+      for (const { above, tokens: larger } of model.tiers) if (prompt > above) applied = larger
+      let [top, bottom] = [0n, 1n]
+      const add = (count: number, { digits, scale }: Decimal, per: bigint): void => {
+        const divisor = 10n ** BigInt(scale) * per
+        top = top * divisor + BigInt(count) * digits * bottom
+        bottom *= divisor
+      }
+      for (const [name, count] of Object.entries(tokensByPrice(used))) {
+        add(count, applied[name as keyof TokenPrices], 1_000_000n)
+      }
+      for (const { count: times, price: each } of uses) add(times, each, 1n)
+      add(1, model.request, 1n)
+      top *= ratio.digits * 500_000n
+      bottom *= 10n ** BigInt(ratio.scale)
+      const rounded = Number((2n * top + bottom) / (2n * bottom))
+      fc.pre(rounded > 0)
+      expect(charge(rateOf(model, ratio, 500_000), used, {}, uses)).toBe(rounded)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
 test('cost lines name what was used, and the tier whose prices apply', () => {
   const at = (digits: bigint, scale = 0): Decimal => ({ digits, scale })
   const some = fc.sample(prices, 1)[0] as Price
