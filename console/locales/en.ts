@@ -1,9 +1,12 @@
 import { account } from './en/account.ts'
+import { advanced } from './en/advanced.ts'
 import { audit } from './en/audit.ts'
 import { call } from './en/call.ts'
+import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
+import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
 import { limits } from './en/limits.ts'
@@ -39,6 +42,9 @@ export const texts = {
   logs,
   call,
   channels,
+  incidents,
+  channelKeys,
+  advanced,
   users,
   models,
   playground,

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Response, ResponseHeaders } from '@sluice/http1'
+import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
 
 /** Placeholder in the built page. */
@@ -188,25 +189,6 @@ async function readBuiltConsole(): Promise<BuiltConsole | undefined> {
 function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
   return undefined
-}
-
-/** Encodings in which files are offered, the preferred one first. */
-const OFFERED = ['br', 'gzip'] as const
-
-/** Encoding of a file as sent; `identity` is the file unchanged. */
-type Encoding = (typeof OFFERED)[number] | 'identity'
-
-/** Chooses an encoding by `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */
-export function chooseEncoding(accepted: string | undefined): Encoding {
-  const weights = new Map(
-    (accepted ?? '').split(',').map((part) => {
-      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-      const weight = parameters.find((text) => text.startsWith('q='))
-      return [name, weight === undefined ? 1 : Number(weight.slice(2))] as const
-    }),
-  )
-  const isAccepted = (name: string): boolean => (weights.get(name) ?? weights.get('*') ?? 0) > 0
-  return OFFERED.find(isAccepted) ?? 'identity'
 }
 
 /** The pages of the console; `:id` is one segment. */

@@ -71,6 +71,8 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /** The stored channel with that name, enabled or disabled; undefined if it conflicts with the file. */
   storedChannel(name: string): Channel | undefined
+  /** Ids of channels that get no new calls while others can serve them. */
+  readonly drained: ReadonlySet<number>
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**
