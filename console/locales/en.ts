@@ -17,6 +17,7 @@ import { models } from './en/models.ts'
 import { overview } from './en/overview.ts'
 import { palette } from './en/palette.ts'
 import { playground } from './en/playground.ts'
+import { routing } from './en/routing.ts'
 import { settings } from './en/settings.ts'
 import { setup } from './en/setup.ts'
 import { shell } from './en/shell.ts'
@@ -42,6 +43,7 @@ export const texts = {
   logs,
   call,
   channels,
+  routing,
   incidents,
   channelKeys,
   advanced,

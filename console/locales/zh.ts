@@ -18,6 +18,7 @@ import { models } from './zh/models.ts'
 import { overview } from './zh/overview.ts'
 import { palette } from './zh/palette.ts'
 import { playground } from './zh/playground.ts'
+import { routing } from './zh/routing.ts'
 import { settings } from './zh/settings.ts'
 import { setup } from './zh/setup.ts'
 import { shell } from './zh/shell.ts'
@@ -43,6 +44,7 @@ export const texts: Texts = {
   logs,
   call,
   channels,
+  routing,
   incidents,
   channelKeys,
   advanced,

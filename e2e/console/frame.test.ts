@@ -17,6 +17,7 @@ const PAGES = [
   ['/models', 'Models'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
+  ['/routing', 'Routing'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
   ['/audit', 'Audit log'],

@@ -14,7 +14,7 @@ const GZIP = { level: 4 }
 
 const WHOLE = { br: promisify(brotliCompress), gzip: promisify(gzip) }
 
-/** The encoding that a client accepts. `docs/api.md: Management responses`. */
+/** The encoding that a client accepts. `docs/api.md: Envelopes`. */
 export function acceptedEncoding({ headers }: Pick<Request, 'headers'>): Encoding {
   return chooseEncoding(headers['accept-encoding'])
 }

@@ -35,6 +35,8 @@ export interface HourFigures {
 export interface RecentFigures {
   readonly requests: number
   readonly failed: number
+  /** Attempts since the channel last recovered from a cooldown. */
+  readonly sinceRecovery: { readonly requests: number; readonly failed: number }
   /** Calls that another channel answered. */
   readonly rescued: number
   /** Calls that failed. */
@@ -51,6 +53,8 @@ interface Minute {
   failed: number
   rescued: number
   lost: number
+  /** Attempts since the channel last recovered from a cooldown. */
+  readonly sinceRecovery: { requests: number; failed: number }
   readonly durations: Uint32Array
 }
 
@@ -101,6 +105,7 @@ export class ChannelMinutes {
     const nowMs = this.#now()
     const minute = minuteAt(kept, minuteOf(nowMs))
     minute.requests += 1
+    minute.sinceRecovery.requests += 1
     if (keys.length > 1 || kept.keys) noteKey((kept.keys ??= new Map()), key, minute.number)
     if (cause === undefined) {
       kept.record = 'answered'
@@ -109,8 +114,15 @@ export class ChannelMinutes {
       minute.durations[at] = (minute.durations[at] ?? 0) + 1
     } else {
       minute.failed += 1
+      minute.sinceRecovery.failed += 1
       noteFailure(kept, nowMs, cause)
     }
+  }
+
+  /** Records that a channel has recovered from a cooldown, whose failures do not tell how it does now. */
+  recovered(name: string): void {
+    for (const minute of this.#channels.get(name)?.minutes ?? [])
+      if (minute) Object.assign(minute.sinceRecovery, { requests: 0, failed: 0 })
   }
 
   /** Records a test; `cause` of its failure, if it failed. Tests are not counted among the attempts. */
@@ -150,7 +162,7 @@ export class ChannelMinutes {
   /** The attempts of the last 15 minutes, and since when some of them failed, in Unix milliseconds. */
   recent(name: string): RecentFigures & { readonly failingSinceMs: number } {
     const kept = this.#channels.get(name)
-    const sums = { requests: 0, failed: 0, rescued: 0, lost: 0 }
+    const sums = { requests: 0, failed: 0, rescued: 0, lost: 0, sinceRecovery: { requests: 0, failed: 0 } }
     const after = minuteOf(this.#now()) - RECENT_MINUTES
     for (const minute of kept?.minutes ?? []) {
       if (!minute || minute.number <= after) continue
@@ -158,6 +170,8 @@ export class ChannelMinutes {
       sums.failed += minute.failed
       sums.rescued += minute.rescued
       sums.lost += minute.lost
+      sums.sinceRecovery.requests += minute.sinceRecovery.requests
+      sums.sinceRecovery.failed += minute.sinceRecovery.failed
     }
     return { ...sums, failingSinceMs: kept?.failingSinceMs ?? 0 }
   }
@@ -232,7 +246,15 @@ function minuteAt({ minutes }: Kept, number: number): Minute {
   const found = minutes[slot]
   if (found?.number === number) return found
   const durations = found?.durations.fill(0) ?? new Uint32Array(COUNTS)
-  const minute = { number, requests: 0, failed: 0, rescued: 0, lost: 0, durations }
+  const minute = {
+    number,
+    requests: 0,
+    failed: 0,
+    rescued: 0,
+    lost: 0,
+    sinceRecovery: { requests: 0, failed: 0 },
+    durations,
+  }
   minutes[slot] = minute
   return minute
 }

@@ -18,6 +18,8 @@ export const advanced = {
   member: 'Member',
   keptOverrides: 'This channel has overrides of another tool, which stay as they are.',
   proxy: 'Proxy',
+  proxyExample: 'http://proxy.example:3128',
+  probeExample: '30s',
   probe: 'Probe every',
   probeHint: 'Tests the channel at this interval while it rests. Empty: the next call is the test.',
   testModel: 'Test model',

@@ -18,6 +18,8 @@ export const advanced: Texts['advanced'] = {
   member: '字段',
   keptOverrides: '此渠道有其他工具设置的覆盖，保持不变。',
   proxy: '代理',
+  proxyExample: 'http://proxy.example:3128',
+  probeExample: '30s',
   probe: '探测间隔',
   probeHint: '冷却期间按此间隔测试渠道。留空表示由下一次调用来测试。',
   testModel: '测试模型',

@@ -48,14 +48,14 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
       )}
       <TextInput
         label={advanced.proxy}
-        placeholder="http://proxy.example:3128"
+        placeholder={advanced.proxyExample}
         spellCheck={false}
         {...form.getInputProps('proxy')}
       />
       <TextInput
         label={advanced.probe}
         description={advanced.probeHint}
-        placeholder="30s"
+        placeholder={advanced.probeExample}
         spellCheck={false}
         {...form.getInputProps('probe')}
       />

@@ -28,18 +28,20 @@ export function ChannelFilters({
         value={keyword}
         onFilter={(text) => onFilter({ q: text === '' ? undefined : text })}
       />
-      <Radio.Group
-        aria-label={channels.statesLabel}
-        value={condition}
-        onChange={(chosen) => onFilter({ state: chosen === '' ? undefined : chosen })}
-      >
-        <Group gap="md">
-          <Radio size="xs" value="" label={channels.allStates} />
-          {CHOICES.map((name) => (
-            <Radio key={name} size="xs" value={name} label={channels.states[name]} />
-          ))}
-        </Group>
-      </Radio.Group>
+      <div>
+        <Radio.Group
+          aria-label={channels.statesLabel}
+          value={condition}
+          onChange={(chosen) => onFilter({ state: chosen === '' ? undefined : chosen })}
+        >
+          <Group gap="md">
+            <Radio size="xs" value="" label={channels.allStates} />
+            {CHOICES.map((name) => (
+              <Radio key={name} size="xs" value={name} label={channels.states[name]} />
+            ))}
+          </Group>
+        </Radio.Group>
+      </div>
     </Toolbar>
   )
 }

@@ -76,6 +76,8 @@ export function ChannelInputs({
           spellCheck={false}
           classNames={{ pillsList: classes['models'] ?? '' }}
           {...form.getInputProps('models')}
+          // Text that was filled in at once is split too.
+          onChange={(names) => form.setFieldValue('models', separated(names))}
         />
         <FetchModels form={form} id={id} onFetched={setFetched} />
       </FormSection>
@@ -165,4 +167,8 @@ const OTHERS: Readonly<
   [AZURE]: { label: 'apiVersion', hint: 'apiVersionHint', example: '2024-10-21' },
   [BEDROCK]: { label: 'region', example: 'eu-central-1' },
   [VERTEX]: { label: 'location', hint: 'locationHint', example: 'europe-west4' },
+}
+
+function separated(names: readonly string[]): string[] {
+  return [...new Set(names.flatMap((name) => name.split(/[\s,]+/)).filter((name) => name !== ''))]
 }

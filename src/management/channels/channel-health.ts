@@ -201,7 +201,7 @@ function conditionOf(
   if (state === 'resting' || state === 'probing') return state
   const { record, hasFailedTest } = minutes.recordOf(name)
   if (breaker.failures > 1 || hasFailedTest) return 'failing'
-  const { requests, failed } = minutes.recent(name)
+  const { requests, failed } = minutes.recent(name).sinceRecovery
   if (failed >= DEGRADED_ATTEMPTS && failed >= requests * DEGRADED_SHARE) return 'degraded'
   if (state === 'failing') return 'failing'
   return record === 'answered' ? 'works' : record === 'untried' ? 'untried' : 'failing'
