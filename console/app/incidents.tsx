@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type Incident, incidentsQuery } from '../api/account.ts'
+import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
 import { changeChannel, drainChannel, testChannel } from '../api/channels.ts'
 import { say, sayFailure } from '../components/notify.tsx'
 import { useFormats, useSignedIn } from '../components/session.tsx'
@@ -20,8 +20,14 @@ export function Incidents() {
 }
 
 function WatchedIncidents() {
+  const client = useQueryClient()
   const { incidents: t } = useTexts()
-  const { data } = useQuery(incidentsQuery(REFRESH_MS))
+  const { data } = useQuery({
+    ...incidentsQuery(REFRESH_MS),
+    // The shell has just been read, so that a page makes no request of its own for them.
+    initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
+    initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
+  })
   /** Hidden incidents; one that begins anew is another one. */
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
   const shown = data?.filter((one) => !hidden.has(identityOf(one))) ?? []
