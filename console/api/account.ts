@@ -48,6 +48,19 @@ export function watchedShellQuery(everyMs: number, staleTime: number) {
   })
 }
 
+/** A channel in trouble. */
+export type Incident = NonNullable<Shell['incidents']>[number]
+
+/** The channels in trouble, without the rest of the shell, on which forms depend. */
+export function incidentsQuery(everyMs: number) {
+  return queryOptions({
+    queryKey: ['incidents'],
+    queryFn: async () => (await request<Shell>('GET', '/api/console')).incidents ?? [],
+    staleTime: everyMs,
+    refetchInterval: everyMs,
+  })
+}
+
 /** The ways to sign in. */
 export const statusQuery = queryOptions({
   queryKey: ['status'],

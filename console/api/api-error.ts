@@ -32,8 +32,8 @@ export class ApiError extends Error {
     return this.status === 0 || this.status === 429 || this.status >= 500
   }
 
-  /** The name of the field that the gateway refused, from its message `field: expected …`. */
+  /** The name of the field that the gateway refused, from its message: `field: expected …`, `keys[0]: expected …`. */
   get field(): string | undefined {
-    return this.status === 400 ? /^([a-z_]+): /.exec(this.message)?.[1] : undefined
+    return this.status === 400 ? /^([a-z_]+)(?:[[.][^: ]*)?: /.exec(this.message)?.[1] : undefined
   }
 }

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { channelHealthSchema } from '../../src/management/channels/channel-health.ts'
 import { ApiError } from './api-error.ts'
-import { request } from './client.ts'
+import { requestTagged, type Tagged } from './client.ts'
 
 /** The state of the channels at the node that answered, and the node's clock in Unix seconds. */
 export type NodeHealth = z.output<typeof channelHealthSchema>
@@ -11,13 +11,26 @@ export type NodeHealth = z.output<typeof channelHealthSchema>
 export type ChannelHealth = NodeHealth['items'][number]
 
 /** The attempts of one minute; durations are null if none succeeded. */
-export type ChannelMinute = ChannelHealth['minutes'][number]
+export type ChannelMinute = NonNullable<ChannelHealth['minutes']>[number]
+
+/** The condition of a channel. */
+export type Condition = ChannelHealth['condition']
+
+/** The last response, of which only changes are sent again. */
+let last: { readonly userId: number; readonly answer: Tagged<NodeHealth> } | undefined
 
 /** The health of all channels, refreshed at intervals while the page is visible. */
 export function channelHealthQuery(userId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-health'],
-    queryFn: () => request<NodeHealth>('GET', '/api/channel/health'),
+    async queryFn() {
+      const answer = await requestTagged(
+        '/api/channel/health',
+        last?.userId === userId ? last.answer : undefined,
+      )
+      last = { userId, answer }
+      return answer.data
+    },
     refetchInterval: everyMs,
     staleTime: 0,
     retry: (count, error) => count < 2 && error instanceof ApiError && error.isPassing,

@@ -25,12 +25,49 @@ export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' |
 /** The maximum size of a page. */
 const PAGE_SIZE = 100
 
-/** The channels. */
-export function channelsQuery(userId: number, page: number) {
+/** Which channels are listed, and in which order. */
+export interface ChannelFilter {
+  /** A part of their names or addresses. */
+  readonly keyword?: string | undefined
+  readonly condition?: string | undefined
+  readonly sort?: string | undefined
+  readonly order?: string | undefined
+}
+
+/** A page of the channels. */
+export function channelsQuery(userId: number, page: number, filter: ChannelFilter = {}) {
   return queryOptions({
-    queryKey: [userId, 'channels', page],
-    queryFn: () =>
-      request<Paged<Channel>>('GET', `/api/channel/${queryText({ p: page, page_size: PAGE_SIZE })}`),
+    queryKey: [userId, 'channels', page, filter],
+    queryFn: () => readPage(page, filter),
+  })
+}
+
+function readPage(page: number, filter: ChannelFilter): Promise<Paged<Channel>> {
+  const query = queryText({ p: page, page_size: PAGE_SIZE, ...filter })
+  return request<Paged<Channel>>('GET', `/api/channel/search${query}`)
+}
+
+/** The ids of all channels that a filter lists; undefined for all channels. */
+export async function filteredIds(filter: ChannelFilter): Promise<readonly number[] | undefined> {
+  if (!filter.keyword && !filter.condition) return undefined
+  const ids: number[] = []
+  for (let page = 1; ; page++) {
+    const { items, total } = await readPage(page, filter)
+    ids.push(...items.map(({ id }) => id))
+    if (items.length === 0 || ids.length >= total) return ids
+  }
+}
+
+/** The names of the channels whose names contain a text, up to a page of them. */
+export function channelNamesQuery(userId: number, text: string) {
+  return queryOptions({
+    queryKey: [userId, 'channels', 'names', text],
+    queryFn: async () => {
+      const query = queryText({ keyword: text, page_size: PAGE_SIZE })
+      const { items } = await request<Paged<Channel>>('GET', `/api/channel/search${query}`)
+      return new Set(items.map(({ name }) => name))
+    },
+    staleTime: 0,
   })
 }
 
@@ -59,6 +96,11 @@ export function changeChannel(
   return request<Channel>('PUT', '/api/channel/', { id, ...fields })
 }
 
+/** Takes new calls off a channel, or sends it calls again. */
+export function drainChannel(id: number, on: boolean): Promise<Channel> {
+  return request<Channel>('PUT', `/api/channel/${id}/drain`, { on })
+}
+
 /** Deletes a channel. */
 export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
@@ -74,8 +116,10 @@ export function testFields(fields: ChannelFields, id: number | undefined): Promi
   return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 
-/** Tests all channels with these ids, none of them with an image or speech. */
-export async function testAllChannels(ids: readonly number[]): Promise<ReadonlyMap<number, ChannelTest>> {
+/** Tests the channels with these ids, or all of them, none of them with an image or speech. */
+export async function testAllChannels(
+  ids: readonly number[] | undefined,
+): Promise<ReadonlyMap<number, ChannelTest>> {
   const results = await request<z.output<typeof testAllResult>>('POST', '/api/channel/test/all', { ids })
   return new Map(results.map((result) => [result.id, { ...result, costs: false }]))
 }

@@ -30,6 +30,24 @@ export async function request<Data>(method: Method, path: string, body?: object)
   }
 }
 
+/** A value with the entity tag of its response. */
+export interface Tagged<Data> {
+  readonly data: Data
+  readonly tag: string | null
+}
+
+/** Like `request` with GET; returns `last` where the gateway says that nothing has changed since. */
+export async function requestTagged<Data>(path: string, last?: Tagged<Data>): Promise<Tagged<Data>> {
+  const headers: Readonly<Record<string, string>> = last?.tag ? { 'if-none-match': last.tag } : {}
+  const response = await reach('GET', path, undefined, { headers })
+  if (response.status === 304 && last) return last
+  const answer = parsed(await response.text().catch(() => ''))
+  if (response.ok) return { data: answer?.['data'] as Data, tag: response.headers.get('etag') }
+  if (response.status !== 401 || !surroundings) throw refusalOf(response, answer)
+  await surroundings.signInAgain()
+  return requestTagged(path, last)
+}
+
 /** Like `request`, for requests whose 401 is a result to show. */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
   const answer = await sendWhole<{ readonly data: Data }>(method, path, body)

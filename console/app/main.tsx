@@ -1,5 +1,5 @@
 import './styles.ts'
-import { MantineProvider } from '@mantine/core'
+import { MantineProvider, mergeThemeOverrides } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { Notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
@@ -43,7 +43,14 @@ function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof l
   }, [texts])
   return (
     <MantineProvider
-      theme={theme}
+      theme={mergeThemeOverrides(theme, {
+        components: Object.fromEntries(
+          ['Select', 'MultiSelect'].map((name) => [
+            name,
+            { defaultProps: { nothingFoundMessage: texts.common.nothingFound } },
+          ]),
+        ),
+      })}
       forceColorScheme={scheme}
       cssVariablesResolver={cssVariables}
       getStyleNonce={() => nonce}

@@ -9,6 +9,7 @@ import {
   IconListDetails,
   IconMessage,
   IconRoute,
+  IconRouteAltLeft,
   IconUsers,
 } from '@tabler/icons-react'
 import { Role } from '../../src/domain/role.ts'
@@ -24,6 +25,7 @@ export interface Page {
     | 'logs'
     | 'models'
     | 'channels'
+    | 'routing'
     | 'users'
     | 'audit'
     | 'settings'
@@ -56,6 +58,7 @@ const PAGES: readonly Page[] = [
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
+  { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   {
     name: 'audit',

@@ -113,6 +113,11 @@ const ofAdmins = [
   }),
   createRoute({
     getParentRoute: () => admin,
+    path: '/routing',
+    component: lazyPage(async () => (await import('../pages/routing/routing-page.tsx')).RoutingPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/users',
     component: lazyPage(async () => (await import('../pages/users/users-page.tsx')).UsersPage),
   }),

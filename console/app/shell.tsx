@@ -6,6 +6,7 @@ import { Suspense, useEffect, useRef } from 'react'
 import { setPreferences, usePreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
+import { Incidents } from './incidents.tsx'
 import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
 import { prepareSessionEnded } from './session-over.tsx'
@@ -62,6 +63,7 @@ export function Shell() {
       </Drawer>
       <main id="main" ref={main} tabIndex={-1} className={classes['main']}>
         <PasswordOffer />
+        <Incidents />
         <Suspense>
           <Outlet />
         </Suspense>

@@ -7,6 +7,19 @@ export const cssVariables = NO_VARIABLES
 
 const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
 
+/** Selects the text of a searchable list's field, so that typing replaces it. */
+const selectText = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+  if (!currentTarget.readOnly) currentTarget.select()
+}
+
+const selectFocused = (): void =>
+  void setTimeout(() => {
+    const field = document.activeElement
+    if (field instanceof HTMLInputElement && field.role === 'combobox') selectText({ currentTarget: field })
+  }, 0)
+
+const SELECT = { onFocus: selectText, onClick: selectText, onOptionSubmit: selectFocused }
+
 /**
  * Sizes and behaviour of Mantine's components, by name: importing the components would load each of them with
  * the first page.
@@ -36,6 +49,7 @@ export const theme = createTheme({
     Drawer: {
       defaultProps: { transitionProps: { duration: 160, timingFunction: 'ease-out' }, shadow: 'md' },
     },
+    Select: { defaultProps: SELECT },
     Tabs: { defaultProps: { keepMounted: false } },
     Tooltip: { defaultProps: { openDelay: 300, withArrow: false } },
   },

@@ -1,10 +1,13 @@
-import type { ChannelHealth } from '../api/channel-health.ts'
+import type { ChannelHealth, Condition } from '../api/channel-health.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { useFormats } from './session.tsx'
 import { StateMark, type Tone } from './state-mark.tsx'
 
-const TONES: Readonly<Record<ChannelHealth['state'], Tone>> = {
+const TONES: Readonly<Record<Condition, Tone>> = {
+  untried: 'off',
   works: 'ok',
+  degraded: 'warn',
+  drained: 'off',
   failing: 'warn',
   resting: 'bad',
   probing: 'warn',
@@ -19,13 +22,14 @@ export function ChannelState({
 }: {
   readonly isEnabled: boolean
   /** Undefined until the node has answered. */
-  readonly health?: Pick<ChannelHealth, 'state' | 'rests_until' | 'last_error'> | undefined
+  readonly health?: Pick<ChannelHealth, 'condition' | 'rests_until' | 'last_error'> | undefined
   /** The node's clock, in Unix seconds. */
   readonly at?: number
 }) {
   const { channels } = useTexts()
   const { count, duration } = useFormats()
-  const state = isEnabled ? (health?.state ?? 'works') : 'disabled'
+  if (isEnabled && !health) return <StateMark tone="off" word="–" />
+  const state = isEnabled ? (health?.condition ?? 'untried') : 'disabled'
   const cause = health?.last_error?.cause
   const restsUntil = health?.rests_until ?? null
   const left = Math.max(1, (restsUntil ?? 0) - at)
@@ -33,7 +37,7 @@ export function ChannelState({
     state === 'resting' && restsUntil !== null
       ? channels.restsFor(left < 60 ? channels.seconds(count(left)) : duration(left * 1000))
       : channels.states[state]
-  const hasTrouble = state === 'resting' || state === 'failing' || state === 'probing'
+  const hasTrouble = TONES[state] === 'warn' || TONES[state] === 'bad'
   return (
     <StateMark
       tone={TONES[state]}

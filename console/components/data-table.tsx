@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from 'react'
+import { Fragment, type ReactNode, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { useNextRowFocus } from './use-next-row-focus.ts'
 import { useOverflow } from './use-overflow.ts'
@@ -38,6 +38,7 @@ export function DataTable<Row>({
   keyOf,
   isStale = false,
   foot,
+  detail,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
@@ -47,6 +48,8 @@ export function DataTable<Row>({
   readonly isStale?: boolean
   /** A last row that is not sorted: the sums. */
   readonly foot?: Row
+  /** A line below a row over all columns; null for none. */
+  readonly detail?: (row: Row) => ReactNode
 }) {
   const [order, setOrder] = useState<Order>()
   const { region, bar } = useOverflow()
@@ -77,11 +80,23 @@ export function DataTable<Row>({
             </tr>
           </thead>
           <tbody role="rowgroup" ref={body} onFocus={onFocus}>
-            {shown.map((row) => (
-              <tr role="row" key={keyOf(row)}>
-                <Cells columns={columns} row={row} />
-              </tr>
-            ))}
+            {shown.map((row) => {
+              const below = detail?.(row) ?? null
+              return (
+                <Fragment key={keyOf(row)}>
+                  <tr role="row" data-above={below !== null || undefined}>
+                    <Cells columns={columns} row={row} />
+                  </tr>
+                  {below !== null && (
+                    <tr role="row" data-detail>
+                      <td role="cell" colSpan={columns.length}>
+                        <div>{below}</div>
+                      </td>
+                    </tr>
+                  )}
+                </Fragment>
+              )
+            })}
           </tbody>
           {foot !== undefined && (
             <tfoot role="rowgroup">
@@ -100,7 +115,7 @@ export function DataTable<Row>({
 }
 
 function Heading<Row>({
-  column: { key, label, isNumber, isLabelHidden, sortBy },
+  column: { key, label, isNumber, isLabelHidden, phone, sortBy },
   order,
   onOrder,
 }: {
@@ -115,6 +130,7 @@ function Heading<Row>({
       role="columnheader"
       scope="col"
       data-number={isNumber || undefined}
+      data-phone={phone}
       aria-sort={isChosen ? direction : undefined}
     >
       {sortBy ? (

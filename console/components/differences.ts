@@ -20,7 +20,9 @@ export function differencesOf<Typed extends object>(
     .filter(({ mine: one, theirs: other }) => one !== other)
 }
 
-// Fields of forms are texts, numbers, or lists of texts.
+// Fields of forms are texts, numbers, or lists of texts or of rows of texts.
 function textOf(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : `${value as string | number}`
+  if (Array.isArray(value)) return value.map(textOf).join(', ')
+  if (typeof value === 'object' && value !== null) return Object.values(value).join(': ')
+  return `${value as string | number}`
 }

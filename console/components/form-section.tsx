@@ -1,3 +1,4 @@
+import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './form-section.module.css'
 
@@ -5,19 +6,37 @@ import classes from './form-section.module.css'
 export function FormSection({
   title,
   text,
+  isOpen = true,
+  onToggle,
   children,
 }: {
   readonly title: string
   readonly text?: string
+  readonly isOpen?: boolean
+  /** Makes the name a button that opens and closes the section. */
+  readonly onToggle?: () => void
   readonly children: ReactNode
 }) {
   return (
     <section aria-label={title} className={classes['section']}>
       <div>
-        <h2>{title}</h2>
+        <h2>
+          {onToggle ? (
+            <button type="button" className={classes['toggle']} aria-expanded={isOpen} onClick={onToggle}>
+              {isOpen ? (
+                <IconChevronDown size={16} aria-hidden />
+              ) : (
+                <IconChevronRight size={16} aria-hidden />
+              )}
+              {title}
+            </button>
+          ) : (
+            title
+          )}
+        </h2>
         {text !== undefined && <p>{text}</p>}
       </div>
-      <div className={classes['fields']}>{children}</div>
+      {isOpen && <div className={classes['fields']}>{children}</div>}
     </section>
   )
 }

@@ -31,7 +31,7 @@ export function useNextRowFocus(
   })
   return ({ target }) => {
     const row = target.closest('tr')
-    const place = row ? [...(body.current?.rows ?? [])].indexOf(row) : -1
+    const place = row ? rowsOf(body.current).indexOf(row) : -1
     const key = keys[place]
     if (key !== undefined) focused.current = { key, place }
   }
@@ -53,5 +53,10 @@ function whenFocusIsNowhere(act: () => void): () => void {
 }
 
 function focusRow(body: HTMLTableSectionElement | null, place: number): void {
-  body?.rows[place]?.querySelector<HTMLElement>(FOCUSABLE)?.focus()
+  rowsOf(body)[place]?.querySelector<HTMLElement>(FOCUSABLE)?.focus()
+}
+
+/** The rows, without the lines below them. */
+function rowsOf(body: HTMLTableSectionElement | null): HTMLTableRowElement[] {
+  return [...(body?.rows ?? [])].filter((row) => row.dataset['detail'] === undefined)
 }

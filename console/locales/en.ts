@@ -1,9 +1,12 @@
 import { account } from './en/account.ts'
+import { advanced } from './en/advanced.ts'
 import { audit } from './en/audit.ts'
 import { call } from './en/call.ts'
+import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
+import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
 import { limits } from './en/limits.ts'
@@ -14,6 +17,7 @@ import { models } from './en/models.ts'
 import { overview } from './en/overview.ts'
 import { palette } from './en/palette.ts'
 import { playground } from './en/playground.ts'
+import { routing } from './en/routing.ts'
 import { settings } from './en/settings.ts'
 import { setup } from './en/setup.ts'
 import { shell } from './en/shell.ts'
@@ -39,6 +43,10 @@ export const texts = {
   logs,
   call,
   channels,
+  routing,
+  incidents,
+  channelKeys,
+  advanced,
   users,
   models,
   playground,

@@ -1,10 +1,13 @@
 import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
+import { advanced } from './zh/advanced.ts'
 import { audit } from './zh/audit.ts'
 import { call } from './zh/call.ts'
+import { channelKeys } from './zh/channel-keys.ts'
 import { channels } from './zh/channels.ts'
 import { common } from './zh/common.ts'
 import { errors } from './zh/errors.ts'
+import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
 import { limits } from './zh/limits.ts'
@@ -15,6 +18,7 @@ import { models } from './zh/models.ts'
 import { overview } from './zh/overview.ts'
 import { palette } from './zh/palette.ts'
 import { playground } from './zh/playground.ts'
+import { routing } from './zh/routing.ts'
 import { settings } from './zh/settings.ts'
 import { setup } from './zh/setup.ts'
 import { shell } from './zh/shell.ts'
@@ -40,6 +44,10 @@ export const texts: Texts = {
   logs,
   call,
   channels,
+  routing,
+  incidents,
+  channelKeys,
+  advanced,
   users,
   models,
   playground,

@@ -17,6 +17,7 @@ const PAGES = [
   ['/models', 'Models'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
+  ['/routing', 'Routing'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
   ['/audit', 'Audit log'],
@@ -144,9 +145,12 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })
     await row.getByText('from gateway.yaml').waitFor()
-    expect(await row.getByRole('button').allInnerTexts()).toEqual(['Test'])
+    expect(await row.getByRole('button').evaluateAll(namesOf)).toEqual(['Test', 'Drain'])
     await row.getByRole('button', { name: 'Test' }).click()
-    await row.getByText(/^Answered in [\d.]+ s$/).waitFor()
+    await page
+      .getByRole('status', { name: 'Test result' })
+      .getByText(/^Answered in [\d.]+ s$/)
+      .waitFor()
     await row.getByRole('link').click()
     await page.getByText(/This channel is declared in gateway.yaml/).waitFor()
     expect(await page.getByRole('button', { name: 'Save changes' }).count()).toBe(0)
@@ -163,14 +167,15 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     const test = row.getByRole('button', { name: 'Test' })
     expect(await test.getAttribute('title')).toBe('Makes a picture or speech, which the provider bills.')
     await page.getByRole('button', { name: 'Test all' }).click()
-    await row.getByText(/^Answered in [\d.]+ s$/).waitFor()
-    expect(await row.getByText(/The provider bills this test/).count()).toBe(0)
+    const line = row.locator('xpath=./following-sibling::tr[1]')
+    await line.getByText(/^Answered in [\d.]+ s$/).waitFor()
+    expect(await line.getByText(/The provider bills this test/).count()).toBe(0)
     const paths = () => stage.upstream.received('painter').map(({ path }) => path)
     expect(paths()).toEqual(['/v1/models'])
     const answered = page.getByRole('status', { name: 'Test result' }).filter({ hasText: /Answered/ })
     await expect.poll(() => answered.count()).toBeGreaterThan(5)
     await test.click()
-    await row.getByText('The provider bills this test: it asked for a picture or speech.').waitFor()
+    await line.getByText('The provider bills this test: it asked for a picture or speech.').waitFor()
     expect(paths()).toEqual(['/v1/models', '/v1/images/generations'])
     await page.context().close()
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
@@ -336,3 +341,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect.poll(() => locator.evaluate((element) => element === document.activeElement)).toBe(true)
   }
 })
+
+function namesOf(buttons: readonly Element[]): string[] {
+  return buttons.map((button) => button.getAttribute('aria-label') ?? button.textContent)
+}

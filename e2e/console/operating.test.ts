@@ -74,7 +74,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     stage.upstream.script('tired', { kind: 'status', status: 503 })
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /tired/ })
-    await row.getByText('Works', { exact: true }).waitFor()
+    await row.getByText('Not called yet', { exact: true }).waitFor()
     for (let failure = 0; failure < FAILURES; failure++) await stage.call('tired')
     await row.getByText(/^Resting, .+ left$/).waitFor()
     expect(await row.getByText(/^Resting/).getAttribute('title')).toContain('503')

@@ -47,6 +47,9 @@ describe.skipIf(withoutBrowser())('the first run', () => {
     await testing.click()
     await result.filter({ hasText: /^Answered in [\d.]+ s$/ }).waitFor()
     await page.getByRole('button', { name: 'Fetch models' }).click()
+    const models = page.getByRole('dialog', { name: 'Fetch models' })
+    expect(await models.getByRole('checkbox', { name: MODEL }).isChecked()).toBe(true)
+    await models.getByRole('button', { name: 'Take chosen' }).click()
     await page.getByText('1 model listed by the upstream').waitFor()
     await page.getByRole('button', { name: 'Save channel' }).click()
 

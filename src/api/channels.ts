@@ -10,6 +10,8 @@ import {
   channelChange,
   createChannels,
   deleteChannels,
+  drainBody,
+  drainChannel,
   newChannelBody,
   updateChannel,
 } from '../management/channels/change-channels.ts'
@@ -21,6 +23,16 @@ import {
   shownChannel,
   shownChannelSchema,
 } from '../management/channels/list-channels.ts'
+import {
+  addChannelKeys,
+  addedKeys,
+  channelKeysSchema,
+  keyPath,
+  keyState,
+  listChannelKeys,
+  removeChannelKey,
+  setKeyState,
+} from '../management/channels/channel-keys.ts'
 import { listUpstreamModels, modelsQuestion, upstreamModels } from '../management/channels/ask-upstream.ts'
 import {
   draftTest,
@@ -55,6 +67,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     query: channelHealthQuery,
     errorStatuses: [400],
     responseBody: channelHealthSchema,
+    tagged: withoutTimes,
     handle: ({ query, parts }) => channelHealth(parts, query),
   }),
   forAdmins('GET', '/api/channel/:id', {
@@ -78,6 +91,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     body: channelChange,
     responseBody: shownChannelSchema,
     handle: ({ user, body, parts }) => updateChannel(parts, body, user),
+  }),
+  forAdmins('PUT', '/api/channel/:id/drain', {
+    summary: 'Takes new calls off a channel while others can serve them, or ends that',
+    errorStatuses: [404],
+    params: CHANNEL_ID.path,
+    body: drainBody,
+    responseBody: shownChannelSchema,
+    handle: ({ params, body, parts }) => drainChannel(parts, { id: params.id, on: body.on }),
   }),
   forAdmins('DELETE', '/api/channel/:id', {
     summary: 'Removes a channel',
@@ -128,6 +149,35 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     envelope: 'own',
     handle: ({ user, body, parts }) => listUpstreamModels(parts, body, user),
   }),
+  forRoot('GET', '/api/channel/:id/keys', {
+    summary: 'The keys of a channel, masked, with their state as this node sees it',
+    params: CHANNEL_ID.path,
+    responseBody: channelKeysSchema,
+    handle: ({ params, parts }) => listChannelKeys(parts, params.id),
+  }),
+  forRoot('POST', '/api/channel/:id/keys', {
+    summary: 'Adds keys to a channel, one a line',
+    errorStatuses: [409],
+    params: CHANNEL_ID.path,
+    body: addedKeys,
+    responseBody: channelKeysSchema,
+    handle: ({ params, body, parts }) => addChannelKeys(parts, { id: params.id, key: body.key }),
+  }),
+  forRoot('PUT', '/api/channel/:id/keys', {
+    summary: 'Retires a key of a channel, or uses it again',
+    errorStatuses: [409],
+    params: CHANNEL_ID.path,
+    body: keyState,
+    responseBody: channelKeysSchema,
+    handle: ({ params, body, parts }) =>
+      setKeyState(parts, { id: params.id, key: body.id, state: body.state }),
+  }),
+  forRoot('DELETE', '/api/channel/:id/keys/:key_id', {
+    summary: 'Removes a key of a channel',
+    errorStatuses: [409],
+    params: keyPath,
+    handle: ({ params, parts }) => removeChannelKey(parts, params),
+  }),
   forRoot('POST', '/api/channel/:id/key', {
     limit: 'critical',
     cache: 'never',
@@ -138,3 +188,8 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
   }),
 ]
+
+/** The health without the times of the responses, which change from one to the next. */
+function withoutTimes({ others, ...own }: z.output<typeof channelHealthSchema>): object {
+  return { ...own, at: 0, others: others.map((other) => ({ ...other, at: 0 })) }
+}

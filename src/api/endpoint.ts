@@ -220,6 +220,11 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * `responseBody` is set too, it may return either.
    */
   readonly text?: TextFormat
+  /**
+   * The part of the returned value whose hash is the entity tag: a request with that tag in `If-None-Match` gets
+   * 304.
+   */
+  readonly tagged?: (data: never) => object
   handle(input: never): Promise<unknown>
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Response } from '@sluice/http1'
 import type { z } from 'zod'
 import type {
@@ -25,6 +26,7 @@ import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
+import { acceptedEncoding } from './compress-response.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
 import { type Area, inEnvelope, protocolOf } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited, takeAndSetHeaders } from './global-limit.ts'
@@ -157,12 +159,20 @@ export class JsonApi {
       response.writeHead(302, { location: String(data), 'content-length': '0', ...headers }).end()
       return
     }
-    if (endpoint.text && isText(endpoint, data)) return sendText(response, endpoint.text, headers, data)
-    if (data instanceof Buffer) return sendBody(response, headers, data)
+    const encoding = endpoint.path.startsWith('/api/') ? acceptedEncoding(request) : 'identity'
+    if (endpoint.text && isText(endpoint, data))
+      return sendText(response, endpoint.text, headers, data, encoding)
+    if (data instanceof Buffer) return sendBody(response, headers, data, encoding)
+    const tag = endpoint.tagged && tagOf(endpoint.tagged(data as never))
+    if (tag !== undefined && headerText(request, 'if-none-match') === tag) {
+      response.writeHead(304, { etag: tag, vary: 'accept-encoding', ...headers }).end()
+      return
+    }
     return sendJson(
       response,
-      headers,
+      tag === undefined ? headers : { etag: tag, ...headers },
       inEnvelope(endpoint.envelope === 'own' ? 'relay' : endpoint.area, data),
+      encoding,
     )
   }
 
@@ -271,6 +281,11 @@ export class JsonApi {
       body.release()
     }
   }
+}
+
+/** The entity tag of a value; weak, because responses with it may be compressed. */
+function tagOf(value: object): string {
+  return `W/"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
 }
 
 // An endpoint with a response schema returns text only if the request asked for it.

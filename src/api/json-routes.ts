@@ -6,6 +6,7 @@ import type { JsonEndpoint } from './endpoint.ts'
 import { MODEL_ENDPOINTS } from './models.ts'
 import { openApi } from './openapi.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
+import { ROUTING_ENDPOINTS } from './routing.ts'
 import { SIGN_IN_ENDPOINTS } from './sign-in.ts'
 import { TOKEN_ENDPOINTS } from './tokens.ts'
 import { USAGE_ENDPOINTS } from './usage.ts'
@@ -20,6 +21,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...TOKEN_ENDPOINTS,
   ...USER_ENDPOINTS,
   ...CHANNEL_ENDPOINTS,
+  ...ROUTING_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
   ...USAGE_ENDPOINTS,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),

@@ -1,6 +1,8 @@
 import { isJsonText } from '@sluice/wire/json/exact-json'
 import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
+import type { Encoding } from '../http/content-encoding.ts'
 import { TURN_BUDGET } from '../limits/event-loop.ts'
+import { encodeBody, encodePieces, encodingHeaders } from './compress-response.ts'
 import type { TextFormat } from './endpoint.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }
@@ -18,17 +20,29 @@ interface Batch {
  * Sends a value as JSON with status 200. A large one is written batch by batch, as fast as its client reads,
  * and other calls run in between.
  */
-export async function sendJson(response: Response, headers: ResponseHeaders, value: unknown): Promise<void> {
+export async function sendJson(
+  response: Response,
+  headers: ResponseHeaders,
+  value: unknown,
+  encoding: Encoding = 'identity',
+): Promise<void> {
   const pieces = jsonPieces(value)
   const first = nextBatch(pieces)
-  if (first.isLast) return sendBody(response, headers, Buffer.from(first.text))
-  return sendPieces(response, { ...IS_JSON, ...headers }, batches(first, pieces))
+  if (first.isLast) return sendBody(response, headers, Buffer.from(first.text), encoding)
+  const all = { ...IS_JSON, ...encodingHeaders(encoding), ...headers }
+  return sendPieces(response, all, encodePieces(batches(first, pieces), encoding))
 }
 
 /** Sends rendered JSON with status 200. */
-export function sendBody(response: Response, headers: ResponseHeaders, body: Buffer): void {
+export async function sendBody(
+  response: Response,
+  headers: ResponseHeaders,
+  given: Buffer,
+  encoding: Encoding = 'identity',
+): Promise<void> {
+  const { body, headers: own } = await encodeBody(given, encoding)
   const length = String(body.length)
-  response.writeHead(200, { ...IS_JSON, 'content-length': length, ...headers }).end(body)
+  response.writeHead(200, { ...IS_JSON, 'content-length': length, ...own, ...headers }).end(body)
 }
 
 async function* batches(
@@ -103,10 +117,13 @@ export function sendText(
   { type, filename, isEndless }: TextFormat,
   headers: ResponseHeaders,
   text: AsyncIterable<string>,
+  accepted: Encoding = 'identity',
 ): Promise<void> {
+  const encoding = isEndless ? 'identity' : accepted
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
   const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
-  return sendPieces(response, { 'content-type': type, ...saved, ...unbuffered, ...headers }, text)
+  const own = { 'content-type': type, ...saved, ...unbuffered, ...encodingHeaders(encoding) }
+  return sendPieces(response, { ...own, ...headers }, encodePieces(text, encoding))
 }
 
 /** Yields a text as a single piece. */

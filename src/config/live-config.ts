@@ -73,6 +73,10 @@ export class LiveConfig implements LiveSettings {
     }
   }
 
+  get drained(): ReadonlySet<number> {
+    return this.#merged.drained
+  }
+
   storedChannel(name: string): Channel | undefined {
     return this.#merged.storedChannels.get(name)
   }

@@ -1,3 +1,4 @@
+import { declaredId } from '../domain/channel-id.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Price, priceTexts } from '../domain/price.ts'
 import { pricedByRatios, readRatios } from '../domain/ratios.ts'
@@ -16,7 +17,7 @@ import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredEntry {
   /** The section of the entry, and its name in that section. */
-  readonly section: 'channels' | StoredSection
+  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
   readonly message: string
   /** Its content as JSON, to detect changes. */
@@ -28,6 +29,8 @@ export interface MergedSettings {
   readonly settings: Settings
   /** The channels set over HTTP by name, enabled or disabled. */
   readonly storedChannels: ReadonlyMap<string, Channel>
+  /** Ids of drained channels. */
+  readonly drained: ReadonlySet<number>
   readonly ignored: readonly IgnoredEntry[]
 }
 
@@ -38,6 +41,7 @@ export interface MergedSettings {
 export function mergeLayers(config: Config, stored: StoredConfiguration): MergedSettings {
   if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
   const ignored: IgnoredEntry[] = []
+  const drained = drainedIds(stored)
   let entries = storedLayer(config, stored).filter((one) => {
     const message = conflictOf(config, one)
     if (message !== undefined) ignored.push(ignoredEntry(one, message))
@@ -45,18 +49,33 @@ export function mergeLayers(config: Config, stored: StoredConfiguration): Merged
   })
   for (;;) {
     const { content, issues } = readSections(mergedNode(config.fileNode, entries))
-    if (content && issues.length === 0) return { ...settingsFrom(config, content, entries), ignored }
+    if (content && issues.length === 0)
+      return { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored }
     const faulty = faultyEntries(config.fileNode, entries, issues)
     // No entry causes the issues. This cannot happen with a file that is valid by itself.
     if (faulty.size === 0)
-      return { ...fileOnly(config), ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
+      return { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
     for (const [one, message] of faulty) ignored.push(ignoredEntry(one, message))
     entries = entries.filter((one) => !faulty.has(one))
   }
 }
 
 function fileOnly({ settings }: Config): MergedSettings {
-  return { settings, storedChannels: new Map(), ignored: [] }
+  return { settings, storedChannels: new Map(), drained: new Set(), ignored: [] }
+}
+
+/** Whether a channel is drained, by its id: a stored one has that of its row. */
+function drainTest(
+  { channels }: StoredConfiguration,
+  drained: ReadonlySet<number>,
+): (channel: Channel) => boolean {
+  if (drained.size === 0) return () => false
+  const stored = new Set(channels.filter(({ id }) => drained.has(id)).map(({ name }) => name))
+  return ({ name, isSetOverHttp }) => (isSetOverHttp ? stored.has(name) : drained.has(declaredId(name)))
+}
+
+function drainedIds({ entries }: StoredConfiguration): ReadonlySet<number> {
+  return new Set(entries.flatMap(({ section, name }) => (section === 'drains' ? [Number(name)] : [])))
 }
 
 /** The reason to ignore an entry before it is read; undefined if there is none. */
@@ -115,11 +134,15 @@ function settingsFrom(
   { fileNode, environmentChannels, builtIn }: Config,
   content: NonNullable<ReturnType<typeof readSections>['content']>,
   entries: readonly LayerEntry[],
+  isDrained: (channel: Channel) => boolean,
 ): Pick<MergedSettings, 'settings' | 'storedChannels'> {
   const declared = items(child(fileNode, 'channels')).length
   const disabled = new Set(entries.filter(({ enabled }) => !enabled).map(({ name }) => name))
-  const fromFile = [...content.channels.slice(0, declared), ...environmentChannels.channels]
-  const stored = content.channels.slice(declared).map((one): Channel => ({ ...one, isSetOverHttp: true }))
+  const marked = (one: Channel): Channel => (isDrained(one) ? { ...one, isDrained: true } : one)
+  const fromFile = [...content.channels.slice(0, declared), ...environmentChannels.channels].map(marked)
+  const stored = content.channels
+    .slice(declared)
+    .map((one): Channel => marked({ ...one, isSetOverHttp: true }))
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
   const settings = settingsOf(content, channels, environmentChannels, builtIn)
   const named = withModelNames(stored, settings.models, builtIn)
@@ -168,7 +191,7 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
 
 /** One setting that was set over HTTP, in the form that it would have in the file. */
 interface LayerEntry {
-  readonly section: 'channels' | StoredSection
+  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
   /** Its content as JSON, to detect changes. */
   readonly content: string
@@ -201,6 +224,8 @@ function storedLayer(
       return { section: 'channels', name, content, tree: jsonToYaml(entry), enabled: status === 1 }
     }),
     ...entries.flatMap(({ section, name, value }): LayerEntry[] => {
+      // Not a part of the file.
+      if (section === 'drains') return []
       const entry = section === 'ratios' ? modelOf(value, priceOf(name)) : value
       if (entry === undefined) return []
       return [{ section, name, content: JSON.stringify(value), tree: jsonToYaml(entry), enabled: true }]

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Response, ResponseHeaders } from '@sluice/http1'
+import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
 
 /** Placeholder in the built page. */
@@ -190,28 +191,9 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined
 }
 
-/** Encodings in which files are offered, the preferred one first. */
-const OFFERED = ['br', 'gzip'] as const
-
-/** Encoding of a file as sent; `identity` is the file unchanged. */
-type Encoding = (typeof OFFERED)[number] | 'identity'
-
-/** Chooses an encoding by `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */
-export function chooseEncoding(accepted: string | undefined): Encoding {
-  const weights = new Map(
-    (accepted ?? '').split(',').map((part) => {
-      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
-      const weight = parameters.find((text) => text.startsWith('q='))
-      return [name, weight === undefined ? 1 : Number(weight.slice(2))] as const
-    }),
-  )
-  const isAccepted = (name: string): boolean => (weights.get(name) ?? weights.get('*') ?? 0) > 0
-  return OFFERED.find(isAccepted) ?? 'identity'
-}
-
 /** The pages of the console; `:id` is one segment. */
 const PAGES =
-  /^\/(?:$|(?:login|setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
+  /^\/(?:$|(?:login|setup|keys|playground|usage|logs|models|channels|routing|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
 
 /** URL prefix of the built files; each has the hash of its content in its name. */
 const ASSETS = '/assets/'

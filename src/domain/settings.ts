@@ -69,8 +69,11 @@ export interface OidcProvider {
   readonly create: boolean
 }
 
-/** Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. */
-export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'
+/**
+ * Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. The names of
+ * `drains` are ids of channels.
+ */
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { declaredSettings } from '../config/declared-settings.ts'
-import { declaredId } from '../management/channels/channel-object.ts'
+import { declaredId } from '../domain/channel-id.ts'
 import type { Store } from '../store/store.ts'
 import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts.ts'
 

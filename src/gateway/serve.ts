@@ -141,7 +141,9 @@ export async function serve({
     )
   let addressOf = addresses()
 
-  const [health, missing] = [new ChannelHealth(), new MissingModels()]
+  const minutes = new ChannelMinutes()
+  const health = new ChannelHealth((name) => minutes.recovered(name))
+  const missing = new MissingModels()
   const helpers = opened.adopt(new HelperThreads(log), (open) => open.close())
   const isDegraded = (): boolean => !helpers.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
@@ -180,7 +182,7 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
-  const [keyRings, minutes] = [new KeyRings(), new ChannelMinutes()]
+  const keyRings = new KeyRings()
   opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -222,6 +224,7 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     channels: { health, keyRings, minutes },
+    simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,
     liveCalls,

@@ -96,7 +96,7 @@ function entryIsThere(
   stored: StoredConfiguration,
 ): boolean {
   return (
-    keys(child(tree, FILE_SECTIONS[section])).includes(name) ||
+    (section !== 'drains' && keys(child(tree, FILE_SECTIONS[section])).includes(name)) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }

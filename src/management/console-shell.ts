@@ -3,7 +3,12 @@ import { hasResponse } from '../domain/records/usage.ts'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { version } from '../domain/version.ts'
-import { troubledChannels, troubledChannelSchema } from './channels/channel-health.ts'
+import {
+  incidents,
+  incidentSchema,
+  troubledChannels,
+  troubledChannelSchema,
+} from './channels/channel-health.ts'
 import { accountBudgetSchema, accountLimits } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
@@ -29,6 +34,7 @@ export const consoleShellSchema = z.object({
   ...remainingSchema,
   budgets: z.array(accountBudgetSchema).describe("those that bind the account's calls"),
   troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
+  incidents: z.array(incidentSchema).nullable().describe('null below role 10'),
 })
 
 /** Number of newest calls, of all users, that are searched for one with a response. */
@@ -69,6 +75,7 @@ export async function consoleShell(
     counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
     ...(await accountLimits(parts, profile)),
     troubled_channels: troubled,
+    incidents: isAdmin ? await incidents(parts) : null,
   }
 }
 

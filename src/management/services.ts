@@ -1,3 +1,5 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
 import type { Passwords } from '../accounts/authentication/passwords.ts'
@@ -50,6 +52,8 @@ export interface AdministrationServices extends ManagementServices {
   /** Reports of the other nodes; undefined if there cannot be any. */
   readonly otherNodes: { others(): Promise<readonly string[]> } | undefined
   readonly liveCalls: LiveCalls
+  /** Determines where a call would go, without making it. */
+  readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   /** Computes the hash by which the store looks up access tokens. */
@@ -71,6 +75,8 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /** The stored channel with that name, enabled or disabled; undefined if it conflicts with the file. */
   storedChannel(name: string): Channel | undefined
+  /** Ids of channels that get no new calls while others can serve them. */
+  readonly drained: ReadonlySet<number>
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**

@@ -87,14 +87,18 @@ export class Attempts {
    * all have, the error is `rate_limited`.
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
-    using failed = new FailedAttempts(this.#parts.failureLog)
+    using failed = new FailedAttempts(this.#parts.failureLog, this.#parts.minutes)
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
     // A model is skipped if all of its channels are, unless those of all models are.
     for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
-      for (const plan of plans) if (await this.#tryModel(call, plan, failed, maySkip, counted)) return
+      for (const plan of plans)
+        if (await this.#tryModel(call, plan, failed, maySkip, counted)) {
+          failed.answeredBy(call.incoming.record.channel)
+          return
+        }
       if (failed.hasAny || failed.unaskable !== undefined) break
     }
     throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(plans))
@@ -168,8 +172,7 @@ export class Attempts {
       if (call.hold.writeFailure) throw call.hold.writeFailure
       if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
       else failed.add(failure)
-      if (failure.blames === 'key')
-        keyRings.startCooldown(channel, key, performance.now(), failure.cooldownMs)
+      if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure)
       if (failure.blames === 'model') missing.add(channel, call.plan.request.model, performance.now())
       if (failure.next === 'nowhere') throw failed.finalError()
       if (failure.next !== 'next-key') break
@@ -196,7 +199,7 @@ export class Attempts {
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
-  // Skips channels with an open circuit breaker or that recently did not have the model, and keys that were
+  // Skips channels that are drained, with an open circuit breaker or that recently did not have the model, and keys that were
   // recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
     const { health, keyRings, limits } = this.#parts
@@ -208,7 +211,8 @@ export class Attempts {
       if (limits.waitMs(channel) > 0) continue
       const keys = keysFor(plan, keyRings.rotated(channel))
       all.push({ plan, keys })
-      if (health.isOpen(channel, nowMs) || this.#parts.missing.isMissing(channel, model, nowMs)) continue
+      if (channel.isDrained || health.isOpen(channel, nowMs)) continue
+      if (this.#parts.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length > 0) good.push({ plan, keys: usable })
     }
@@ -245,7 +249,7 @@ export class Attempts {
       unsubscribe()
       load.end(channel)
       this.#count(counted, attempt, end, call)
-      noteAttempt(minutes, channel, performance.now() - startedMs, end, call)
+      noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
@@ -322,14 +326,19 @@ function isOfUpstream(failure: Failure): boolean {
  */
 function noteAttempt(
   minutes: ChannelMinutes,
-  channel: Channel,
+  { channel, key }: Target,
   tookMs: number,
   end: AttemptEnd | undefined,
   { cut, hold }: Call,
 ): void {
-  if (end === undefined || end === 'settled') minutes.note(channel, tookMs, cut?.cause)
+  if (end === undefined || end === 'settled') minutes.note(channel, tookMs, cut?.cause, key.value)
   else if (end.next !== 'same-again')
-    minutes.note(channel, tookMs, isOfUpstream(end) && !hold.hasWriteFailed ? end.cause : undefined)
+    minutes.note(
+      channel,
+      tookMs,
+      isOfUpstream(end) && !hold.hasWriteFailed ? end.cause : undefined,
+      key.value,
+    )
 }
 
 /**
@@ -338,14 +347,18 @@ function noteAttempt(
  */
 class FailedAttempts implements Disposable {
   readonly #log: FailureLog
+  readonly #minutes: ChannelMinutes
   readonly #failures: Failure[] = []
+  /** Channels that failed; undefined before the first one. */
+  #channels: Set<Channel> | undefined
   /** The error of a channel to which no request could be made; undefined if there is none. */
   unaskable: unknown
   #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
 
-  constructor(log: FailureLog) {
+  constructor(log: FailureLog, minutes: ChannelMinutes) {
     this.#log = log
+    this.#minutes = minutes
   }
 
   /** Whether any attempt failed so far. */
@@ -364,6 +377,7 @@ class FailedAttempts implements Disposable {
     failure: Failure,
   ): void {
     this.#failures.push(failure)
+    ;(this.#channels ??= new Set()).add(channel)
     const { cause, status, upstreamMessage } = failure
     const stated = status === undefined ? {} : { status }
     this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
@@ -380,9 +394,17 @@ class FailedAttempts implements Disposable {
     this.#model = name
   }
 
+  /** Records that another attempt settled the call, at the channel with that name. */
+  answeredBy(name: string | undefined): void {
+    for (const channel of this.#channels ?? [])
+      if (channel.name !== name) this.#minutes.noteCall(channel, 'rescued')
+  }
+
   /** The error for the client after all attempts failed. */
   finalError(): Error {
     const error = finalError(this.#failures)
+    if (this.#failures.at(-1) !== CLIENT_GONE)
+      for (const channel of this.#channels ?? []) this.#minutes.noteCall(channel, 'lost')
     this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
     return error
   }

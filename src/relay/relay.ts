@@ -5,6 +5,7 @@ import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
+import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { GatewayError } from '../errors.ts'
 import { findPayer } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
@@ -50,6 +51,7 @@ import {
   type ResponseRequestParts,
   ResponseRequests,
 } from './responses/response-requests.ts'
+import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 
@@ -92,6 +94,11 @@ export class Relay {
     this.#dialects = clientDialects(conversions, parts)
     this.#media = mediaDialects(parts.recordings)
     this.#attempts = new Attempts(parts)
+  }
+
+  /** Determines where a call would go. */
+  simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
+    return simulateCall(this.#parts, this.#dialects, caller, call)
   }
 
   /** Number of running streams. */

@@ -164,7 +164,8 @@ function channelsOf(settings: Settings, group: Group, name: string, plain: strin
   )
 }
 
-function hasEndpoint({ protocol: protocols }: Channel, { name, servedBy }: CalledEndpoint): boolean {
+/** Whether a channel serves an endpoint. */
+export function hasEndpoint({ protocol: protocols }: Channel, { name, servedBy }: CalledEndpoint): boolean {
   if (servedBy) return protocols.some((one) => servedBy.includes(one))
   return protocols.some((one) => isReranking(one) === isReranking(name))
 }

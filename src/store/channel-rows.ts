@@ -2,6 +2,7 @@ import {
   CHANNEL,
   type ChannelDefinition,
   type ChannelRow,
+  type RetiredKey,
   type StoredChannel,
 } from '../domain/records/channel.ts'
 import type { StoredEntry } from '../domain/settings.ts'
@@ -10,34 +11,48 @@ import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
 /** Prefix of the line with the proxy among those with keys; no key begins with it. */
 const PROXY_LINE = '\tproxy\t'
+/** Prefix of the lines of retired keys; the time and the key follow. */
+const RETIRED_LINE = '\tretired\t'
 
 /** Converts a stored channel, decrypting its keys and its proxy. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
   const { declared, ...values } = CHANNEL.fromRow(row)
+  const retired = lines.filter((line) => line.startsWith(RETIRED_LINE)).map(retiredKey)
   const channel = {
     ...values,
     declared: { ...declared, ...(proxy !== undefined && { proxy }) },
-    keys: lines.filter((line) => line !== '' && !line.startsWith(PROXY_LINE)),
+    keys: lines.filter((line) => line !== '' && !line.startsWith('\t')),
+    ...(retired.length > 0 && { retired }),
   }
   return { ...channel, version: channelVersion(channel, secrets) }
 }
 
+function retiredKey(line: string): RetiredKey {
+  const [since = '', ...key] = line.slice(RETIRED_LINE.length).split('\t')
+  return { key: key.join('\t'), since: Number(since) }
+}
+
 /** The version of a channel: an HMAC with the gateway secret, so that it reveals nothing about the keys. */
 export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
-  const { name, declared, keys, status, family } = definition
+  const { name, declared, keys, retired, status, family } = definition
   const { proxy, ...open } = declared
-  return hmacOf(secrets, 'version', JSON.stringify([name, open, proxy, keys, status, family])).slice(0, 16)
+  const content = [name, open, proxy, keys, status, family, ...(retired?.length ? [retired] : [])]
+  return hmacOf(secrets, 'version', JSON.stringify(content)).slice(0, 16)
 }
 
 /** Encrypts the keys of a channel for its row, and its proxy, whose URL may have a password. */
 export function sealedKeys(
   secrets: Secrets,
-  { keys, declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'declared'>,
+  { keys, retired = [], declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'retired' | 'declared'>,
   id: number,
 ): string {
-  const lines = typeof proxy === 'string' ? [...keys, PROXY_LINE + proxy] : keys
+  const lines = [
+    ...keys,
+    ...retired.map(({ key, since }) => `${RETIRED_LINE}${since}\t${key}`),
+    ...(typeof proxy === 'string' ? [PROXY_LINE + proxy] : []),
+  ]
   return seal(secrets, lines.join('\n'), { table: 'channels', row: id })
 }
 

@@ -47,6 +47,12 @@ interface Breaker {
 export class ChannelHealth {
   /** Circuit breakers of channels that have failed since their last success. */
   readonly #breakers = new Map<string, Breaker>()
+  readonly #onRecovered: ((name: string) => void) | undefined
+
+  /** `onRecovered` is called when a circuit breaker that was open closes. */
+  constructor(onRecovered?: (name: string) => void) {
+    this.#onRecovered = onRecovered
+  }
 
   /**
    * Reports whether a channel should be skipped: its circuit breaker is open, or half-open with an attempt
@@ -98,7 +104,10 @@ export class ChannelHealth {
 
   /** Only `CountedAttempt` may call this. */
   succeeded(name: string): void {
-    if (this.#breakers.size > 0) this.#breakers.delete(name)
+    if (this.#breakers.size === 0) return
+    const breaker = this.#breakers.get(name)
+    if (breaker && breaker.openMs > 0) this.#onRecovered?.(name)
+    this.#breakers.delete(name)
   }
 
   /** Only `CountedAttempt` may call this. Another attempt may decide. */

@@ -24,18 +24,60 @@ export interface LastError {
   readonly cause: string
 }
 
+/** Attempts of the last hour. */
+export interface HourFigures {
+  readonly requests: number
+  readonly failed: number
+  readonly p50_ms: number | null
+}
+
+/** Attempts of the last 15 minutes, and the calls of which one failed here. */
+export interface RecentFigures {
+  readonly requests: number
+  readonly failed: number
+  /** Attempts since the channel last recovered from a cooldown. */
+  readonly sinceRecovery: { readonly requests: number; readonly failed: number }
+  /** Calls that another channel answered. */
+  readonly rescued: number
+  /** Calls that failed. */
+  readonly lost: number
+}
+
+/** Whether a channel has answered since the start. */
+export type ChannelRecord = 'untried' | 'answered' | 'failed'
+
 interface Minute {
   /** Minutes since 1970. */
   number: number
   requests: number
   failed: number
+  rescued: number
+  lost: number
+  /** Attempts since the channel last recovered from a cooldown. */
+  readonly sinceRecovery: { requests: number; failed: number }
   readonly durations: Uint32Array
 }
 
 interface Kept {
   readonly minutes: (Minute | undefined)[]
   lastError: LastError | undefined
+  /** Unix milliseconds of the first of the last failures, between which less than `RECENT_MINUTES` passed. */
+  failingSinceMs: number
+  record: ChannelRecord
+  /** Whether the last test failed, and nothing was answered since. */
+  hasFailedTest: boolean
+  /** Attempts of each key, once there are several. */
+  keys: Map<string, KeyMinutes> | undefined
 }
+
+/** Attempts of one key by minute. */
+interface KeyMinutes {
+  readonly numbers: Float64Array
+  readonly requests: Uint32Array
+}
+
+/** Minutes that tell the present condition of a channel. */
+const RECENT_MINUTES = 15
 
 const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
@@ -53,19 +95,110 @@ export class ChannelMinutes {
   }
 
   /** Counts an attempt that ended after `tookMs`. `cause`: the cause of its failure, if it failed. */
-  note({ name }: Channel, tookMs: number, cause: string | undefined): void {
-    let kept = this.#channels.get(name)
-    if (!kept) this.#channels.set(name, (kept = { minutes: [], lastError: undefined }))
+  note(
+    { name, keys }: Pick<Channel, 'name' | 'keys'>,
+    tookMs: number,
+    cause: string | undefined,
+    key = '',
+  ): void {
+    const kept = this.#keptOf(name)
     const nowMs = this.#now()
     const minute = minuteAt(kept, minuteOf(nowMs))
     minute.requests += 1
+    minute.sinceRecovery.requests += 1
+    if (keys.length > 1 || kept.keys) noteKey((kept.keys ??= new Map()), key, minute.number)
     if (cause === undefined) {
+      kept.record = 'answered'
+      kept.hasFailedTest = false
       const at = countOf(tookMs)
       minute.durations[at] = (minute.durations[at] ?? 0) + 1
     } else {
       minute.failed += 1
-      kept.lastError = { atMs: nowMs, cause }
+      minute.sinceRecovery.failed += 1
+      noteFailure(kept, nowMs, cause)
     }
+  }
+
+  /** Records that a channel has recovered from a cooldown, whose failures do not tell how it does now. */
+  recovered(name: string): void {
+    for (const minute of this.#channels.get(name)?.minutes ?? [])
+      if (minute) Object.assign(minute.sinceRecovery, { requests: 0, failed: 0 })
+  }
+
+  /** Records a test; `cause` of its failure, if it failed. Tests are not counted among the attempts. */
+  noteTest(name: string, cause: string | undefined): void {
+    const kept = this.#keptOf(name)
+    kept.hasFailedTest = cause !== undefined
+    if (cause === undefined) kept.record = 'answered'
+    else noteFailure(kept, this.#now(), cause)
+  }
+
+  /** Records the end of a call of which an attempt failed here. */
+  noteCall({ name }: Channel, outcome: 'rescued' | 'lost'): void {
+    minuteAt(this.#keptOf(name), minuteOf(this.#now()))[outcome] += 1
+  }
+
+  #keptOf(name: string): Kept {
+    let kept = this.#channels.get(name)
+    if (kept) return kept
+    kept = {
+      minutes: [],
+      lastError: undefined,
+      failingSinceMs: 0,
+      record: 'untried',
+      hasFailedTest: false,
+      keys: undefined,
+    }
+    this.#channels.set(name, kept)
+    return kept
+  }
+
+  /** Whether a channel has answered since the start, and whether its last test failed. */
+  recordOf(name: string): { readonly record: ChannelRecord; readonly hasFailedTest: boolean } {
+    const { record = 'untried', hasFailedTest = false } = this.#channels.get(name) ?? {}
+    return { record, hasFailedTest }
+  }
+
+  /** The attempts of the last 15 minutes, and since when some of them failed, in Unix milliseconds. */
+  recent(name: string): RecentFigures & { readonly failingSinceMs: number } {
+    const kept = this.#channels.get(name)
+    const sums = { requests: 0, failed: 0, rescued: 0, lost: 0, sinceRecovery: { requests: 0, failed: 0 } }
+    const after = minuteOf(this.#now()) - RECENT_MINUTES
+    for (const minute of kept?.minutes ?? []) {
+      if (!minute || minute.number <= after) continue
+      sums.requests += minute.requests
+      sums.failed += minute.failed
+      sums.rescued += minute.rescued
+      sums.lost += minute.lost
+      sums.sinceRecovery.requests += minute.sinceRecovery.requests
+      sums.sinceRecovery.failed += minute.sinceRecovery.failed
+    }
+    return { ...sums, failingSinceMs: kept?.failingSinceMs ?? 0 }
+  }
+
+  /** The attempts of the last hour. */
+  hour(name: string): HourFigures {
+    const after = minuteOf(this.#now()) - KEPT_MINUTES
+    const durations = new Uint32Array(COUNTS)
+    let [requests, failed] = [0, 0]
+    for (const minute of this.#channels.get(name)?.minutes ?? []) {
+      if (!minute || minute.number <= after) continue
+      requests += minute.requests
+      failed += minute.failed
+      for (const [at, count] of minute.durations.entries()) durations[at] = (durations[at] ?? 0) + count
+    }
+    return { requests, failed, p50_ms: percentile(durations, requests - failed, 0.5) }
+  }
+
+  /** The attempts of a key in the last hour. */
+  ofKey(name: string, key: string): number {
+    const kept = this.#channels.get(name)
+    if (!kept?.keys) return this.hour(name).requests
+    const after = minuteOf(this.#now()) - KEPT_MINUTES
+    const { numbers = [], requests = [] } = kept.keys.get(key) ?? {}
+    let sum = 0
+    for (const [at, number] of numbers.entries()) if (number > after) sum += requests[at] ?? 0
+    return sum
   }
 
   /** The minutes of a channel, the oldest first; the last one is the current minute. */
@@ -85,6 +218,25 @@ export class ChannelMinutes {
   }
 }
 
+function noteFailure(kept: Kept, nowMs: number, cause: string): void {
+  const { lastError } = kept
+  if (!lastError || nowMs - lastError.atMs > RECENT_MINUTES * 60_000) kept.failingSinceMs = nowMs
+  kept.lastError = { atMs: nowMs, cause }
+  if (kept.record === 'untried') kept.record = 'failed'
+}
+
+function noteKey(keys: Map<string, KeyMinutes>, key: string, number: number): void {
+  let minutes = keys.get(key)
+  if (!minutes) {
+    minutes = { numbers: new Float64Array(KEPT_MINUTES), requests: new Uint32Array(KEPT_MINUTES) }
+    keys.set(key, minutes)
+  }
+  const slot = number % KEPT_MINUTES
+  const isSame = minutes.numbers[slot] === number
+  minutes.numbers[slot] = number
+  minutes.requests[slot] = (isSame ? (minutes.requests[slot] ?? 0) : 0) + 1
+}
+
 function minuteOf(unixMs: number): number {
   return Math.floor(unixMs / 60_000)
 }
@@ -94,7 +246,15 @@ function minuteAt({ minutes }: Kept, number: number): Minute {
   const found = minutes[slot]
   if (found?.number === number) return found
   const durations = found?.durations.fill(0) ?? new Uint32Array(COUNTS)
-  const minute = { number, requests: 0, failed: 0, durations }
+  const minute = {
+    number,
+    requests: 0,
+    failed: 0,
+    rescued: 0,
+    lost: 0,
+    sinceRecovery: { requests: 0, failed: 0 },
+    durations,
+  }
   minutes[slot] = minute
   return minute
 }

@@ -10,6 +10,16 @@ export interface UpstreamKey {
   readonly value: string
 }
 
+/** Why a key is not used for some time. */
+export interface Cooldown {
+  /** On the monotonic clock. */
+  readonly endMs: number
+  /** Unix milliseconds. */
+  readonly sinceMs: number
+  /** The cause in a few fixed words, as in the metrics. */
+  readonly cause: string
+}
+
 interface Ring {
   readonly keys: readonly UpstreamKey[]
   next: number
@@ -19,7 +29,7 @@ interface Ring {
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
   // Kept by channel name and key, so that cooldowns survive a reload of the configuration.
-  readonly #cooldownEndMs = new Map<string, number>()
+  readonly #cooldowns = new Map<string, Cooldown>()
 
   /** Returns the channel's keys in the order in which they should be tried, and advances the rotation. */
   rotated(channel: Channel): readonly UpstreamKey[] {
@@ -37,26 +47,39 @@ export class KeyRings {
 
   /** Reports whether a key was recently refused or has reached its limit. */
   isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
-    if (this.#cooldownEndMs.size === 0) return false
-    return (this.#cooldownEndMs.get(nameOf(channel, key)) ?? 0) > nowMs
+    if (this.#cooldowns.size === 0) return false
+    return (this.#cooldowns.get(nameOf(channel, key))?.endMs ?? 0) > nowMs
   }
 
   /** Number of a channel's keys that were recently refused or have reached their limit. */
-  setAside(channel: Channel, nowMs: number): number {
-    return channel.keys.filter((value) => this.isCoolingDown(channel, { value }, nowMs)).length
+  setAside(channel: Pick<Channel, 'name' | 'keys'>, nowMs: number): number {
+    return channel.keys.filter((value) => this.cooldownOf(channel.name, value, nowMs)).length
+  }
+
+  /** The cooldown of a key; undefined without one. */
+  cooldownOf(name: string, value: string, nowMs: number): Cooldown | undefined {
+    const cooldown = this.#cooldowns.get(nameOf({ name }, { value }))
+    return cooldown && cooldown.endMs > nowMs ? cooldown : undefined
   }
 
   /** Starts the cooldown of a key that the upstream refused or limited. */
-  startCooldown(channel: Channel, key: UpstreamKey, nowMs: number, cooldownMs = COOLDOWN_MS): void {
-    this.#cooldownEndMs.set(nameOf(channel, key), nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS))
+  startCooldown(
+    channel: Pick<Channel, 'name'>,
+    key: UpstreamKey,
+    nowMs: number,
+    { cause, cooldownMs = COOLDOWN_MS }: { readonly cause: string; readonly cooldownMs?: number | undefined },
+  ): void {
+    const sinceMs = this.cooldownOf(channel.name, key.value, nowMs)?.sinceMs ?? Date.now()
+    const endMs = nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS)
+    this.#cooldowns.set(nameOf(channel, key), { endMs, sinceMs, cause })
   }
 
   /** Ends the cooldown of a key that the upstream accepted. */
-  endCooldown(channel: Channel, key: UpstreamKey): void {
-    if (this.#cooldownEndMs.size > 0) this.#cooldownEndMs.delete(nameOf(channel, key))
+  endCooldown(channel: Pick<Channel, 'name'>, key: UpstreamKey): void {
+    if (this.#cooldowns.size > 0) this.#cooldowns.delete(nameOf(channel, key))
   }
 }
 
-function nameOf(channel: Channel, key: UpstreamKey): string {
+function nameOf(channel: Pick<Channel, 'name'>, key: UpstreamKey): string {
   return `${channel.name}\0${key.value}`
 }

@@ -8,6 +8,7 @@ export const palette = {
   words: {
     keys: 'keys tokens 令牌',
     logs: 'logs calls requests',
+    routing: 'routing route simulate 路由',
     channels: 'channels upstreams providers',
     account: 'account profile password access token',
     models: 'models prices',

@@ -4,7 +4,8 @@ import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
 import { givenValue, type TypedValue, typedValue } from '../../components/record-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { COMPATIBLE_TYPE } from './providers.ts'
+import { ADVANCED_FIELDS, type Advanced, advancedFieldsOf, keptOverrides, typedAdvanced } from './advanced.ts'
+import { AZURE, BEDROCK, nameFor, needsUrl, VERTEX } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS
 
@@ -14,12 +15,16 @@ export const TYPED_SETTINGS = ['priority'] as const satisfies readonly (keyof ty
 type TypedSetting = (typeof TYPED_SETTINGS)[number]
 
 /** The typed values of a channel. */
-export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>> {
+export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>>, Advanced {
   readonly name: string
   readonly type: string
   /** Empty for the protocol of the provider. */
   readonly protocol: string
   readonly baseUrl: string
+  /** Azure's API version, Bedrock's region or Vertex's location. */
+  readonly other: string
+  /** Vertex's project. */
+  readonly project: string
   readonly keys: string
   readonly models: string[]
   readonly groups: string[]
@@ -28,15 +33,17 @@ export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>>
 
 /** The form of a channel, empty or with the fields of an existing one. */
 export function useChannelForm(channel: Channel | undefined) {
-  const { common, channels } = useTexts()
+  const { common, channels, advanced } = useTexts()
   return useForm<TypedChannel>({
     mode: 'controlled',
     initialValues: typedChannel(channel),
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
       models: (names) => (names.length === 0 ? channels.needsModels : null),
-      baseUrl: (text, { type }) =>
-        Number(type) === COMPATIBLE_TYPE && text.trim() === '' ? common.required : null,
+      baseUrl: (text, { type }) => (needsUrl(Number(type)) && text.trim() === '' ? common.required : null),
+      other: (text, { type }) => (Number(type) === BEDROCK && text.trim() === '' ? common.required : null),
+      overrides: (_, { overrides, settings }) =>
+        keptOverrides(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
     },
   })
 }
@@ -44,26 +51,35 @@ export function useChannelForm(channel: Channel | undefined) {
 /** The form values of a channel; without a channel, those of a new one. */
 export function typedChannel(channel: Channel | undefined): TypedChannel {
   return {
-    name: channel?.name ?? '',
+    name: channel?.name ?? nameFor(1),
     type: String(channel?.type ?? 1),
     protocol: channel?.protocol[0] ?? '',
     baseUrl: channel?.base_url ?? '',
+    other: textOf(channel, 'other'),
+    project: channel?.project ?? '',
     keys: '',
     models: channel?.models.split(',').filter(Boolean) ?? [],
     groups: channel?.group.split(',') ?? ['default'],
     ...ofSettings((name) => typedValue(channel?.[name] ?? fields[name].default)),
     weight: channel?.weight ?? 1,
+    ...typedAdvanced(channel),
   }
 }
 
 /** The fields in the gateway's format. */
 export function channelFieldsOf(typed: TypedChannel): ChannelFields {
+  const type = Number(typed.type)
+  const protocols = protocolsOf(typed)
+  const other = typed.other.trim()
   return {
     name: typed.name.trim(),
-    type: Number(typed.type),
-    ...(typed.protocol !== '' && { protocol: typed.protocol }),
+    type,
+    ...(protocols.length > 0 && { protocol: protocols.length > 1 ? protocols : protocols[0] }),
     base_url: typed.baseUrl.trim(),
-    key: typed.keys.trim(),
+    // Absent for other providers, whose channels keep what other tools stored there.
+    ...(isNamed(type) && other + typed.settings.other !== '' && { other }),
+    project: type === VERTEX ? typed.project.trim() || null : null,
+    key: keysOf(typed.keys, type === BEDROCK ? other : ''),
     models: typed.models.join(','),
     group: typed.groups.join(','),
     ...(ofSettings((name) => givenValue(fields[name].type, typed[name])) as Pick<
@@ -71,7 +87,37 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
       TypedSetting
     >),
     weight: Number(typed.weight) || 0,
+    ...advancedFieldsOf(typed),
   }
+}
+
+/** The checked protocols, of which the first is that of the field Protocol; empty for those of the provider. */
+export function protocolsOf({ protocol, protocols }: Pick<TypedChannel, 'protocol' | 'protocols'>): string[] {
+  return [...new Set([protocol, ...protocols])].filter((name) => name !== '')
+}
+
+// The API reads the region of a Bedrock channel at the end of each of its keys.
+function keysOf(text: string, region: string): string {
+  const lines = text.trim()
+  if (region === '' || lines === '') return lines
+  return lines
+    .split('\n')
+    .map((line) =>
+      line.trim() === '' || line.trim().endsWith(`|${region}`) ? line : `${line.trim()}|${region}`,
+    )
+    .join('\n')
+}
+
+const NAMED: ReadonlySet<number> = new Set([AZURE, BEDROCK, VERTEX])
+
+function isNamed(type: number): boolean {
+  return NAMED.has(type)
+}
+
+/** A field that other tools store with channels; empty if it is absent. */
+function textOf(channel: Channel | undefined, name: string): string {
+  const value = (channel as Readonly<Record<string, unknown>> | undefined)?.[name]
+  return typeof value === 'string' ? value : ''
 }
 
 const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
@@ -79,22 +125,28 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
   type: 'type',
   protocol: 'protocol',
   base_url: 'baseUrl',
+  other: 'other',
+  api_version: 'other',
+  region: 'other',
+  location: 'other',
+  project: 'project',
   key: 'keys',
+  keys: 'keys',
   models: 'models',
   group: 'groups',
   ...ofSettings((name) => name),
   weight: 'weight',
+  ...ADVANCED_FIELDS,
 }
 
 /** The form that `useChannelForm` returns. */
 export type ChannelForm = ReturnType<typeof useChannelForm>
 
-/** Shows an error at the field that it names; returns false where it names none. */
-export function showAtField(error: unknown, form: ChannelForm): boolean {
+/** Shows an error at the field that it names; returns the field, or undefined where it names none. */
+export function showAtField(error: unknown, form: ChannelForm): keyof TypedChannel | undefined {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
-  if (field === undefined) return false
-  form.setFieldError(field, (error as ApiError).message)
-  return true
+  if (field !== undefined) form.setFieldError(field, (error as ApiError).message)
+  return field
 }
 
 function ofSettings<V>(valueOf: (name: TypedSetting) => V): Readonly<Record<TypedSetting, V>> {

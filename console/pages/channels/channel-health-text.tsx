@@ -15,7 +15,7 @@ export function ChannelHealthText({
 }) {
   const { channels } = useTexts()
   const { count, recent } = useFormats()
-  const { requests, failed } = hourOf(health.minutes)
+  const { requests, failed } = hourOf(health.minutes ?? [])
   const { last_error: error, keys, failures } = health
   const rows: readonly (readonly [string, string])[] = [
     [channels.calls, count(requests)],
@@ -32,7 +32,7 @@ export function ChannelHealthText({
         <div>
           <dt>{channels.latency}</dt>
           <dd>
-            <Sparkline minutes={health.minutes} />
+            <Sparkline minutes={health.minutes ?? []} />
           </dd>
         </div>
         {rows.map(([label, value]) => (

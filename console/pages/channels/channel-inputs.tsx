@@ -9,16 +9,18 @@ import { RecordInput } from '../../components/record-input.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, TYPED_SETTINGS } from './channel-form.ts'
+import { AdvancedInputs } from './advanced-inputs.tsx'
 import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
-import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
+import { AZURE, BEDROCK, COMPATIBLE_TYPE, needsUrl, PROVIDERS, VERTEX } from './providers.ts'
+import { useSuggestedName } from './use-suggested-name.ts'
 
 /** Separators in a pasted list of model names. */
 const SEPARATORS = [',', ' ', '\n']
 /** The number of names that are shown at first; more are found by typing. */
 const SUGGESTED = 50
 
-/** The fields of a channel: connection, models, routing. */
+/** The fields of a channel: connection, models, routing, and those that few channels need. */
 export function ChannelInputs({
   form,
   id,
@@ -33,6 +35,7 @@ export function ChannelInputs({
   const [fetched, setFetched] = useState<readonly string[]>([])
   const { data: groups = [] } = useQuery(groupsQuery(profile.id))
   const chosen = form.values.type
+  useSuggestedName(form, isNew)
   const providers = [
     ...PROVIDERS.map(({ type, name }) => ({ value: String(type), label: name })),
     { value: String(COMPATIBLE_TYPE), label: channels.anyProvider },
@@ -47,31 +50,11 @@ export function ChannelInputs({
           allowDeselect={false}
           data={isKnown ? providers : [...providers, { value: chosen, label: chosen }]}
           {...form.getInputProps('type')}
-          onChange={(type) => {
-            form.setFieldValue('type', type ?? '1')
-            const name = PROVIDERS.find((provider) => String(provider.type) === type)?.name ?? ''
-            if (isNew && !form.isTouched('name'))
-              form.setFieldValue('name', name.toLowerCase().replaceAll(' ', '-'))
-          }}
+          // Versions, regions and locations of other providers do not apply.
+          onChange={(type) => form.setValues({ type: type ?? '1', other: '' })}
         />
         <TextInput label={channels.name} {...form.getInputProps('name')} />
-        <TextInput
-          label={channels.baseUrl}
-          description={channels.baseUrlHint}
-          type="url"
-          spellCheck={false}
-          {...form.getInputProps('baseUrl')}
-        />
-        <Textarea
-          label={channels.apiKeys}
-          description={isNew ? channels.apiKeysHint : channels.apiKeysKept}
-          autosize
-          minRows={2}
-          maxRows={8}
-          spellCheck={false}
-          autoComplete="off"
-          {...form.getInputProps('keys')}
-        />
+        <ProviderInputs form={form} isNew={isNew} />
         <Select
           label={channels.protocol}
           allowDeselect={false}
@@ -93,6 +76,8 @@ export function ChannelInputs({
           spellCheck={false}
           classNames={{ pillsList: classes['models'] ?? '' }}
           {...form.getInputProps('models')}
+          // Text that was filled in at once is split too.
+          onChange={(names) => form.setFieldValue('models', separated(names))}
         />
         <FetchModels form={form} id={id} onFetched={setFetched} />
       </FormSection>
@@ -113,6 +98,77 @@ export function ChannelInputs({
         ))}
         <TextInput type="number" label={channels.weight} step={1} min={0} {...form.getInputProps('weight')} />
       </FormSection>
+      <AdvancedInputs form={form} />
     </>
   )
+}
+
+/** The address and the keys, with what only some providers have. */
+function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly isNew: boolean }) {
+  const { channels, advanced } = useTexts()
+  const type = Number(form.values.type)
+  const named = OTHERS[type]
+  const hint = named?.hint
+  const hintOfUsual = named ? advanced.addressUsual : channels.baseUrlHint
+  const hintOfAddress = type === AZURE ? advanced.addressNeeded : needsUrl(type) ? undefined : hintOfUsual
+  const keysHint =
+    type === VERTEX
+      ? advanced.accountHint
+      : type === BEDROCK
+        ? advanced.bedrockKeysHint
+        : channels.apiKeysHint
+  return (
+    <>
+      <TextInput
+        label={channels.baseUrl}
+        description={hintOfAddress}
+        type="url"
+        spellCheck={false}
+        {...form.getInputProps('baseUrl')}
+      />
+      {named && (
+        <TextInput
+          label={advanced[named.label]}
+          description={hint && advanced[hint]}
+          placeholder={named.example}
+          spellCheck={false}
+          {...form.getInputProps('other')}
+        />
+      )}
+      {type === VERTEX && (
+        <TextInput
+          label={advanced.project}
+          description={advanced.projectHint}
+          spellCheck={false}
+          {...form.getInputProps('project')}
+        />
+      )}
+      <Textarea
+        label={type === VERTEX ? advanced.account : channels.apiKeys}
+        description={isNew ? keysHint : channels.apiKeysKept}
+        autosize
+        minRows={2}
+        maxRows={8}
+        spellCheck={false}
+        autoComplete="off"
+        {...form.getInputProps('keys')}
+      />
+    </>
+  )
+}
+
+/** The meaning of the field `other`, by type. */
+const OTHERS: Readonly<
+  Record<
+    number,
+    { label: 'apiVersion' | 'region' | 'location'; hint?: 'apiVersionHint' | 'locationHint'; example: string }
+  >
+> = {
+  [AZURE]: { label: 'apiVersion', hint: 'apiVersionHint', example: '2024-10-21' },
+  [BEDROCK]: { label: 'region', example: 'eu-central-1' },
+  [VERTEX]: { label: 'location', hint: 'locationHint', example: 'europe-west4' },
+}
+
+function separated(names: readonly string[]): string[] {
+  return [...new Set(names.flatMap((name) => name.split(/[\s,]+/)).filter((name) => name !== ''))]
 }

@@ -1,7 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { channelHealthQuery } from '../../api/channel-health.ts'
 import {
   changeChannel,
@@ -13,6 +13,7 @@ import {
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { say } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
+import { focusInvalid } from '../../components/focus-invalid.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
@@ -20,7 +21,7 @@ import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useEdit } from '../../components/use-edit.tsx'
-import { type Texts, useTexts } from '../../locales/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import {
   channelFieldsOf,
   showAtField,
@@ -28,10 +29,12 @@ import {
   type TypedChannel,
   useChannelForm,
 } from './channel-form.ts'
+import { channelLabels } from './channel-labels.ts'
+import { ChannelKeys } from './channel-keys.tsx'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
 import { HEALTH_MS } from './hour.ts'
-import { TestButton } from './test-button.tsx'
+import { TestButton, TestLine } from './test-button.tsx'
 import { TestFields } from './test-fields.tsx'
 
 const ENABLED = 1
@@ -44,6 +47,7 @@ export function NewChannelPage() {
   const navigate = useNavigate()
   const [search] = useSearchState()
   const form = useChannelForm(undefined)
+  const element = useRef<HTMLFormElement>(null)
   const saving = useAction(async (typed: TypedChannel) => {
     try {
       const id = await createChannel(channelFieldsOf(typed))
@@ -52,13 +56,21 @@ export function NewChannelPage() {
       if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
       return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
     } catch (error) {
-      if (!showAtField(error, form)) throw error
+      if (showAtField(error, form) === undefined) throw error
+      focusInvalid(element.current)
     }
   })
   return (
     <>
       <PageHead title={channels.add} above={<Link to="/channels">{channels.back}</Link>} />
-      <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <form
+        ref={element}
+        noValidate
+        onSubmit={form.onSubmit(
+          (typed) => void saving.run(typed),
+          () => focusInvalid(element.current),
+        )}
+      >
         <ChannelInputs form={form} id={undefined} />
         <LeaveGuard isChanged={form.isDirty()} />
         <Refusal error={saving.error} />
@@ -89,7 +101,7 @@ export function ChannelPage() {
 
 function OneChannel({ channel }: { readonly channel: Channel }) {
   const { channels } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile, isRoot } = useSignedIn()
   const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
   const [result, setResult] = useState<ChannelTest>()
   const health = node?.items.find(({ id }) => id === channel.id)
@@ -101,15 +113,12 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
         beside={<ChannelState isEnabled={channel.status === ENABLED} health={health} at={node?.at ?? 0} />}
       >
         {channel.managed && (
-          <TestButton
-            channel={channel}
-            label={channels.testConnection}
-            result={result}
-            onResult={setResult}
-          />
+          <TestButton channel={channel} label={channels.testConnection} onResult={setResult} />
         )}
       </PageHead>
+      {result && <TestLine result={result} onClose={() => setResult(undefined)} />}
       {health && node && <ChannelHealthText health={health} node={node.node} />}
+      {isRoot && <ChannelKeys channel={channel} />}
       {channel.managed ? (
         <p>{channels.managedHint(channel.managed_by)}</p>
       ) : (
@@ -120,25 +129,30 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
 }
 
 function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
-  const { channels, common } = useTexts()
+  const texts = useTexts()
+  const { channels, common } = texts
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const form = useChannelForm(channel)
+  const element = useRef<HTMLFormElement>(null)
   const edit = useEdit<TypedChannel, Channel>({
     form,
     object: channel,
     typedOf: typedChannel,
-    labels: channelLabels(channels),
+    labels: channelLabels(texts),
     save: (typed, version) => changeChannel(channel.id, { ...channelFieldsOf(typed), version }),
     reload: () =>
       Promise.all(
         ['channels', 'channel'].map((name) => client.invalidateQueries({ queryKey: [profile.id, name] })),
       ),
     saved: ({ name }) => channels.saved(name),
-    showAtField: (error) => showAtField(error, form),
+    showAtField(error) {
+      focusInvalid(element.current)
+      return showAtField(error, form) !== undefined
+    },
   })
   return (
-    <form noValidate onSubmit={form.onSubmit(edit.save)}>
+    <form ref={element} noValidate onSubmit={form.onSubmit(edit.save, () => focusInvalid(element.current))}>
       <ChannelInputs form={form} id={channel.id} />
       <Refusal error={edit.error} />
       <Group gap="sm">
@@ -150,18 +164,4 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
       {edit.dialogs}
     </form>
   )
-}
-
-/** Labels of the fields that may differ; keys are never shown. */
-function channelLabels(channels: Texts['channels']) {
-  return {
-    name: channels.name,
-    type: channels.provider,
-    protocol: channels.protocol,
-    baseUrl: channels.baseUrl,
-    models: channels.models,
-    groups: channels.groups,
-    ...channels.settings,
-    weight: channels.weight,
-  }
 }

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { channelHealthQuery } from '../../api/channel-health.ts'
@@ -9,6 +9,7 @@ import {
   channelsQuery,
   type ChannelTest,
   deleteChannel,
+  filteredIds,
   testAllChannels,
 } from '../../api/channels.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
@@ -23,7 +24,9 @@ import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { ChannelFilters } from './channel-filters.tsx'
 import { HEALTH_MS } from './hour.ts'
+import { TestLine } from './test-button.tsx'
 import { useChannelColumns } from './use-channel-columns.tsx'
 
 const PAGE_SIZE = 100
@@ -33,19 +36,30 @@ export function ChannelsPage() {
   const { channels, common } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const [{ p = '1' }, setSearch] = useSearchState()
+  const [{ p = '1', q = '', state = '', sort, order }, setSearch] = useSearchState()
+  const filter = { keyword: q, condition: state, sort, order }
+  const isFiltered = q !== '' || state !== ''
   const [toDelete, setToDelete] = useState<Channel>()
-  const query = useQuery(channelsQuery(profile.id, Number(p)))
+  const query = useQuery({
+    ...channelsQuery(profile.id, Number(p), filter),
+    placeholderData: keepPreviousData,
+  })
   const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
   const [results, setResults] = useState<ReadonlyMap<number, ChannelTest>>(new Map())
-  const columns = useChannelColumns(query.data?.items ?? [], health, setToDelete, {
-    results,
-    onResult: (id, result) => setResults((before) => withResult(before, id, result)),
-  })
+  const onResult = (id: number, result: ChannelTest | undefined): void =>
+    setResults((before) => withResult(before, id, result))
+  const { items: shown = [], total: all = 0 } = query.data ?? {}
+  // Shares are among all channels, so a part of them does not tell.
+  const isWhole = !isFiltered && all === shown.length
+  const columns = useChannelColumns(isWhole ? shown : [], health, setToDelete, onResult)
   const testing = useAction(async () => {
     setResults(new Map())
-    setResults(await testAllChannels(query.data?.items.map(({ id }) => id) ?? []))
-    await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
+    setResults(await testAllChannels(await filteredIds(filter)))
+    await Promise.all(
+      ['channels', 'channel-health'].map((name) =>
+        client.invalidateQueries({ queryKey: [profile.id, name] }),
+      ),
+    )
   })
   return (
     <>
@@ -63,13 +77,38 @@ export function ChannelsPage() {
         </Button>
       </PageHead>
       <Refusal error={testing.error} />
+      <ChannelFilters
+        keyword={q}
+        condition={state}
+        onFilter={(changes) => setSearch({ ...changes, p: undefined })}
+      />
       <AnswerOf query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={channels.empty} />
+            <Empty text={isFiltered ? channels.emptyFiltered : channels.empty}>
+              {isFiltered ? (
+                <Button variant="default" onClick={() => setSearch({ q: undefined, state: undefined })}>
+                  {common.clearFilters}
+                </Button>
+              ) : (
+                <Button component={Link} to="/channels/new">
+                  {channels.add}
+                </Button>
+              )}
+            </Empty>
           ) : (
             <>
-              <DataTable label={channels.title} columns={columns} rows={items} keyOf={({ id }) => id} />
+              <DataTable
+                label={channels.title}
+                columns={columns}
+                rows={items}
+                keyOf={({ id }) => id}
+                isStale={query.isPlaceholderData}
+                detail={({ id }) => {
+                  const result = results.get(id)
+                  return result && <TestLine result={result} onClose={() => onResult(id, undefined)} />
+                }}
+              />
               <Pager
                 page={Number(p)}
                 pageSize={PAGE_SIZE}

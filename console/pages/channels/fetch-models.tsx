@@ -1,12 +1,20 @@
-import { Button, Group } from '@mantine/core'
+import { Button, Checkbox, Group, Modal, TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
 import { useState } from 'react'
 import { fetchModels } from '../../api/channels.ts'
+import { focusInvalid } from '../../components/focus-invalid.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
+import classes from './fetch-models.module.css'
 
-/** Requests the upstream's models and adds all of them; the user removes those that are not wanted. */
+/** The name of a channel that has none, while its models are listed. */
+const UNNAMED = 'unnamed'
+/** The number of models that are drawn; more are found by the filter. */
+const DRAWN = 500
+
+/** Lists the upstream's models, of which the user takes some. */
 export function FetchModels({
   form,
   id,
@@ -17,16 +25,18 @@ export function FetchModels({
   readonly onFetched: (names: readonly string[]) => void
 }) {
   const { channels } = useTexts()
-  const [count, setCount] = useState<number>()
+  const [listed, setListed] = useState<readonly string[]>()
+  const [isOpen, setIsOpen] = useState(false)
   const fetching = useAction(async () => {
-    setCount(undefined)
     try {
-      const names = await fetchModels(channelFieldsOf(form.getValues()), id)
+      const typed = form.getValues()
+      const names = await fetchModels(channelFieldsOf({ ...typed, name: typed.name.trim() || UNNAMED }), id)
       onFetched(names)
-      setCount(names.length)
-      form.setFieldValue('models', [...new Set([...form.getValues().models, ...names])])
+      setListed(names)
+      setIsOpen(true)
     } catch (error) {
-      if (!showAtField(error, form)) throw error
+      if (showAtField(error, form) === undefined) throw error
+      focusInvalid(document.querySelector('main form'))
     }
   })
   return (
@@ -35,9 +45,115 @@ export function FetchModels({
         <Button variant="default" loading={fetching.isRunning} onClick={() => void fetching.run()}>
           {channels.fetchModels}
         </Button>
-        <span role="status">{count !== undefined && channels.fetched(count)}</span>
+        <span role="status">{listed && !fetching.isRunning && channels.fetched(listed.length)}</span>
       </Group>
       <Refusal error={fetching.error} />
+      {listed && (
+        <ModelsDialog
+          opened={isOpen}
+          listed={listed}
+          present={form.values.models}
+          onTake={(models) => form.setFieldValue('models', [...models])}
+          onClose={() => setIsOpen(false)}
+        />
+      )}
+    </>
+  )
+}
+
+interface DialogProps {
+  readonly opened: boolean
+  readonly listed: readonly string[]
+  /** The models that the channel has. */
+  readonly present: readonly string[]
+  readonly onTake: (models: readonly string[]) => void
+  readonly onClose: () => void
+}
+
+function ModelsDialog(props: DialogProps) {
+  const { channels, common } = useTexts()
+  const { opened, onClose } = props
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={channels.fetchModels}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <ModelChoice {...props} />
+    </Modal>
+  )
+}
+
+/** The choice of models; what the channel has besides the listed ones stays. */
+function ModelChoice({ listed, present, onTake, onClose }: DialogProps) {
+  const { channels, common } = useTexts()
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(
+    () => new Set(present.filter((name) => listed.includes(name))),
+  )
+  const had = new Set(present)
+  const part = text.trim().toLowerCase()
+  const found = listed.filter((name) => name.toLowerCase().includes(part))
+  const choose = (names: readonly string[], isChosen: boolean): void => {
+    const next = new Set(chosen)
+    for (const name of names) {
+      if (isChosen) next.add(name)
+      else next.delete(name)
+    }
+    setChosen(next)
+  }
+  return (
+    <>
+      <TextInput
+        type="search"
+        aria-label={channels.filterModels}
+        placeholder={channels.filterModels}
+        leftSection={<IconSearch size={16} aria-hidden />}
+        data-autofocus
+        value={text}
+        onChange={({ currentTarget: { value } }) => setText(value)}
+      />
+      <Group gap="sm" my="sm">
+        <Button variant="default" size="xs" onClick={() => choose(found, true)}>
+          {channels.takeAll}
+        </Button>
+        <Button variant="default" size="xs" onClick={() => choose(found, false)}>
+          {channels.takeNone}
+        </Button>
+        <span role="status">{channels.chosen(chosen.size, listed.length)}</span>
+      </Group>
+      <ul className={classes['models']}>
+        {found.slice(0, DRAWN).map((name) => (
+          <li key={name}>
+            <Checkbox
+              label={name}
+              description={had.has(name) ? channels.alreadyThere : undefined}
+              checked={chosen.has(name)}
+              onChange={({ currentTarget: { checked } }) => choose([name], checked)}
+            />
+          </li>
+        ))}
+        {found.length === 0 && <li>{common.nothingFound}</li>}
+        {found.length > DRAWN && <li>{channels.moreModels(found.length - DRAWN)}</li>}
+      </ul>
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button
+          onClick={() => {
+            const known = new Set(listed)
+            onTake([
+              ...present.filter((name) => !known.has(name) || chosen.has(name)),
+              ...listed.filter((name) => chosen.has(name) && !had.has(name)),
+            ])
+            onClose()
+          }}
+        >
+          {channels.takeChosen}
+        </Button>
+      </Group>
     </>
   )
 }

@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
 import { CHANNEL_TYPES } from '../../../src/management/channels/channel-types.ts'
-import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
+import { COMPATIBLE_TYPE, freeName, PROVIDERS } from './providers.ts'
 
-test('every provider is a channel type of the gateway that has its own address', () => {
-  const known = new Map(CHANNEL_TYPES.map(({ type, defaultAddress }) => [type, defaultAddress]))
+test('every provider is a channel type of the gateway that has its own address, or is a cloud', () => {
+  const known = new Map(
+    CHANNEL_TYPES.map(({ type, defaultAddress, provider }) => [type, defaultAddress || provider]),
+  )
   expect(PROVIDERS.filter(({ type }) => !known.get(type)).map(({ name }) => name)).toEqual([])
   expect(known.has(COMPATIBLE_TYPE)).toBe(true)
+})
+
+test('79: a name that is taken gets the next free number', () => {
+  expect(freeName('openai', new Set())).toBe('openai')
+  expect(freeName('openai', new Set(['openai', 'openai-2', 'openai-4']))).toBe('openai-3')
 })

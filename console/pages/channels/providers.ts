@@ -2,15 +2,27 @@
 export interface Provider {
   readonly type: number
   readonly name: string
+  /** Beginning of the names of its channels, if it is not the provider's name. */
+  readonly short?: string
   /** Whether a channel must have an address. */
   readonly needsUrl?: true
 }
 
-/** Providers with their own address, and the options for all others. */
+/** Type of a channel at Azure; `other` is its API version. */
+export const AZURE = 3
+/** Type of a channel at Bedrock; `other` is its region. */
+export const BEDROCK = 33
+/** Type of a channel at Vertex AI; `other` is its location. */
+export const VERTEX = 41
+
+/** Known providers; any other upstream has `COMPATIBLE_TYPE`. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },
   { type: 24, name: 'Google Gemini' },
+  { type: AZURE, name: 'Azure OpenAI', short: 'azure', needsUrl: true },
+  { type: BEDROCK, name: 'AWS Bedrock', short: 'bedrock' },
+  { type: VERTEX, name: 'Google Vertex AI', short: 'vertex' },
   { type: 20, name: 'OpenRouter' },
   { type: 43, name: 'DeepSeek' },
   { type: 42, name: 'Mistral' },
@@ -28,3 +40,21 @@ export const PROVIDERS: readonly Provider[] = [
 
 /** Any upstream that speaks chat completions. */
 export const COMPATIBLE_TYPE = 8
+
+/** Whether a channel of a type must have an address. */
+export function needsUrl(type: number): boolean {
+  return type === COMPATIBLE_TYPE || PROVIDERS.find((one) => one.type === type)?.needsUrl === true
+}
+
+/** The beginning of the names of a provider's channels. */
+export function nameFor(type: number): string {
+  const provider = PROVIDERS.find((one) => one.type === type)
+  return provider?.short ?? provider?.name.toLowerCase().replaceAll(' ', '-') ?? 'channel'
+}
+
+/** The first free name that begins with `base`: itself, `base-2`, `base-3` and so on. */
+export function freeName(base: string, taken: ReadonlySet<string>): string {
+  let name = base
+  for (let number = 2; taken.has(name); number++) name = `${base}-${number}`
+  return name
+}

@@ -1,6 +1,7 @@
-import { Button } from '@mantine/core'
+import { Button, CloseButton } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type Channel, type ChannelTest, testChannel } from '../../api/channels.ts'
+import { sayFailure } from '../../components/notify.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -8,43 +9,64 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
 import { faultOf } from './fault-of.ts'
 
-/** A button that tests a channel and shows the result beside it. */
+/** A button that tests a channel; the result is shown elsewhere. */
 export function TestButton({
   channel: { id, test_costs },
   label,
-  result,
   onResult,
   isSmall = false,
 }: {
   readonly channel: Pick<Channel, 'id' | 'test_costs'>
   readonly label: string
-  readonly result: ChannelTest | undefined
   readonly onResult: (result: ChannelTest | undefined) => void
   readonly isSmall?: boolean
 }) {
-  const { channels } = useTexts()
+  const texts = useTexts()
+  const { channels } = texts
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const testing = useAction(async () => {
+  const test = async (): Promise<void> => {
     onResult(undefined)
-    onResult(await testChannel(id))
-    await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
-  })
+    try {
+      onResult(await testChannel(id))
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+    await Promise.all(
+      ['channels', 'channel-health'].map((name) =>
+        client.invalidateQueries({ queryKey: [profile.id, name] }),
+      ),
+    )
+  }
+  const testing = useAction(test)
   return (
-    <span className={classes['test']}>
+    <Button
+      variant="default"
+      size={isSmall ? 'xs' : 'sm'}
+      loading={testing.isRunning}
+      title={test_costs ? channels.testCosts : undefined}
+      onClick={() => void testing.run()}
+    >
+      {label}
+    </Button>
+  )
+}
+
+/** The result of a test, in a line that can be closed. */
+export function TestLine({
+  result,
+  onClose,
+}: {
+  readonly result: ChannelTest
+  readonly onClose: () => void
+}) {
+  const { channels, common } = useTexts()
+  return (
+    <span className={classes['line']}>
       <span role="status" aria-label={channels.testResult}>
-        {testing.isRunning && channels.testing}
-        {result && <TestResult result={result} />}
+        <TestResult result={result} />
       </span>
-      <Button
-        variant="default"
-        size={isSmall ? 'xs' : 'sm'}
-        loading={testing.isRunning}
-        title={test_costs ? channels.testCosts : undefined}
-        onClick={() => void testing.run()}
-      >
-        {label}
-      </Button>
+      <CloseButton size="sm" aria-label={common.close} title={common.close} onClick={onClose} />
     </span>
   )
 }

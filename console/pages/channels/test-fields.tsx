@@ -1,34 +1,56 @@
 import { Button } from '@mantine/core'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { type ChannelTest, testFields } from '../../api/channels.ts'
+import { focusInvalid } from '../../components/focus-invalid.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
+import { channelLabels } from './channel-labels.ts'
+import { type ChannelForm, channelFieldsOf, showAtField, type TypedChannel } from './channel-form.ts'
 import classes from './channels-page.module.css'
 import { TestResult } from './test-button.tsx'
 
+/** The name of a channel that has none, in its test. */
+const UNNAMED = 'unnamed'
+
 /** Tests a channel with the typed values: nothing is saved, and saving does not wait for the test. */
 export function TestFields({ form, id }: { readonly form: ChannelForm; readonly id: number | undefined }) {
-  const { channels } = useTexts()
+  const texts = useTexts()
+  const { channels } = texts
+  const button = useRef<HTMLButtonElement>(null)
   const [result, setResult] = useState<ChannelTest>()
+  const [invalid, setInvalid] = useState<string>()
+  const labels: Readonly<Record<string, string>> = channelLabels(texts)
+  const refuse = (field: string, error: unknown): void => {
+    setInvalid(channels.notTested(labels[field] ?? field, String(error)))
+    focusInvalid(button.current?.form)
+  }
   const testing = useAction(async () => {
     setResult(undefined)
-    if (form.validate().hasErrors) return
+    setInvalid(undefined)
+    // A channel that is not saved needs no name.
+    form.clearFieldError('name')
+    const typed: TypedChannel = { ...form.getValues(), name: form.getValues().name.trim() || UNNAMED }
+    for (const field of Object.keys(typed).filter((name) => name !== 'name')) {
+      const { hasError, error } = form.validateField(field)
+      if (hasError) return refuse(field, error)
+    }
     try {
-      setResult(await testFields(channelFieldsOf(form.values), id))
+      setResult(await testFields(channelFieldsOf(typed), id))
     } catch (error) {
-      if (!showAtField(error, form)) throw error
+      const field = showAtField(error, form)
+      if (field === undefined) throw error
+      refuse(field, (error as Error).message)
     }
   })
   return (
     <>
-      <Button variant="default" loading={testing.isRunning} onClick={() => void testing.run()}>
+      <Button ref={button} variant="default" loading={testing.isRunning} onClick={() => void testing.run()}>
         {channels.testConnection}
       </Button>
       <span role="status" aria-label={channels.testResult} className={classes['outcome']}>
         {testing.isRunning && channels.testing}
-        {!testing.isRunning && !result && channels.untestedHint}
+        {!testing.isRunning && !result && (invalid ?? channels.untestedHint)}
         {result && <TestResult result={result} />}
       </span>
       <Refusal error={testing.error} />

@@ -1,5 +1,12 @@
 import { ActionIcon } from '@mantine/core'
-import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-react'
+import {
+  IconArrowBackUp,
+  IconBan,
+  IconCircleCheck,
+  IconDropletOff,
+  IconLock,
+  IconTrash,
+} from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
@@ -14,22 +21,17 @@ import { hourOf } from './hour.ts'
 import { sharesOf } from './shares.ts'
 import { Sparkline } from './sparkline.tsx'
 import { TestButton } from './test-button.tsx'
+import { useDrain } from './use-drain.ts'
 
 const ENABLED = 1
 const DISABLED = 2
-
-/** The results of tests by channel id, and a function that sets one. */
-export interface ChannelTests {
-  readonly results: ReadonlyMap<number, ChannelTest>
-  readonly onResult: (id: number, result: ChannelTest | undefined) => void
-}
 
 /** The columns of the list of channels. */
 export function useChannelColumns(
   all: readonly Channel[],
   node: NodeHealth | undefined,
   onDelete: (channel: Channel) => void,
-  tests: ChannelTests,
+  onResult: (id: number, result: ChannelTest | undefined) => void,
 ): readonly Column<Channel>[] {
   const { channels, common } = useTexts()
   const { duration, recent, count, percent } = useFormats()
@@ -48,7 +50,9 @@ export function useChannelColumns(
       label: channels.state,
       phone: 'value',
       cell: ({ id, status }) => (
-        <ChannelState isEnabled={status === ENABLED} health={healthOf.get(id)} at={node?.at ?? 0} />
+        <span className={classes['state']}>
+          <ChannelState isEnabled={status === ENABLED} health={healthOf.get(id)} at={node?.at ?? 0} />
+        </span>
       ),
     },
     {
@@ -59,9 +63,13 @@ export function useChannelColumns(
         hourOf(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
           <Sparkline minutes={healthOf.get(id)?.minutes ?? []} />
         ) : test_time > 0 ? (
-          <span title={channels.lastTest(recent(test_time))}>{duration(response_time)}</span>
+          <span className={classes['latency']} title={channels.lastTest(recent(test_time))}>
+            {duration(response_time)}
+          </span>
         ) : (
-          <span title={channels.untested}>{'–'}</span>
+          <span className={classes['latency']} title={channels.untested}>
+            {'–'}
+          </span>
         ),
     },
     {
@@ -110,7 +118,11 @@ export function useChannelColumns(
       isLabelHidden: true,
       phone: 'actions',
       cell: (channel) => (
-        <ChannelActions channel={channel} onDelete={() => onDelete(channel)} tests={tests} />
+        <ChannelActions
+          channel={channel}
+          onDelete={() => onDelete(channel)}
+          onResult={(result) => onResult(channel.id, result)}
+        />
       ),
     },
   ]
@@ -120,7 +132,7 @@ function ChannelName({ channel }: { readonly channel: Channel }) {
   const { channels } = useTexts()
   return (
     <span className={classes['name']}>
-      <Link to="/channels/$id" params={{ id: String(channel.id) }} data-row-link>
+      <Link to="/channels/$id" params={{ id: String(channel.id) }} title={channel.name} data-row-link>
         {channel.name}
       </Link>
       {channel.managed && (
@@ -136,17 +148,19 @@ function ChannelName({ channel }: { readonly channel: Channel }) {
 function ChannelActions({
   channel,
   onDelete,
-  tests,
+  onResult,
 }: {
   readonly channel: Channel
   readonly onDelete: () => void
-  readonly tests: ChannelTests
+  readonly onResult: (result: ChannelTest | undefined) => void
 }) {
   const texts = useTexts()
   const { channels, common, keys } = texts
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const isEnabled = channel.status === ENABLED
+  const drain = useDrain()
+  const draining = channel.drained ? channels.endDrain : channels.drain
   const toggle = isEnabled ? common.disable : common.enable
   const turn = async (status: 1 | 2): Promise<void> => {
     try {
@@ -160,13 +174,14 @@ function ChannelActions({
   }
   return (
     <span className={classes['test']}>
-      <TestButton
-        channel={channel}
-        label={channels.test}
-        result={tests.results.get(channel.id)}
-        onResult={(result) => tests.onResult(channel.id, result)}
-        isSmall
-      />
+      <TestButton channel={channel} label={channels.test} onResult={onResult} isSmall />
+      <ActionIcon
+        aria-label={draining}
+        title={draining}
+        onClick={() => void drain(channel, !channel.drained)}
+      >
+        {channel.drained ? <IconArrowBackUp size={16} /> : <IconDropletOff size={16} />}
+      </ActionIcon>
       {!channel.managed && (
         <>
           <ActionIcon

@@ -68,7 +68,7 @@ export const CHANNEL_SETTINGS = record('', {
   api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
   region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
   /** Null for the project of the service account. */
-  project: maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'),
+  project: { ...maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'), edit: 'admin' },
   /** Null for `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
@@ -133,6 +133,8 @@ export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
    * service.
    */
   readonly isSetOverHttp?: true
+  /** Set for channels that get no new calls while others can serve them. */
+  readonly isDrained?: true
 }
 
 /** Changes to the bodies of a channel's requests. */
@@ -173,11 +175,23 @@ export const CHANNEL = record('channels', {
 })
 
 /** A channel as set over HTTP. */
-export type ChannelDefinition = Pick<StoredChannel, 'name' | 'declared' | 'keys' | 'status' | 'family'>
+export type ChannelDefinition = Pick<
+  StoredChannel,
+  'name' | 'declared' | 'keys' | 'retired' | 'status' | 'family'
+>
+
+/** A key that a channel keeps and does not use. */
+export interface RetiredKey {
+  readonly key: string
+  /** Unix seconds. */
+  readonly since: number
+}
 
 /** A stored channel; `declared` includes its proxy. */
 export type StoredChannel = Values<typeof CHANNEL.fields> & {
   readonly keys: readonly string[]
+  /** Absent if there are none. */
+  readonly retired?: readonly RetiredKey[]
   /** Changes with the definition of the channel, not with tests. */
   readonly version: string
 }

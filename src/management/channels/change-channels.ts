@@ -15,8 +15,10 @@ import {
 import { type ChannelFields, type GivenFields, objectIn, someChannelFields } from './channel-fields.ts'
 import {
   CHANNEL_ID,
+  channelObject,
   editableChannel,
   fieldsOf,
+  findChannel,
   requireEditableChannel,
   requireUndeclaredName,
   storedObject,
@@ -81,17 +83,18 @@ export async function updateChannel(
   const before = await editableChannel(parts, id)
   const channel = changedChannel(before, given, by)
   requireUndeclaredName(liveConfig, channel.name)
-  const after = { ...before, ...channel }
+  const after = { ...before, retired: [], ...channel }
   const next = await addCurrentObject(
     () =>
       liveConfig.change(
         (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
         () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
       ),
-    async () => shownChannel(parts, storedObject(await editableChannel(parts, id))),
+    async () =>
+      shownChannel(parts, storedObject(await editableChannel(parts, id), liveConfig.drained.has(id))),
   )
   if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return shownChannel(parts, storedObject({ ...after, version: next }))
+  return shownChannel(parts, storedObject({ ...after, version: next }, liveConfig.drained.has(id)))
 }
 
 /** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
@@ -105,6 +108,33 @@ export async function deleteChannels(
     (stored) => ({ ...stored, channels: stored.channels.filter(({ id }) => !deleted.has(id)) }),
     () => store.write('deleteChannels', { ids: [...deleted] }),
   )
+}
+
+/** Whether a channel is drained. */
+export const drainBody = z.object(
+  { on: z.boolean({ error: 'expected true or false' }) },
+  { error: 'expected an object with on' },
+)
+
+/**
+ * Takes new calls off a channel while others can serve them, or sends it calls again. Running calls end as they
+ * would. Resolves to the channel when the change is live.
+ */
+export async function drainChannel(
+  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
+  { id, on }: z.output<typeof drainBody> & { readonly id: number },
+): Promise<ShownChannel> {
+  const { store, liveConfig } = parts
+  const found = await findChannel(parts, id)
+  const entry = { section: 'drains', name: String(id), value: true } as const
+  await liveConfig.change(
+    (stored) => {
+      const others = stored.entries.filter((one) => one.section !== entry.section || one.name !== entry.name)
+      return { ...stored, entries: on ? [...others, entry] : others }
+    },
+    () => store.write('drainChannel', { id, name: found.name, on }),
+  )
+  return shownChannel(parts, channelObject(found, liveConfig))
 }
 
 /** The name of every draft, because its own may be missing, or be that of the channel that it changes. */
@@ -163,7 +193,10 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   const { base_url } = before.declared
   // An imported address may lack the version that is added to others.
   const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined
-  const channel = isSame ? { ...read, declared: { ...read.declared, base_url } } : read
+  // A key that is given again is used again.
+  const retired = before.retired?.filter(({ key }) => !keys.includes(key)) ?? []
+  const complete = { ...read, ...(retired.length > 0 && { retired }) }
+  const channel = isSame ? { ...complete, declared: { ...read.declared, base_url } } : complete
   requireSecretsForNewAddress(by, before, channel, {
     keys: keys.length > 0,
     headers: given.header_override !== undefined,

@@ -7,7 +7,10 @@ import type { TestResult } from './test-channel.ts'
 import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
-type ChannelParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+type ChannelParts = Pick<
+  AdministrationServices,
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
+>
 
 const EXPECTED = 'expected the name of a channel'
 

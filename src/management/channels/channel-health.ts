@@ -1,14 +1,37 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
-import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
+import { type ChannelMinutes, KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel } from './channel-object.ts'
 
-/** The nodes that are included. */
+/** The nodes that are included, and whether minutes are. */
 export const channelHealthQuery = z.object({
   nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
+  minutes: z
+    .enum(['0', '60'], { error: 'expected 0 (sums of the last hour) or 60' })
+    .optional()
+    .describe('`0` leaves out the minutes'),
 })
+
+/** Conditions of a channel, by which people look for it. */
+export const CONDITIONS = [
+  'untried',
+  'works',
+  'degraded',
+  'failing',
+  'resting',
+  'probing',
+  'drained',
+  'disabled',
+] as const
+
+/** Condition of a channel. `docs/administration.md: Channel health`. */
+export type Condition = (typeof CONDITIONS)[number]
+
+/** Failed attempts of the last 15 minutes from which on a channel is degraded, and their minimum share. */
+const DEGRADED_ATTEMPTS = 5
+const DEGRADED_SHARE = 0.2
 
 const milliseconds = z.int().nullable()
 
@@ -16,17 +39,37 @@ const item = z.object({
   id: z.int(),
   name: z.string(),
   state: z.enum(['works', 'failing', 'resting', 'probing', 'disabled']),
+  condition: z.enum(CONDITIONS),
   failures: z.int(),
   rests_until: z.int().nullable(),
   last_error: z.object({ at: z.int(), cause: z.string() }).nullable(),
   keys: z.object({ total: z.int(), set_aside: z.int() }),
   minutes: z
     .array(z.object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds, p95_ms: milliseconds }))
-    .length(KEPT_MINUTES),
+    .length(KEPT_MINUTES)
+    .optional()
+    .describe('Absent with `minutes=0`'),
+  hour: z
+    .object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds })
+    .optional()
+    .describe('The sums of the last hour, with `minutes=0`'),
+})
+
+/** A channel in trouble that had calls in the last 15 minutes, of which these are the numbers. */
+export const incidentSchema = z.object({
+  channel_id: z.int(),
+  channel: z.string(),
+  condition: z.enum(CONDITIONS),
+  since: z.int().describe('Unix seconds'),
+  calls: z.int(),
+  failed: z.int(),
+  rescued: z.int().describe('Calls with a failed attempt here that another channel answered'),
+  lost: z.int().describe('Calls with a failed attempt here that failed'),
+  cause: z.string(),
 })
 
 /** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
-export const troubledChannelSchema = item.omit({ keys: true, minutes: true, failures: true })
+export const troubledChannelSchema = item.omit({ keys: true, minutes: true, hour: true, failures: true })
 
 /** The channels as one node sees them; `at` is that node's time of day, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
@@ -44,8 +87,8 @@ type HealthParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channe
  * The channels in the order of lists, as this node sees them: everything but their names comes from memory.
  * `docs/administration.md: Channel health`.
  */
-export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
-  const items = (await allChannels(parts)).map((found) => itemOf(parts, found))
+export async function ownHealth(parts: HealthParts, withMinutes = true): Promise<NodeHealth> {
+  const items = (await allChannels(parts)).map((found) => itemOf(parts, found, withMinutes))
   return { node: parts.node, at: seconds(parts.nowMs()), items }
 }
 
@@ -61,7 +104,35 @@ export async function troubledChannels(
   const { items } = await ownHealth(parts)
   return items
     .filter(({ state }) => state !== 'works' && state !== 'disabled')
-    .map(({ id, name, state, rests_until, last_error }) => ({ id, name, state, rests_until, last_error }))
+    .map(({ id, name, state, condition, rests_until, last_error }) => ({
+      id,
+      name,
+      state,
+      condition,
+      rests_until,
+      last_error,
+    }))
+}
+
+const IN_TROUBLE: ReadonlySet<Condition> = new Set(['degraded', 'failing', 'resting', 'probing'])
+
+/** The channels that are in trouble and had calls in the last 15 minutes, as this node sees them. */
+export async function incidents(
+  parts: HealthParts & Pick<AdministrationServices, 'settings'>,
+): Promise<z.output<typeof incidentSchema>[]> {
+  const { minutes } = parts.channels
+  // There is nearly always none, and then nothing has to be read.
+  if (!parts.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
+  const { items } = await ownHealth(parts, false)
+  return items.flatMap(({ id, name, condition, last_error }) => {
+    const { requests, failed, rescued, lost, failingSinceMs } = minutes.recent(name)
+    if (requests === 0 || !IN_TROUBLE.has(condition)) return []
+    const since = seconds(failingSinceMs)
+    const cause = last_error?.cause ?? ''
+    return [
+      { channel_id: id, channel: name, condition, since, calls: requests, failed, rescued, lost, cause },
+    ]
+  })
 }
 
 /**
@@ -69,10 +140,10 @@ export async function troubledChannels(
  */
 export async function channelHealth(
   parts: HealthParts & Pick<AdministrationServices, 'otherNodes'>,
-  { nodes }: z.output<typeof channelHealthQuery>,
+  { nodes, minutes }: z.output<typeof channelHealthQuery>,
 ): Promise<z.output<typeof channelHealthSchema>> {
   const [own, reports = []] = await Promise.all([
-    ownHealth(parts),
+    ownHealth(parts, minutes !== '0'),
     nodes === 'all' ? parts.otherNodes?.others() : undefined,
   ])
   const others = reports.flatMap((report) => readReport(report) ?? [])
@@ -91,6 +162,7 @@ function readReport(report: string): NodeHealth | undefined {
 function itemOf(
   { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthParts,
   found: FoundChannel,
+  withMinutes: boolean,
 ): NodeHealth['items'][number] {
   const { id, name } = found
   const isStored = 'stored' in found
@@ -109,12 +181,30 @@ function itemOf(
     id,
     name,
     state: channel ? shownState(breaker) : 'disabled',
+    condition: channel ? conditionOf(name, breaker, minutes, liveConfig.drained.has(id)) : 'disabled',
     failures,
     rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
     keys: { total: keys.length, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
-    minutes: [...minutes.of(name)],
+    ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
   }
+}
+
+function conditionOf(
+  name: string,
+  breaker: Breaker,
+  minutes: ChannelMinutes,
+  isDrained: boolean,
+): Exclude<Condition, 'disabled'> {
+  if (isDrained) return 'drained'
+  const state = shownState(breaker)
+  if (state === 'resting' || state === 'probing') return state
+  const { record, hasFailedTest } = minutes.recordOf(name)
+  if (breaker.failures > 1 || hasFailedTest) return 'failing'
+  const { requests, failed } = minutes.recent(name).sinceRecovery
+  if (failed >= DEGRADED_ATTEMPTS && failed >= requests * DEGRADED_SHARE) return 'degraded'
+  if (state === 'failing') return 'failing'
+  return record === 'answered' ? 'works' : record === 'untried' ? 'untried' : 'failing'
 }
 
 /** The name of a circuit breaker's state in the API. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { JsonObject } from '../../domain/json.ts'
 import {
@@ -7,6 +6,7 @@ import {
   type ChannelDefinition,
   type StoredChannel,
 } from '../../domain/records/channel.ts'
+import { declaredId, FIRST_DECLARED_ID } from '../../domain/channel-id.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
@@ -15,9 +15,6 @@ import { answersOf, storedFields } from '../record-schemas.ts'
 import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { channelType, typeAt, withoutVersion } from './channel-types.ts'
-
-/** The first id of declared channels; ids of stored channels are lower. */
-export const FIRST_DECLARED_ID = 1_000_000_000
 
 const OWN = answersOf(CHANNEL.fields, 'admin')
 const PLAIN = answersOf(PLAIN_SETTINGS, 'admin')
@@ -44,6 +41,7 @@ export const channelSchema = z.looseObject({
   }),
   managed: z.boolean(),
   managed_by: z.string(),
+  drained: z.boolean().describe('Whether it gets no new calls while other channels can serve them'),
   version: z.string(),
 })
 
@@ -86,7 +84,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
 }
 
 /** A stored channel in responses. */
-export function storedObject(channel: StoredChannel): ChannelObject {
+export function storedObject(channel: StoredChannel, isDrained: boolean): ChannelObject {
   return {
     ...fieldsOf(channel),
     ...OWN.answer(channel),
@@ -94,12 +92,13 @@ export function storedObject(channel: StoredChannel): ChannelObject {
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
     managed: false,
     managed_by: '',
+    drained: isDrained,
     version: channel.version,
   }
 }
 
 // Header values are blanked, because they may be secrets.
-function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
+function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained: boolean): ChannelObject {
   const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
   const type = typeAt(protocol, base_url, provider)
   const declared = {
@@ -119,14 +118,10 @@ function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelOb
     channel_info: keysInfo(keys, provider),
     managed: true,
     managed_by: by,
+    drained: isDrained,
     // Empty, because a declared channel is changed in the file.
     version: '',
   }
-}
-
-/** The id of a declared channel: a hash of its name, so that it survives restarts. */
-export function declaredId(name: string): number {
-  return FIRST_DECLARED_ID + createHash('sha256').update(name).digest().readUIntBE(0, 6)
 }
 
 function keysInfo(
@@ -173,8 +168,14 @@ export async function allChannels({ store, liveConfig }: ChannelSources): Promis
 }
 
 /** Any channel in responses. */
-export function channelObject(found: FoundChannel, { declared: { by } }: LiveSettings): ChannelObject {
-  return 'stored' in found ? storedObject(found.stored) : declaredObject(found.declared, by)
+export function channelObject(
+  found: FoundChannel,
+  { declared: { by }, drained }: LiveSettings,
+): ChannelObject {
+  const isDrained = drained.has(found.id)
+  return 'stored' in found
+    ? storedObject(found.stored, isDrained)
+    : declaredObject(found.declared, by, isDrained)
 }
 
 /** All channels in responses, in the order of `allChannels`. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
+import { CONDITIONS, ownHealth } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
 import { isCostly, testedModel } from './test-request.ts'
 
@@ -22,6 +23,14 @@ export const channelQuery = pageQuery.extend({
   /** A part of the name or of the address, or an id. */
   keyword: text,
   model: text,
+  condition: z
+    .enum(['', ...CONDITIONS], { error: `expected one of ${CONDITIONS.join(', ')}` })
+    .optional()
+    .describe('Their conditions, as this node sees them'),
+  sort: z
+    .enum(['name', 'status', 'priority', 'weight'], { error: 'expected name, status, priority or weight' })
+    .optional(),
+  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
 })
 
 /** A channel in responses, with whether the provider charges its test as a picture or speech. */
@@ -40,14 +49,39 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Stored channels, oldest first, followed by declared ones. */
 export async function listChannels(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
+  parts: AdministrationServices,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
-  const all = (await listAllChannels(parts)).filter(matching(query))
+  const found = (await listAllChannels(parts)).filter(matching(query))
+  const all = sorted(query.condition ? await ofCondition(parts, found, query.condition) : found, query)
   const page = pageOf(query)
   const from = offsetOf(page)
   const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(parts, object))
   return pageObject(page, all.length, items)
+}
+
+async function ofCondition(
+  parts: AdministrationServices,
+  found: readonly ChannelObject[],
+  condition: string,
+): Promise<ChannelObject[]> {
+  const { items } = await ownHealth(parts, false)
+  const ids = new Set(items.filter((one) => one.condition === condition).map(({ id }) => id))
+  return found.filter(({ id }) => ids.has(id))
+}
+
+// The sort is stable, so that equal channels stay in the order of lists.
+function sorted(
+  found: readonly ChannelObject[],
+  { sort, order }: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
+): readonly ChannelObject[] {
+  if (sort === undefined) return found
+  const sign = order === 'desc' ? -1 : 1
+  return found.toSorted((one, other) => sign * compared(one[sort], other[sort]))
+}
+
+function compared<V extends string | number>(one: V, other: V): number {
+  return one === other ? 0 : one < other ? -1 : 1
 }
 
 function matching({

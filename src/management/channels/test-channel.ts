@@ -43,7 +43,10 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-type TestParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+type TestParts = Pick<
+  AdministrationServices,
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
+>
 
 /** The result of a test. */
 export type TestResult = z.output<typeof testResult>
@@ -88,7 +91,14 @@ async function testFound(
     const response_ms = Math.round(result.time * 1000)
     await store.write('recordChannelTest', { id: found.id, test_time, response_ms })
   }
+  parts.channels.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
   return result
+}
+
+/** The cause of a failed test in the words of attempts, without the upstream's own. */
+function causeOf(message: string): string {
+  const status = /\banswered (\d{3})\b/.exec(message)?.[1]
+  return status === undefined ? 'test failed' : `test failed: status ${status}`
 }
 
 /** Like `testChannel`, for a channel that is not saved; stores nothing. */

@@ -143,6 +143,20 @@ export const AUDITED: {
       ...tokens.map(({ id }) => key(id)),
     ],
   },
+  drainChannel: {
+    async entries({ id, name, on }, db) {
+      const row = await db
+        .selectFrom('stored_settings')
+        .select('name')
+        .where('section', '=', 'drains')
+        .where('name', '=', String(id))
+        .executeTakeFirst()
+      const before = row !== undefined
+      const object = { kind: 'channel', id, name } as const
+      const changes = [{ field: 'drained', before, after: on }]
+      return () => (before === on ? [] : [{ action: 'channel.update', object, changes }])
+    },
+  },
   removeOldestStored: null,
   storeSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },

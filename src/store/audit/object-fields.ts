@@ -15,6 +15,7 @@ export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
   groups: 'group',
   models: 'model',
   ratios: 'price',
+  drains: 'channel',
 }
 
 /** Options that are secrets, and sections of the file that have some. */
@@ -36,7 +37,7 @@ export function tokenFields(row: TokenRow): Fields {
 
 /** The fields of a channel, by their names in gateway.yaml. Fields of tools may contain credentials. */
 export function channelFields(
-  { name, declared, keys, status, family }: ChannelDefinition,
+  { name, declared, keys, retired = [], status, family }: ChannelDefinition,
   secrets: Secrets,
 ): Fields {
   const settings: Readonly<Record<string, Field>> = CHANNEL_SETTINGS.fields
@@ -51,6 +52,7 @@ export function channelFields(
     status,
     ...Object.fromEntries(fields),
     keys: keys.length > 0 ? shown('keys', keys) : null,
+    retired_keys: retired.length > 0 ? retired.length : null,
     other_fields: isEmptyJson(family) ? null : secretValue(family, secrets),
   }
 }

@@ -145,9 +145,31 @@ export async function changeChannel(
 /** Removes channels; resolves to the number removed. */
 export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly number[] }): Promise<number> {
   if (ids.length === 0) return 0
+  await db
+    .deleteFrom('stored_settings')
+    .where('section', '=', DRAINS)
+    .where('name', 'in', ids.map(String))
+    .execute()
   const { numDeletedRows } = await db.deleteFrom('channels').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
+
+/** Stores whether a channel is drained. */
+export async function drainChannel(
+  db: Db,
+  { id, on }: { readonly id: number; readonly name: string; readonly on: boolean },
+): Promise<void> {
+  const name = String(id)
+  if (on)
+    await db
+      .insertInto('stored_settings')
+      .values({ section: DRAINS, name, value: 'true' })
+      .onConflict((conflict) => conflict.columns(['section', 'name']).doNothing())
+      .execute()
+  else await db.deleteFrom('stored_settings').where('section', '=', DRAINS).where('name', '=', name).execute()
+}
+
+const DRAINS: StoredSection = 'drains'
 
 /** Stores the time of a channel test and its duration. */
 export async function recordChannelTest(

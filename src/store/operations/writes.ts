@@ -20,6 +20,7 @@ export {
   changeChannel,
   createChannels,
   deleteChannels,
+  drainChannel,
   recordChannelTest,
   setEntries,
   storePriceSet,

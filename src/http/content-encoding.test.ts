@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chooseEncoding } from './console.ts'
+import { chooseEncoding } from './content-encoding.ts'
 
 test.each([
   ['br where a browser takes everything', 'gzip, deflate, br, zstd', 'br'],

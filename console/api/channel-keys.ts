@@ -1,0 +1,31 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { channelKeysSchema } from '../../src/management/channels/channel-keys.ts'
+import { request } from './client.ts'
+
+/** A key of a channel, masked. */
+export type ChannelKey = z.output<typeof channelKeysSchema>[number]
+
+/** The keys of a channel, refreshed at intervals. */
+export function channelKeysQuery(userId: number, channelId: number, everyMs: number) {
+  return queryOptions({
+    queryKey: [userId, 'channel-keys', channelId],
+    queryFn: () => request<readonly ChannelKey[]>('GET', `/api/channel/${channelId}/keys`),
+    refetchInterval: everyMs,
+  })
+}
+
+/** Adds keys, one a line. */
+export async function addChannelKeys(channelId: number, key: string): Promise<void> {
+  await request('POST', `/api/channel/${channelId}/keys`, { key })
+}
+
+/** Retires a key, or uses it again. */
+export async function setKeyState(channelId: number, id: string, state: 'works' | 'retired'): Promise<void> {
+  await request('PUT', `/api/channel/${channelId}/keys`, { id, state })
+}
+
+/** Removes a key. */
+export async function removeChannelKey(channelId: number, id: string): Promise<void> {
+  await request('DELETE', `/api/channel/${channelId}/keys/${id}`)
+}

@@ -1,0 +1,137 @@
+import { Button, Group } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
+import { changeChannel, drainChannel, testChannel } from '../api/channels.ts'
+import { say, sayFailure } from '../components/notify.tsx'
+import { useFormats, useSignedIn } from '../components/session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
+import classes from './incidents.module.css'
+
+const REFRESH_MS = 15_000
+const ENABLED = 1
+const DISABLED = 2
+
+/** Channels in trouble, above every page of an administrator, until they are well or hidden. */
+export function Incidents() {
+  const { isAdmin } = useSignedIn()
+  return isAdmin ? <WatchedIncidents /> : null
+}
+
+function WatchedIncidents() {
+  const client = useQueryClient()
+  const { incidents: t } = useTexts()
+  const { data } = useQuery({
+    ...incidentsQuery(REFRESH_MS),
+    // The shell has just been read, so that a page makes no request of its own for them.
+    initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
+    initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
+  })
+  /** Hidden incidents; one that begins anew is another one. */
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
+  const shown = data?.filter((one) => !hidden.has(identityOf(one))) ?? []
+  if (shown.length === 0) return null
+  return (
+    <section aria-label={t.title} className={classes['incidents']}>
+      {shown.map((one) => (
+        <OneIncident
+          key={one.channel_id}
+          incident={one}
+          onHide={() => setHidden(new Set([...hidden, identityOf(one)]))}
+        />
+      ))}
+    </section>
+  )
+}
+
+function identityOf({ channel_id, since }: Incident): string {
+  return `${channel_id} ${since}`
+}
+
+function OneIncident({ incident, onHide }: { readonly incident: Incident; readonly onHide: () => void }) {
+  const { incidents: t, channels, common, tag } = useTexts()
+  const { percent, count, timeZone } = useFormats()
+  const { channel_id, channel, condition, since, calls, failed, rescued, lost, cause } = incident
+  const act = useChannelActions(incident)
+  const clock = new Intl.DateTimeFormat(tag, {
+    timeZone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  return (
+    <div className={classes['incident']} role="alert">
+      <p>
+        <Link to="/channels/$id" params={{ id: String(channel_id) }} title={channel}>
+          {channel}
+        </Link>
+        <span>
+          {t.sentence(
+            channels.states[condition],
+            percent(failed / Math.max(1, calls)),
+            clock.format(since * 1000),
+          )}{' '}
+          {t.calls(count(rescued), count(lost))} {cause !== '' && channels.lastError(cause)}
+        </span>
+      </p>
+      <Group gap="xs" wrap="nowrap">
+        <Button size="xs" variant="default" onClick={() => void act.drain()}>
+          {channels.drain}
+        </Button>
+        <Button size="xs" variant="default" onClick={() => void act.disable()}>
+          {common.disable}
+        </Button>
+        <Button size="xs" variant="default" onClick={() => void act.test()}>
+          {channels.test}
+        </Button>
+        <Button size="xs" variant="subtle" onClick={onHide}>
+          {t.hide}
+        </Button>
+      </Group>
+    </div>
+  )
+}
+
+/** What an administrator can do about a channel in trouble; what is undone is undone at one click. */
+function useChannelActions({ channel_id: id, channel: name }: Incident) {
+  const texts = useTexts()
+  const { channels, keys } = texts
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const run = async (act: () => Promise<void>): Promise<void> => {
+    try {
+      await act()
+      await Promise.all(
+        [
+          [profile.id, 'channels'],
+          [profile.id, 'channel'],
+          [profile.id, 'channel-health'],
+          ['shell'],
+          ['incidents'],
+        ].map((queryKey) => client.invalidateQueries({ queryKey })),
+      )
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+  }
+  return {
+    drain: () =>
+      run(async () => {
+        await drainChannel(id, true)
+        const undo = (): void => void run(async () => void (await drainChannel(id, false)))
+        say(channels.drained(name), { label: keys.undo, run: undo })
+      }),
+    disable: () =>
+      run(async () => {
+        await changeChannel(id, { status: DISABLED })
+        const undo = (): void => void run(async () => void (await changeChannel(id, { status: ENABLED })))
+        say(channels.switchedOff(name), { label: keys.undo, run: undo })
+      }),
+    test: () =>
+      run(async () => {
+        const { success, message, time } = await testChannel(id)
+        say(success ? channels.answered(time) : channels.testFailed(message, ''))
+      }),
+  }
+}

@@ -1,0 +1,8 @@
+/** Texts in English: channels in trouble. */
+export const incidents = {
+  title: 'Incident',
+  sentence: (state: string, share: string, since: string) =>
+    `${state}: ${share} of its calls failed, since ${since}.`,
+  calls: (rescued: string, lost: string) => `${rescued} answered by other channels, ${lost} lost.`,
+  hide: 'Hide',
+}

@@ -1,0 +1,32 @@
+/** Texts in English: routing. */
+export const routing = {
+  title: 'Routing',
+  model: 'Model',
+  group: 'Group',
+  protocol: 'Protocol',
+  empty: 'Choose a model to see where its calls go.',
+  noChannel: 'No channel serves this model in this group.',
+  route: 'Route',
+  step: (number: string, fallback: string, priority: string) =>
+    `${number}. ${fallback === '' ? '' : `fallback ${fallback}, `}priority ${priority}`,
+  converted: 'converted',
+  without: (channel: string) => `Without ${channel}`,
+  whyNot: {
+    disabled: 'disabled',
+    resting: 'rests after failures',
+    drained: 'drained',
+    no_key: 'all keys are set aside',
+    rate_limited: 'its rate limit is reached',
+    protocol: 'does not serve this protocol',
+    without: 'left out here',
+  },
+  promptTokens: 'Prompt tokens',
+  maxTokens: 'Maximum tokens',
+  simulate: 'Simulate a call',
+  simulation: 'Simulation',
+  refused: (status: string, code: string) => `Refused with ${status} ${code}:`,
+  goesTo: (channels: string) => `The call would go to: ${channels}.`,
+  hold: 'Hold',
+  ratio: (group: string, ratio: string) => `${group} × ${ratio}`,
+  nothingSent: 'Nothing was sent, charged or logged.',
+}

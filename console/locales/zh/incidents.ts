@@ -1,0 +1,9 @@
+import type { Texts } from '../en.ts'
+
+/** Texts in simplified Chinese: channels in trouble. */
+export const incidents: Texts['incidents'] = {
+  title: '故障',
+  sentence: (state, share, since) => `${state}：自 ${since} 起，${share} 的调用失败。`,
+  calls: (rescued, lost) => `${rescued} 次由其他渠道完成，${lost} 次失败。`,
+  hide: '隐藏',
+}

@@ -1,0 +1,150 @@
+import type { Channel, ChannelFields } from '../../api/channels.ts'
+
+/** A row of two fields: a name and its value. */
+export interface Pair {
+  readonly name: string
+  readonly value: string
+}
+
+/** The typed values of the section Advanced. */
+export interface Advanced {
+  /** Names of callers and those of the upstream. */
+  readonly mapping: Pair[]
+  readonly headers: Pair[]
+  /** Members of bodies and their values, as JSON or as plain texts. */
+  readonly overrides: Pair[]
+  readonly proxy: string
+  readonly probe: string
+  readonly testModel: string
+  readonly systemPrompt: string
+  /** Protocols beside that of the field Protocol. */
+  readonly protocols: string[]
+  /** The stored texts, of which only the known parts are changed. */
+  readonly settings: Stored
+}
+
+interface Stored {
+  readonly setting: string
+  readonly overrides: string
+  readonly testModel: string
+  readonly other: string
+}
+
+/** The fields of the API whose errors are shown in this section. */
+export const ADVANCED_FIELDS = {
+  model_mapping: 'mapping',
+  header_override: 'headers',
+  headers: 'headers',
+  param_override: 'overrides',
+  override: 'overrides',
+  proxy: 'proxy',
+  probe: 'probe',
+  test_model: 'testModel',
+  system_prompt: 'systemPrompt',
+  setting: 'systemPrompt',
+} as const satisfies Readonly<Record<string, keyof Advanced>>
+
+/** Names of the form's fields in this section. */
+export const ADVANCED_NAMES: ReadonlySet<string> = new Set<keyof Advanced>([
+  ...Object.values(ADVANCED_FIELDS),
+  'protocols',
+])
+
+/** The values of a channel; without one, those of a new channel. */
+export function typedAdvanced(channel: Channel | undefined): Advanced {
+  const fields = channel as Readonly<Record<string, unknown>> | undefined
+  const stored = {
+    setting: textOf(fields?.['setting']),
+    overrides: textOf(fields?.['param_override']),
+    testModel: textOf(fields?.['test_model']),
+    other: textOf(fields?.['other']),
+  }
+  const setting = recordOf(stored.setting)
+  return {
+    mapping: pairsOf(textOf(fields?.['model_mapping']), String),
+    headers: pairsOf(textOf(fields?.['header_override']), String),
+    overrides: keptOverrides(stored) === undefined ? pairsOf(stored.overrides, shownValue) : [],
+    proxy: textOf(setting['proxy']),
+    probe: textOf(setting['probe']),
+    testModel: stored.testModel,
+    systemPrompt: textOf(setting['system_prompt']),
+    protocols: [...(channel?.protocol.slice(1) ?? [])],
+    settings: stored,
+  }
+}
+
+/** The fields of the API; members of `setting` that the form does not show stay as they are. */
+export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
+  const setting: Record<string, unknown> = { ...recordOf(typed.settings.setting) }
+  for (const [name, text] of Object.entries({
+    proxy: typed.proxy.trim(),
+    probe: typed.probe.trim(),
+    system_prompt: typed.systemPrompt.trim(),
+  })) {
+    if (text === '') delete setting[name]
+    else setting[name] = text
+  }
+  const testModel = typed.testModel.trim()
+  const overrides =
+    keptOverrides(typed.settings) ??
+    textOfPairs(typed.overrides.map(({ name, value }) => [name, jsonOf(value)]))
+  return {
+    model_mapping: textOfPairs(typed.mapping.map(({ name, value }) => [name, value.trim()])),
+    header_override: textOfPairs(typed.headers.map(({ name, value }) => [name, value])),
+    setting: JSON.stringify(setting),
+    // An empty text is sent only to replace a stored one.
+    ...(overrides + typed.settings.overrides !== '' && { param_override: overrides }),
+    ...(testModel + typed.settings.testModel !== '' && { test_model: testModel }),
+  }
+}
+
+/** Overrides of other tools that rows cannot show; undefined if there are none. */
+export function keptOverrides({ overrides }: Stored): string | undefined {
+  return overrides.trim() !== '' && overrides.includes('"operations"') ? overrides : undefined
+}
+
+/** The number of values that differ from those of a new channel. */
+export function givenAdvanced(typed: Advanced): number {
+  const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt]
+  const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
+  return texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length
+}
+
+function pairsOf(text: string, shown: (value: unknown) => string): Pair[] {
+  return Object.entries(recordOf(text)).map(([name, value]) => ({ name, value: shown(value) }))
+}
+
+// A text that would be read as another JSON value is shown in quotes.
+function shownValue(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  return typeof jsonOf(value) === 'string' && !value.startsWith('"') ? value : JSON.stringify(value)
+}
+
+/** A typed value: JSON if it is valid, and otherwise a text. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function textOfPairs(pairs: readonly (readonly [string, unknown])[]): string {
+  const given = pairs.map(([name, value]) => [name.trim(), value] as const).filter(([name]) => name !== '')
+  return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given))
+}
+
+function recordOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : {}
+  } catch {
+    return {}
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,24 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { channelNamesQuery } from '../../api/channels.ts'
+import { useSignedIn } from '../../components/session.tsx'
+import type { ChannelForm } from './channel-form.ts'
+import { freeName, nameFor } from './providers.ts'
+
+/** Fills in a free name for the chosen provider, until another one is typed. */
+export function useSuggestedName(form: ChannelForm, isNew: boolean): void {
+  const { profile } = useSignedIn()
+  const base = nameFor(Number(form.values.type))
+  const { data: taken } = useQuery({ ...channelNamesQuery(profile.id, base), enabled: isNew })
+  const suggested = useRef(form.values.name)
+  useEffect(() => {
+    const { name: typed } = form.getValues()
+    if (!isNew || (typed !== '' && typed !== suggested.current)) return
+    const name = taken ? freeName(base, taken) : base
+    suggested.current = name
+    if (name === typed) return
+    const wasChanged = form.isDirty()
+    form.setFieldValue('name', name)
+    if (!wasChanged) form.resetDirty({ ...form.getValues(), name })
+  }, [base, taken, isNew])
+}

@@ -1,0 +1,50 @@
+import { Readable, pipeline } from 'node:stream'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
+import type { ResponseHeaders } from '@sluice/http1'
+import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
+import type { Request } from '../http/request.ts'
+
+/** Responses up to this size are sent as they are, in bytes. */
+const MIN_BYTES = 1024
+
+/** Qualities that cost about as much as writing the JSON. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+const GZIP = { level: 4 }
+
+const WHOLE = { br: promisify(brotliCompress), gzip: promisify(gzip) }
+
+/** The encoding that a client accepts. `docs/api.md: Envelopes`. */
+export function acceptedEncoding({ headers }: Pick<Request, 'headers'>): Encoding {
+  return chooseEncoding(headers['accept-encoding'])
+}
+
+/** A body and its headers. */
+export interface EncodedBody {
+  readonly body: Buffer
+  readonly headers: ResponseHeaders
+}
+
+/** Compresses a body, off the main thread, unless it is small. */
+export async function encodeBody(body: Buffer, encoding: Encoding): Promise<EncodedBody> {
+  const headers = { vary: 'accept-encoding' }
+  if (encoding === 'identity' || body.length <= MIN_BYTES) return { body, headers }
+  const encoded = await (encoding === 'br' ? WHOLE.br(body, BROTLI) : WHOLE.gzip(body, GZIP))
+  return { body: encoded, headers: { ...headers, 'content-encoding': encoding } }
+}
+
+/** The headers of a response that is sent in pieces. */
+export function encodingHeaders(encoding: Encoding): ResponseHeaders {
+  return { vary: 'accept-encoding', ...(encoding !== 'identity' && { 'content-encoding': encoding }) }
+}
+
+/** Compresses a response while it is sent. */
+export function encodePieces(
+  pieces: AsyncIterable<string>,
+  encoding: Encoding,
+): AsyncIterable<string | Buffer> {
+  if (encoding === 'identity') return pieces
+  const encoder = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
+  // An error of the source destroys the encoder, whose reader gets it.
+  return pipeline(Readable.from(pieces, { objectMode: true }), encoder, () => {})
+}

@@ -1,0 +1,13 @@
+import { simulateRouting, simulationBody, simulationSchema } from '../management/channels/simulate-routing.ts'
+import { forAdmins, type JsonEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md: Routing`. */
+export const ROUTING_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAdmins('POST', '/api/routing/simulate', {
+    summary: 'Where a call would go and why not elsewhere, or its refusal; nothing is sent',
+    errorStatuses: [404],
+    body: simulationBody,
+    responseBody: simulationSchema,
+    handle: ({ user, body, parts }) => simulateRouting(parts, body, user),
+  }),
+]

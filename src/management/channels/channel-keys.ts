@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
+import { GatewayError } from '../../errors.ts'
+import { maskedKey } from '../../domain/api-key.ts'
+import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { textField } from '../input-fields.ts'
+import type { AdministrationServices } from '../services.ts'
+import { channelDefinition, keyId, keysOfType, requireType } from './channel-definition.ts'
+import { CHANNEL_ID, editableChannel, fieldsOf, findChannel } from './channel-object.ts'
+import { channelType } from './channel-types.ts'
+
+const KEY = z.string({ error: 'expected the id of a key' }).regex(/^[0-9a-f]{16}$/, {
+  error: 'expected the id of a key',
+})
+
+/** A key of a channel, masked. */
+const channelKey = z.object({
+  id: z.string().describe('The same for the same key'),
+  key: z.string().describe('Masked'),
+  state: z.enum(['works', 'set_aside', 'retired']),
+  cause: z.string().nullable().describe('Why it is set aside'),
+  since: z.int().nullable().describe('Unix seconds'),
+  calls_hour: z.int(),
+})
+
+/** The keys of a channel. */
+export const channelKeysSchema = z.array(channelKey)
+
+/** Keys to add, one a line. */
+export const addedKeys = z.object(
+  { key: textField('expected at least one key, one a line', TEXT_BYTES.list) },
+  { error: 'expected an object with key' },
+)
+
+/** The state that a key gets. */
+export const keyState = z.object(
+  { id: KEY, state: z.enum(['works', 'retired'], { error: 'expected works or retired' }) },
+  { error: 'expected an object with id and state' },
+)
+
+/** The path of one key. */
+export const keyPath = CHANNEL_ID.path.extend({ key_id: KEY })
+
+type KeyParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'nowMs'>
+
+/** The keys of a channel as this node sees them, those in use first. `docs/administration.md: Keys of a channel`. */
+export async function listChannelKeys(
+  parts: KeyParts,
+  id: number,
+): Promise<z.output<typeof channelKeysSchema>> {
+  const found = await findChannel(parts, id)
+  const { keys } = 'stored' in found ? found.stored : found.declared
+  const retired = 'stored' in found ? (found.stored.retired ?? []) : []
+  const provider =
+    'stored' in found ? channelType(found.stored.family['type'] as number)?.provider : found.declared.provider
+  const { keyRings, minutes } = parts.channels
+  const readMs = performance.now()
+  const shown = (key: string) => ({
+    id: idOf(key),
+    key: masked(provider, key),
+    calls_hour: minutes.ofKey(found.name, key),
+  })
+  return [
+    ...keys.map((key) => {
+      const cooldown = keyRings.cooldownOf(found.name, key, readMs)
+      const since = cooldown ? Math.floor(cooldown.sinceMs / 1000) : null
+      const state = cooldown ? ('set_aside' as const) : ('works' as const)
+      return { ...shown(key), state, cause: cooldown?.cause ?? null, since }
+    }),
+    ...retired.map(({ key, since }) => ({ ...shown(key), state: 'retired' as const, cause: null, since })),
+  ]
+}
+
+/** Adds keys to a stored channel; one that was retired is used again. */
+export async function addChannelKeys(
+  parts: KeyParts,
+  { id, key: text }: z.output<typeof addedKeys> & { readonly id: number },
+): Promise<z.output<typeof channelKeysSchema>> {
+  await changeKeys(parts, id, (before) => {
+    const fields = fieldsOf(before)
+    const added = keysOfType(requireType(fields.type), text)
+    if (added.length === 0)
+      throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
+    const { keys, declared } = channelDefinition(fields, [...before.keys, ...added])
+    if (declared['region'] !== before.declared['region'])
+      throw new GatewayError('invalid_request', 'key: expected the region of the channel in every key')
+    return {
+      keys: [...new Set(keys)],
+      retired: (before.retired ?? []).filter(({ key }) => !keys.includes(key)),
+    }
+  })
+  return listChannelKeys(parts, id)
+}
+
+/** Retires a key, which gets no further call, or uses it again. */
+export async function setKeyState(
+  parts: KeyParts,
+  {
+    id,
+    key: keyId,
+    state,
+  }: { readonly id: number; readonly key: string; readonly state: 'works' | 'retired' },
+): Promise<z.output<typeof channelKeysSchema>> {
+  await changeKeys(parts, id, (before) => {
+    const { keys, retired = [] } = before
+    const key = keyOf(before, keyId)
+    const isUsed = keys.includes(key)
+    if (state === 'works') {
+      parts.channels.keyRings.endCooldown(before, { value: key })
+      return isUsed ? undefined : { keys: [...keys, key], retired: retired.filter((one) => one.key !== key) }
+    }
+    if (!isUsed) return undefined
+    if (keys.length === 1)
+      throw new GatewayError(
+        'invalid_request',
+        'id: the last key in use cannot be retired: disable the channel',
+      )
+    const since = Math.floor(parts.nowMs() / 1000)
+    return { keys: keys.filter((one) => one !== key), retired: [...retired, { key, since }] }
+  })
+  return listChannelKeys(parts, id)
+}
+
+/** Removes a key of a stored channel. Throws `invalid_request` for the last one. */
+export async function removeChannelKey(
+  parts: KeyParts,
+  { id, key_id }: z.output<typeof keyPath>,
+): Promise<void> {
+  await changeKeys(parts, id, (before) => {
+    const key = keyOf(before, key_id)
+    const { keys, retired = [] } = before
+    if (keys.length === 1 && keys[0] === key)
+      throw new GatewayError('invalid_request', 'key_id: the last key in use cannot be removed')
+    return { keys: keys.filter((one) => one !== key), retired: retired.filter((one) => one.key !== key) }
+  })
+}
+
+type Keys = Required<Pick<StoredChannel, 'keys' | 'retired'>>
+
+/** Stores other keys of a channel; `next` returns undefined if nothing changes. */
+async function changeKeys(
+  parts: KeyParts,
+  id: number,
+  next: (before: StoredChannel) => Keys | undefined,
+): Promise<void> {
+  const { store, liveConfig } = parts
+  const before = await editableChannel(parts, id)
+  const keys = next(before)
+  if (!keys) return
+  const after = { ...before, ...keys }
+  const { name, declared, status, family } = after
+  await liveConfig.change(
+    (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
+    () =>
+      store.write('changeChannel', {
+        id,
+        channel: { name, declared, status, family, ...keys },
+        // Keys that another request has changed meanwhile are not overwritten.
+        version: before.version,
+      }),
+  )
+}
+
+function keyOf({ keys, retired = [] }: StoredChannel, id: string): string {
+  const found = [...keys, ...retired.map(({ key }) => key)].find((key) => idOf(key) === id)
+  if (found !== undefined) return found
+  throw new GatewayError('not_found', `this channel has no key with the id ${id}`)
+}
+
+function idOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 16)
+}
+
+/** The part of a key that may be shown: its id, or its beginning and end. */
+function masked(provider: Channel['provider'] | undefined, key: string): string {
+  return keyId(provider, key) || maskedKey(key)
+}

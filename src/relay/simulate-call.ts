@@ -1,0 +1,205 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import { findPayer } from '../accounts/ledger/find-payer.ts'
+import type { Ledger } from '../accounts/ledger/ledger.ts'
+import { affordableAmount } from '../accounts/ledger/payer.ts'
+import { refusalOf } from '../accounts/ledger/quota-refusal.ts'
+import { decimalText } from '../domain/decimal.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { SimulatedCall, SimulatedStep, Simulation, WhyNot } from '../domain/simulation.ts'
+import { asGatewayError, ERRORS } from '../errors.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ChannelLoad } from '../upstreams/channel-load.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { CallLimits } from './call-limits.ts'
+import type { ClientDialects } from './dialects/client-dialects.ts'
+import { requireAllowedModel } from './key-permissions.ts'
+import { planCall, Rates } from './plan.ts'
+import type { ParsedRequest, Plan } from './request-stages.ts'
+import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
+
+/** Reasons for which a channel is tried all the same if there is no other. */
+const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
+
+/** Services that a simulation reads. */
+export interface SimulationParts {
+  readonly settings: () => Settings
+  readonly ledger: Pick<Ledger, 'accounts'>
+  readonly load: ChannelLoad
+  readonly health: ChannelHealth
+  readonly keyRings: KeyRings
+  readonly missing: MissingModels
+  readonly limits: CallLimits
+}
+
+/** Prices are not stored, because nothing is charged at them. */
+const UNSTORED = { note: () => {} }
+
+/**
+ * Determines where a call would go, by the rules of `Relay` and `Attempts`. Nothing is sent, held, counted or
+ * logged. `docs/administration.md: Routing`.
+ */
+export async function simulateCall(
+  parts: SimulationParts,
+  dialects: ClientDialects,
+  caller: Caller,
+  call: SimulatedCall,
+): Promise<Simulation> {
+  const all = parts.settings()
+  const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
+  const { model: name, protocol } = call
+  const dialect = protocol === 'gemini' ? { ...dialects.chat, name: protocol } : dialects[protocol]
+  let group = caller.token.group || caller.user.group
+  let hold = 0
+  let refusal: Simulation['refusal'] = null
+  let resolutions: readonly Resolution[] = []
+  try {
+    if (call.isKey) requireAllowedModel(caller.token, name, name)
+    const routing = new Routing(parts.load)
+    resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
+    group = resolutions[0]?.group.name ?? group
+    const request = requestOf(call)
+    const asked = settings.models.get(name)
+    const common = { dialect, body: Buffer.alloc(0), takeMemory: () => {}, settings, asked }
+    const plans = await planCall(common, request, resolutions, new Rates(UNSTORED))
+    hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
+    if (call.isKey) await requireAffordable(parts, caller, plans, hold)
+  } catch (error) {
+    const known = asGatewayError(error)
+    if (!known) throw error
+    refusal = { status: ERRORS[known.code].status, code: known.code, message: known.message }
+  }
+  const ratio = settings.groups.get(group)?.ratio
+  return {
+    refusal,
+    group,
+    ratio: ratio ? decimalText(ratio) : '1',
+    hold,
+    route: routeOf(parts, all, call, dialect, group, resolutions),
+  }
+}
+
+function requestOf({ model, promptTokens, maxTokens }: SimulatedCall): ParsedRequest {
+  return {
+    model,
+    stream: false,
+    maxTokens,
+    promptBound: promptTokens,
+    forModel: (name) => requestOf({ model: name, promptTokens, maxTokens } as SimulatedCall),
+    forChannels: (channels) =>
+      channels.map((channel) => ({
+        channel,
+        outputMaximum: maxTokens,
+        choices: 1,
+        prepare() {
+          throw new Error('a simulated call is not sent')
+        },
+      })),
+  }
+}
+
+async function requireAffordable(
+  { ledger }: SimulationParts,
+  caller: Caller,
+  plans: readonly Plan[],
+  amount: number,
+): Promise<void> {
+  const groups = plans.map(({ group }) => group)
+  const found = findPayer(ledger.accounts, { ...caller, groups, startedMs: Date.now(), amount: 0 })
+  const { account, budgets } = await found
+  if (amount > affordableAmount(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+}
+
+function routeOf(
+  parts: SimulationParts,
+  settings: Settings,
+  call: SimulatedCall,
+  called: CalledEndpoint,
+  group: string,
+  resolutions: readonly Resolution[],
+): readonly SimulatedStep[] {
+  const fallbacks = settings.models.get(call.model).fallback
+  const models = [call.model, ...fallbacks]
+  const nowMs = performance.now()
+  const stated = models.map((name) => {
+    const within = resolutions.find((one) => one.name === name)?.group.name ?? group
+    const serving = [...settings.channels, ...call.disabled].filter(
+      ({ groups, models: served }) => groups.includes(within) && served.includes(name),
+    )
+    const channels = serving.map((channel) => ({
+      channel,
+      native: channel.protocol.includes(called.name),
+      whyNot: whyNotOf(parts, call, called, { channel, model: name, nowMs }),
+    }))
+    return { name, channels }
+  })
+  const isFree = ({ whyNot }: { readonly whyNot: WhyNot }): boolean => whyNot === null
+  // Channels that are skipped are tried all the same where no model has another one.
+  const hasFree = stated.some(({ channels }) => channels.some(isFree))
+  return stated.flatMap(({ name, channels }) => {
+    const { balance } = settings.models.get(name)
+    const measure = parts.load.measure(balance, { model: name, stream: false }, () => 1)
+    const priorities = [...new Set(channels.map(({ channel }) => channel.priority))].sort((a, b) => b - a)
+    return priorities.map((priority) => {
+      const ofStep = channels.filter(({ channel }) => channel.priority === priority)
+      const taken = ofStep.filter((one) => isFree(one) || (!hasFree && SOFT.has(one.whyNot)))
+      const shares = sharesOf(taken, measure)
+      return {
+        model: name,
+        fallback: name !== call.model,
+        priority,
+        channels: ofStep
+          .map((one) => ({ ...one, share: shares.get(one.channel) ?? 0 }))
+          .toSorted((a, b) => b.share - a.share || Number(b.native) - Number(a.native)),
+      }
+    })
+  })
+}
+
+function whyNotOf(
+  { health, keyRings, missing, limits }: SimulationParts,
+  { without, disabled }: SimulatedCall,
+  called: CalledEndpoint,
+  { channel, model, nowMs }: { readonly channel: Channel; readonly model: string; readonly nowMs: number },
+): WhyNot {
+  if (disabled.includes(channel)) return 'disabled'
+  if (without.has(channel)) return 'without'
+  if (!hasEndpoint(channel, called)) return 'protocol'
+  if (limits.waitMs(channel) > 0) return 'rate_limited'
+  if (channel.isDrained) return 'drained'
+  if (health.isOpen(channel, nowMs) || missing.isMissing(channel, model, nowMs)) return 'resting'
+  return channel.keys.length > 0 && keyRings.setAside(channel, nowMs) === channel.keys.length
+    ? 'no_key'
+    : null
+}
+
+/** Share of calls whose channel is chosen by weight where `balance` is by load or latency. */
+const BY_WEIGHT = 0.1
+
+/** The shares of first attempts, in the order of `Routing`: native ones first, those of weight 0 last. */
+function sharesOf(
+  channels: readonly { readonly channel: Channel; readonly native: boolean }[],
+  measure: ((channel: Channel) => number) | undefined,
+): ReadonlyMap<Channel, number> {
+  const isNative = channels.some(({ native }) => native)
+  const ofKind = channels.filter(({ native }) => native === isNative).map(({ channel }) => channel)
+  const weighed = ofKind.filter(({ weight }) => weight > 0)
+  // Channels of weight 0 are drawn evenly.
+  if (weighed.length === 0) return new Map(ofKind.map((channel) => [channel, 1 / ofKind.length]))
+  const byWeight = weightShares(weighed)
+  if (!measure) return byWeight
+  const least = Math.min(...weighed.map(measure))
+  const measured = weightShares(weighed.filter((channel) => measure(channel) === least))
+  return new Map(
+    weighed.map((channel) => [
+      channel,
+      BY_WEIGHT * (byWeight.get(channel) ?? 0) + (1 - BY_WEIGHT) * (measured.get(channel) ?? 0),
+    ]),
+  )
+}
+
+function weightShares(channels: readonly Channel[]): ReadonlyMap<Channel, number> {
+  const sum = channels.reduce((total, { weight }) => total + weight, 0)
+  return new Map(channels.map((channel) => [channel, channel.weight / sum]))
+}

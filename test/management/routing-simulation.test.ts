@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const BEA = { id: 3, accessToken: 'the-access-token-of-bea' }
+
+interface Step {
+  readonly model: string
+  readonly fallback: boolean
+  readonly priority: number
+  readonly channels: readonly {
+    readonly id: number
+    readonly name: string
+    readonly condition: string
+    readonly native: boolean
+    readonly share: number
+    readonly why_not: string | null
+  }[]
+}
+interface Simulation {
+  readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null
+  readonly group: string
+  readonly ratio: string
+  readonly hold: number
+  readonly route: readonly Step[]
+}
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => {
+    const at = (name: string, of: object = {}) =>
+      channel(name, upstream.baseUrl(name), { models: ['m'], ...of })
+    return {
+      rate_limits: { global: { requests: 0 } },
+      groups: { default: { ratio: 2 }, other: { ratio: 1 } },
+      models: {
+        ...priced(['unserved']),
+        m: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1 }, fallback: ['spare'] },
+        spare: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1 } },
+      },
+      channels: [
+        at('one', { weight: 1 }),
+        at('three', { weight: 3 }),
+        at('claude', { protocol: 'messages', weight: 5 }),
+        at('later', { priority: -5 }),
+        at('backup', { models: ['spare'] }),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ada', [token('ada')]),
+        user(3, 'bea', [], { access_token: BEA.accessToken, role: 10 }),
+        user(4, 'poor', [token('poor')], { quota: 1 }),
+      ],
+    }
+  })
+})
+afterAll(() => fixture?.close())
+
+const simulate = async (body: object): Promise<Simulation> =>
+  (await manage<Simulation>(fixture.gateway.url, BEA, 'POST /api/routing/simulate', body)).data
+const shares = ({ route }: Simulation): Record<string, number> =>
+  Object.fromEntries(route.flatMap(({ channels }) => channels.map(({ name, share }) => [name, share])))
+async function idOf(name: string): Promise<number> {
+  const { data } = await manage<{ items: { id: number; name: string }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/channel/',
+  )
+  return data.items.find((one) => one.name === name)?.id ?? 0
+}
+
+test('109: the route has the channels in the order in which they are tried, with the shares that calls have', async () => {
+  const simulated = await simulate({ model: 'm', group: 'default' })
+  expect(simulated).toMatchObject({ refusal: null, group: 'default', ratio: '2' })
+  expect(simulated.route.map(({ model, fallback, priority }) => [model, fallback, priority])).toEqual([
+    ['m', false, 0],
+    ['m', false, -5],
+    ['spare', true, 0],
+  ])
+  expect(shares(simulated)).toEqual({ one: 0.25, three: 0.75, claude: 0, later: 1, backup: 1 })
+  expect(simulated.route[0]?.channels).toContainEqual(
+    expect.objectContaining({ name: 'claude', native: false, condition: 'untried', why_not: null }),
+  )
+  for (const name of ['one', 'three']) fixture.upstream.script(name, { kind: 'whole' })
+  for (let call = 0; call < 200; call += 1) await fixture.chat('ada', ask('m'))
+  const [one, three] = ['one', 'three'].map((name) => fixture.upstream.received(name).length)
+  expect((one ?? 0) + (three ?? 0)).toBe(200)
+  // Far beyond chance: with a share of a quarter, fewer than 20 or more than 85 of 200 happen once in a million.
+  expect(one).toBeGreaterThan(20)
+  expect(one).toBeLessThan(85)
+})
+
+test('109: without a channel its share goes to the others, and a drained one says so', async () => {
+  const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
+  expect(shares(without)).toMatchObject({ one: 1, three: 0 })
+  expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
+  const id = await idOf('one')
+  await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${id}/drain`, { on: true })
+  const drained = await simulate({ model: 'm', group: 'default' })
+  expect(drained.route[0]?.channels.find(({ name }) => name === 'one')).toMatchObject({
+    condition: 'drained',
+    why_not: 'drained',
+    share: 0,
+  })
+  await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${id}/drain`, { on: false })
+  expect(shares(await simulate({ model: 'm', group: 'default', protocol: 'messages' }))).toMatchObject({
+    claude: 1,
+    one: 0,
+  })
+})
+
+test('110: a simulated call has the refusal of a real one, word for word, and its hold; nothing is sent or logged', async () => {
+  const received = ['one', 'three', 'claude', 'later', 'backup'].map(
+    (name) => fixture.upstream.received(name).length,
+  )
+  const { data: tokens } = await manage<{ items: { id: number }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/user/4/tokens',
+  )
+  const simulated = await simulate({
+    model: 'm',
+    token_id: tokens.items[0]?.id,
+    prompt_tokens: 100,
+    max_tokens: 50,
+  })
+  // (100 × $1 + 50 × $2) / 1,000,000 × 500,000 units × the ratio 2.
+  expect(simulated).toMatchObject({ hold: 200, refusal: { status: 403, code: 'insufficient_quota' } })
+  expect(simulated.refusal?.message).toBe('quota is not enough for this request: 1 remain, 200 are needed')
+  const unknown = await simulate({ model: 'unserved', group: 'default' })
+  const { status, text } = await fixture.chat('ada', ask('unserved'))
+  const { error } = JSON.parse(text) as { error: { code: string; message: string } }
+  expect(unknown.refusal).toEqual({
+    status,
+    code: error.code,
+    message: error.message.replace(/ \(request id: .*\)$/, ''),
+  })
+  expect(unknown.route).toEqual([])
+  const answer = await manage(fixture.gateway.url, AS_ROOT, 'POST /api/routing/simulate', {
+    model: 'm',
+    token_id: 999,
+  })
+  expect(answer.status).toBe(404)
+  const after = ['one', 'three', 'claude', 'later', 'backup'].map(
+    (name) => fixture.upstream.received(name).length,
+  )
+  expect(after).toEqual(received)
+})
