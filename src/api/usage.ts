@@ -5,19 +5,26 @@ import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
-import { filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
+import { callFilterOf, filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
+import { failedCalls, failuresQuery, ownFailuresQuery } from '../management/usage/failures.ts'
 import {
+  countedCallsCsv,
+  countedCallsSchema,
   ownRefusalsQuery,
-  refusalsCsv,
   refusalsQuery,
-  refusalsSchema,
   refusedCalls,
 } from '../management/usage/refusals.ts'
+import {
+  listRefusedCalls,
+  ownRefusedQuery,
+  refusedCallSchema,
+  refusedDetailSchema,
+  refusedQuery,
+} from '../management/usage/refused-calls.ts'
 import {
   ownSeriesQuery,
   periodOf,
   seriesCsv,
-  seriesFilterOf,
   seriesQuery,
   usageSeries,
   usageSeriesSchema,
@@ -41,6 +48,7 @@ import { wholeText } from './send-response.ts'
 
 const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
 const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }
+const FAILURES_CSV = { ...CSV, filename: 'failures.csv' }
 const EVENTS = { type: 'text/event-stream', isEndless: true } as const
 /**
  * Interval at which the client's authorization is checked again, and the number of checks between two
@@ -132,7 +140,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Refused calls by hour, day or month, and by code, API key or user',
     errorStatuses: [400],
     query: refusalsQuery,
-    responseBody: refusalsSchema,
+    responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
     handle: ({ query, parts }) => refusalsAs(parts, query),
   }),
@@ -140,22 +148,52 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "Refused calls with the account's own keys by hour, day or month",
     errorStatuses: [400],
     query: ownRefusalsQuery,
-    responseBody: refusalsSchema,
+    responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
     handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
   }),
+  forAdmins('GET', '/api/usage/failures', {
+    summary: 'Failed calls by hour, day or month, and by cause, model, API key, user or channel',
+    errorStatuses: [400],
+    query: failuresQuery,
+    responseBody: countedCallsSchema,
+    text: FAILURES_CSV,
+    handle: ({ query, parts }) => failuresAs(parts, query),
+  }),
+  forAccounts('GET', '/api/usage/self/failures', {
+    summary: "The account's own failed calls by hour, day or month",
+    errorStatuses: [400],
+    query: ownFailuresQuery,
+    responseBody: countedCallsSchema,
+    text: FAILURES_CSV,
+    handle: ({ user, query, parts }) => failuresAs(parts, query, user),
+  }),
+  forAdmins('GET', '/api/log/refused', {
+    summary: 'Refused calls of the last 72 hours, the newest first',
+    errorStatuses: [400],
+    query: z.object({ ...refusedQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(refusedCallSchema),
+    handle: ({ query, parts }) => listRefusedCalls(parts, query, pageOf(query)),
+  }),
+  forAccounts('GET', '/api/log/self/refused', {
+    summary: "Refused calls with the account's own keys, the newest first",
+    errorStatuses: [400],
+    query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(refusedCallSchema),
+    handle: ({ user, query, parts }) => listRefusedCalls(parts, query, pageOf(query), user.id),
+  }),
   forAdmins('GET', '/api/log/:id', {
-    summary: 'A settled call with the lines of its cost, and its attempts',
+    summary: 'A settled call with the lines of its cost and its attempts, or a refused call',
     errorStatuses: [404],
     params: callPath,
-    responseBody: callSchema,
+    responseBody: z.union([callSchema, refusedDetailSchema]),
     handle: ({ params, parts }) => anyCall(parts, params.id),
   }),
   forAccounts('GET', '/api/log/self/:id', {
-    summary: "One of the account's own settled calls with the lines of its cost",
+    summary: "One of the account's own settled calls with the lines of its cost, or a refused call",
     errorStatuses: [404],
     params: callPath,
-    responseBody: ownCallSchema,
+    responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, parts }) => ownCall(parts, params.id, user.id),
   }),
   forAdmins('GET', '/api/log/stream', {
@@ -181,7 +219,7 @@ async function seriesAs(
 ) {
   const period = periodOf(query, parts.nowMs())
   const { by = 'model' } = query
-  const made = await usageSeries(parts, { period, filter: seriesFilterOf(query, user?.id), by })
+  const made = await usageSeries(parts, { period, filter: callFilterOf(query, user?.id), by })
   return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }
 
@@ -194,7 +232,18 @@ async function refusalsAs(
   const { username } = query as z.output<typeof refusalsQuery>
   const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
   const made = await refusedCalls(parts, { period, filter, by: query.by ?? 'code' })
-  return query.format === 'csv' ? wholeText(refusalsCsv(made, period)) : made
+  return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
+}
+
+async function failuresAs(
+  parts: ManagementServices,
+  query: z.output<typeof failuresQuery> | z.output<typeof ownFailuresQuery>,
+  user?: User,
+) {
+  const period = periodOf(query, parts.nowMs())
+  const filter = callFilterOf(query, user?.id)
+  const made = await failedCalls(parts, { period, filter, by: query.by ?? 'cause' })
+  return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 
 interface LiveInput {

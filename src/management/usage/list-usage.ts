@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import { type Cell, csvLine } from '../csv.ts'
-import { equalityFilterField, wholeNumber } from '../input-fields.ts'
+import { wantedIds, wantedNames, wantedTexts, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
@@ -63,23 +64,46 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
 /** The type of all rows in the log: a settled call. */
 const CONSUMED = 2
 
+/** Filters that rows and sums of a user's own calls have in common; a call matches one value of each. */
+export const ownCallFilters = {
+  token_id: wantedIds(),
+  token_name: wantedTexts(),
+  model_name: wantedTexts(),
+  group: wantedTexts(),
+}
+
+/** Filters that rows and sums of all calls have in common. */
+export const callFilters = {
+  ...ownCallFilters,
+  user_id: wantedIds(),
+  username: wantedTexts(),
+  channel: wantedTexts(),
+}
+
+const callFiltersSchema = z.object(callFilters)
+
+/** Converts the common filters; with `userId`, for the calls of that user only. */
+export function callFilterOf(
+  query: Partial<z.output<typeof callFiltersSchema>>,
+  userId?: number,
+): UsageFilter {
+  const { user_id, username, channel, token_id, token_name, model_name, group } = query
+  return { user_id: userId ?? user_id, username, channel, token_id, token_name, model: model_name, group }
+}
+
 /** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
-  token_name: equalityFilterField(),
-  model_name: equalityFilterField(),
-  group: equalityFilterField(),
-  request_id: equalityFilterField(),
-  reason: equalityFilterField(),
+  ...ownCallFilters,
+  request_id: wantedTexts(),
+  reason: wantedTexts(),
+  cause: wantedNames(FAILURE_CAUSES),
 })
 
 /** The filters of all rows. */
-export const usageQuery = ownUsageQuery.extend({
-  username: equalityFilterField(),
-  channel: equalityFilterField(),
-})
+export const usageQuery = ownUsageQuery.extend(callFilters)
 
 /** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
 export function filterOf(
@@ -87,17 +111,12 @@ export function filterOf(
   userId?: number,
 ): UsageFilter | null {
   if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
-  const { username, channel } = query as z.output<typeof usageQuery>
   return {
-    user_id: userId,
+    ...callFilterOf(query, userId),
     ...timesOf(query),
-    username,
-    channel,
-    token_name: query.token_name,
-    model: query.model_name,
-    group: query.group,
     id: query.request_id,
-    reasons: query.reason?.split(','),
+    reasons: query.reason?.flatMap((reasons) => reasons.split(',')),
+    causes: query.cause,
   }
 }
 

@@ -10,8 +10,9 @@ import {
 } from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
 import { csvLine } from '../csv.ts'
-import { equalityFilterField, wholeNumber } from '../input-fields.ts'
+import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
+import { callFilters, ownCallFilters } from './list-usage.ts'
 
 const count = z.int()
 
@@ -178,40 +179,17 @@ export const periodQuery = z.object({
   format: z.enum(['json', 'csv'], { error: 'expected json or csv' }).optional(),
 })
 
-const ownFilters = {
-  model_name: equalityFilterField(),
-  token_name: equalityFilterField(),
-  group: equalityFilterField(),
-}
-const allFilters = { ...ownFilters, username: equalityFilterField(), channel: equalityFilterField() }
-
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional()
 
 /** The query for a series of all users. */
-export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...allFilters })
+export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...callFilters })
 
 /** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
   by: oneOf(['model', 'token', 'group', 'none']),
-  ...ownFilters,
+  ...ownCallFilters,
 })
-
-/** Converts a query to a filter; with `userId`, for the calls of that user only. */
-export function seriesFilterOf(
-  query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
-  userId?: number,
-): UsageFilter {
-  const { username, channel } = query as z.output<typeof seriesQuery>
-  return {
-    user_id: userId,
-    username,
-    channel,
-    token_name: query.token_name,
-    model: query.model_name,
-    group: query.group,
-  }
-}
 
 /** Period of a query, in the calendar of its zone. */
 export interface SeriesPeriod extends PlannedPeriod {
