@@ -172,7 +172,8 @@ export interface TextFormat {
   /** Its content type. */
   readonly type: string
   /** The file name of the download; absent if the text is not a file. */
-  readonly filename?: string
+  /** Name of the file, which may depend on the query. */
+  readonly filename?: string | ((query: never, nowMs: number) => string)
   /** Set if the response continues until the client disconnects. */
   readonly isEndless?: true
 }

@@ -157,7 +157,12 @@ export class JsonApi {
       response.writeHead(302, { location: String(data), 'content-length': '0', ...headers }).end()
       return
     }
-    if (endpoint.text && isText(endpoint, data)) return sendText(response, endpoint.text, headers, data)
+    if (endpoint.text && isText(endpoint, data)) {
+      const { filename } = endpoint.text
+      const name =
+        typeof filename === 'function' ? filename(input.query as never, management.nowMs()) : filename
+      return sendText(response, { ...endpoint.text, filename: name }, headers, data)
+    }
     if (data instanceof Buffer) return sendBody(response, headers, data)
     return sendJson(
       response,

@@ -5,7 +5,25 @@ import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
-import { callFilterOf, filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
+import {
+  callFilterOf,
+  csvTerms,
+  exportQuery,
+  filterOf,
+  listUsage,
+  orderQuery,
+  ownExportQuery,
+  ownUsageQuery,
+  usageCsv,
+  usageQuery,
+} from '../management/usage/list-usage.ts'
+import { csvName } from '../management/csv-name.ts'
+import {
+  ownValuesQuery,
+  usageValues,
+  usageValueSchema,
+  valuesQuery,
+} from '../management/usage/usage-values.ts'
 import { failedCalls, failuresQuery, ownFailuresQuery } from '../management/usage/failures.ts'
 import {
   countedCallsCsv,
@@ -24,6 +42,7 @@ import {
 import {
   ownSeriesQuery,
   periodOf,
+  periodQuery,
   seriesCsv,
   seriesQuery,
   usageSeries,
@@ -46,9 +65,24 @@ import {
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
-const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
-const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }
-const FAILURES_CSV = { ...CSV, filename: 'failures.csv' }
+const CSV_TYPE = 'text/csv; charset=utf-8'
+type Export = z.output<typeof exportQuery> | z.output<typeof ownExportQuery>
+const CALLS_CSV = {
+  type: CSV_TYPE,
+  filename: ({ start_timestamp: start, end_timestamp: end, tz }: Export, nowMs: number) =>
+    csvName('calls', { start, end, tz }, nowMs),
+}
+/** A CSV file of the sums of a period. */
+const sumsCsv = (what: string) => ({
+  type: CSV_TYPE,
+  filename: (query: z.output<typeof periodQuery>, nowMs: number) => {
+    const { fromS, toS } = periodOf(query, nowMs)
+    return csvName(what, { start: fromS, end: toS - 1, tz: query.tz }, nowMs)
+  },
+})
+const USAGE_CSV = sumsCsv('usage')
+const REFUSALS_CSV = sumsCsv('refusals')
+const FAILURES_CSV = sumsCsv('failures')
 const EVENTS = { type: 'text/event-stream', isEndless: true } as const
 /**
  * Interval at which the client's authorization is checked again, and the number of checks between two
@@ -62,17 +96,17 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   forAdmins('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...usageQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
-    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
+    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject, query),
   }),
   forAccounts('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...ownUsageQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
     handle: ({ user, query, parts }) =>
-      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject),
+      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
   }),
   forAdmins('GET', '/api/log/stat', {
     summary: 'Sums of usage, in total and in the last minute',
@@ -91,20 +125,23 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   forAdmins('GET', '/api/log/export', {
     summary: "All users' settled calls as CSV",
     errorStatuses: [400],
-    query: usageQuery,
-    text: CSV,
+    query: exportQuery,
+    text: CALLS_CSV,
     handle: ({ query, parts }) =>
-      Promise.resolve(usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject)),
+      Promise.resolve(
+        usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvTerms(parts, query)),
+      ),
   }),
   forAccounts('GET', '/api/log/self/export', {
     summary: "The account's own settled calls as CSV",
     errorStatuses: [400],
-    query: ownUsageQuery,
-    text: CSV,
-    handle: ({ user, query, parts }) =>
-      Promise.resolve(
-        usageCsv(parts, filterOf(query, user.id), ownUsageSchema.keyof().options, ownUsageObject),
-      ),
+    query: ownExportQuery,
+    text: CALLS_CSV,
+    handle: ({ user, query, parts }) => {
+      const columns = ownUsageSchema.keyof().options
+      const filter = filterOf(query, user.id)
+      return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvTerms(parts, query)))
+    },
   }),
   forAdmins('GET', '/api/data/', {
     summary: 'Usage of each model on each day',
@@ -125,7 +162,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: seriesQuery,
     responseBody: usageSeriesSchema,
-    text: CSV,
+    text: USAGE_CSV,
     handle: ({ query, parts }) => seriesAs(parts, query),
   }),
   forAccounts('GET', '/api/usage/self', {
@@ -133,7 +170,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: ownSeriesQuery,
     responseBody: usageSeriesSchema,
-    text: CSV,
+    text: USAGE_CSV,
     handle: ({ user, query, parts }) => seriesAs(parts, query, user),
   }),
   forAdmins('GET', '/api/usage/refusals', {
@@ -181,6 +218,20 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
     handle: ({ user, query, parts }) => listRefusedCalls(parts, query, pageOf(query), user.id),
+  }),
+  forAdmins('GET', '/api/log/values', {
+    summary: 'Values that a field of calls has in a period, for filters',
+    errorStatuses: [400],
+    query: valuesQuery,
+    responseBody: z.array(usageValueSchema),
+    handle: ({ query, parts }) => usageValues(parts, query),
+  }),
+  forAccounts('GET', '/api/log/self/values', {
+    summary: "Values that a field of the account's own calls has in a period, for filters",
+    errorStatuses: [400],
+    query: ownValuesQuery,
+    responseBody: z.array(usageValueSchema),
+    handle: ({ user, query, parts }) => usageValues(parts, query, user.id),
   }),
   forAdmins('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',

@@ -28,7 +28,9 @@ const CAUSE_OF_STATUS = new Map<number, FailureCause>([
 
 /** The cause for an error status of a provider. */
 export function causeOfStatus(status: number): FailureCause {
-  return CAUSE_OF_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'provider_refused' : 'provider_failed')
+  return (
+    CAUSE_OF_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'provider_refused' : 'provider_failed')
+  )
 }
 
 /** The error that the client of a failed call got. */

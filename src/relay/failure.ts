@@ -320,7 +320,14 @@ export const UNWRITTEN = 'unwritten'
 /** The failure to write what must be durable before the client receives anything of a call. */
 export function unwrittenFailure(error: Error | undefined): Failure {
   const refusal = storeRefusal(error)
-  return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: UNWRITTEN, failureCause: 'gateway' }
+  return {
+    next: 'nowhere',
+    blames: 'none',
+    cooldownMs: undefined,
+    refusal,
+    cause: UNWRITTEN,
+    failureCause: 'gateway',
+  }
 }
 
 /** The client left before an attempt began. */

@@ -5,7 +5,14 @@ import { keptWords, RequestWords } from './provider-words.ts'
 
 function kept(message: string | undefined, request: unknown, fields: readonly string[] | null = []) {
   const body = Buffer.from(JSON.stringify(request))
-  return keptWords(message, new RequestWords(() => ({ body, fields: fields ?? undefined, url: '/v1/x?note=a+note+in+the+query+of+this' })))
+  return keptWords(
+    message,
+    new RequestWords(() => ({
+      body,
+      fields: fields ?? undefined,
+      url: '/v1/x?note=a+note+in+the+query+of+this',
+    })),
+  )
 }
 
 const asked = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
@@ -31,7 +38,9 @@ describe('words of a provider', () => {
   test('words are kept without short texts of the conversation, but with names, types and roles', () => {
     expect(kept('what is a geheimnis?', asked('Geheimnis'))).toBe('what is a …?')
     expect(kept('what is a geheim?', asked('Geheim'))).toBe('what is a geheim?')
-    expect(kept('no assistant_tool here', { tools: [{ name: 'assistant_tool' }] })).toBe('no assistant_tool here')
+    expect(kept('no assistant_tool here', { tools: [{ name: 'assistant_tool' }] })).toBe(
+      'no assistant_tool here',
+    )
     const called = (text: string): object => ({
       messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'look_it_up', arguments: text } }] }],
     })
@@ -52,7 +61,10 @@ describe('words of a provider', () => {
     'HTML-escaped': (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
     'with other white space': (text) => text.replaceAll(/\s+/g, ' \n\t'),
   }
-  const letters = fc.array(fc.constantFrom(...'abcdefgh ijklm nopqrs"<&äß我的密'), { minLength: 24, maxLength: 60 })
+  const letters = fc.array(fc.constantFrom(...'abcdefgh ijklm nopqrs"<&äß我的密'), {
+    minLength: 24,
+    maxLength: 60,
+  })
   test.each(Object.keys(quotings))('no run of 24 letters is kept of a prompt that is quoted %s', (name) => {
     fc.assert(
       fc.property(letters, (parts) => {

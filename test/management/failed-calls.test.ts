@@ -61,8 +61,12 @@ const get = async <Data>(account: Account, path: string): Promise<Data> => {
   return data
 }
 const idOf = ({ headers }: FullResponse): string => String(headers['x-request-id'])
-const detailOf = (answer: FullResponse, account: Account = ADA): Promise<Detail> =>
-  get(account, `/api/log/${account === ADA ? '' : 'self/'}${idOf(answer)}`)
+// A call that was answered with an error is settled a moment later.
+async function detailOf(answer: FullResponse, account: Account = ADA): Promise<Detail> {
+  const path = `/api/log/${account === ADA ? '' : 'self/'}${idOf(answer)}` as const
+  await expect.poll(async () => (await manage(fixture.gateway.url, account, `GET ${path}`)).status).toBe(200)
+  return get(account, path)
+}
 
 function failing(lane: string, status: number, body = errorBody('no')): void {
   fixture.upstream.script(lane, { kind: 'status', status, body })
@@ -120,6 +124,7 @@ describe('why a call failed', () => {
   test('61: list, file and filter have the cause, and the sums follow it', async () => {
     failing('one', 429)
     const answer = await fixture.chat('ann', ask('one'))
+    await detailOf(answer)
     for (const [account, path] of [[ADA, '/api/log/'] as const, [ANN, '/api/log/self'] as const]) {
       const page = await get<{ items: Row[]; total: number }>(
         account,
@@ -243,7 +248,10 @@ describe('why a call failed', () => {
           total: number
         }>(account, `${path}/failures?by=${by}&top=20`)
         const sum = [...series, ...(other ? [other] : [])].flatMap(({ calls }) => calls)
-        expect(sum.reduce((one, two) => one + two, 0), by).toBe(totals.failed)
+        expect(
+          sum.reduce((one, two) => one + two, 0),
+          by,
+        ).toBe(totals.failed)
         expect(total).toBe(totals.failed)
         if (by === 'cause') expect(series.map(({ key }) => key)).toContain('provider_refused')
       }

@@ -23,13 +23,18 @@ beforeAll(async () => {
       channels: [channel('m', upstream.baseUrl('m')), channel('busy', upstream.baseUrl('m'))],
       users: [
         ROOT,
-        user(2, 'ann', [
-          token('ann'),
-          token('limited', { model_limits_enabled: true, model_limits: 'busy' }),
-          token('poor', { unlimited_quota: false, remain_quota: 3 }),
-          token('capped', { budget: 10, budget_period: 'month' }),
-          token('off', { status: 2 }),
-        ], { access_token: ANN.accessToken }),
+        user(
+          2,
+          'ann',
+          [
+            token('ann'),
+            token('limited', { model_limits_enabled: true, model_limits: 'busy' }),
+            token('poor', { unlimited_quota: false, remain_quota: 3 }),
+            token('capped', { budget: 10, budget_period: 'month' }),
+            token('off', { status: 2 }),
+          ],
+          { access_token: ANN.accessToken },
+        ),
         user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
         user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
       ],
@@ -79,7 +84,10 @@ describe('a refused call', () => {
     const answers: [FullResponse, object][] = [
       [await fixture.chat('limited', ask('m')), { status: 403, code: 'model_not_allowed', model_name: 'm' }],
       [await fixture.chat('poor', ask('m')), { status: 403, code: 'insufficient_quota', model_name: 'm' }],
-      [await fixture.chat('capped', ask('m')), { status: 403, code: 'budget_exceeded', token_name: 'token-capped' }],
+      [
+        await fixture.chat('capped', ask('m')),
+        { status: 403, code: 'budget_exceeded', token_name: 'token-capped' },
+      ],
       [await fixture.chat('off', ask('m')), { status: 401, code: 'token_disabled', token_name: 'token-off' }],
       [await fixture.chat('ann', ask('busy')), { status: 429, code: 'rate_limited', model_name: 'busy' }],
       [await fixture.chat('ann', ask('away')), { status: 503, code: 'model_not_found', model_name: 'away' }],
@@ -164,11 +172,13 @@ describe('a refused call', () => {
     const first = await fixture.chat('ben', { model: 'm' })
     await sleep(1_200)
     for (let i = 0; i < 30; i += 1) await fixture.chat('ann', { model: 'm' })
-    for (let i = 0; i < 30; i += 1)
-      await call(fixture.gateway.url, ask('m'), { key: `nobody-${i}` })
+    for (let i = 0; i < 30; i += 1) await call(fixture.gateway.url, ask('m'), { key: `nobody-${i}` })
     await sleep(2_000)
     expect(await refusedRow(first)).toBeDefined()
-    for (const [name, most] of [['token-ann', 5], ['', 5]] as const) {
+    for (const [name, most] of [
+      ['token-ann', 5],
+      ['', 5],
+    ] as const) {
       const { data } = await get<{ items: Refused[]; total: number }>(ADA, '/api/log/refused?page_size=100')
       expect(data.total).toBeLessThanOrEqual(50)
       const own = data.items.filter(({ token_name }) => token_name === name)

@@ -71,9 +71,7 @@ export const callSchema = usageSchema.extend({
       duration_ms: z.int(),
       status: z.int().nullable(),
       cause: z.string().nullable(),
-      message: z
-        .string()
-        .meta({ description: "The provider's words, cleaned; empty if there are none" }),
+      message: z.string().meta({ description: "The provider's words, cleaned; empty if there are none" }),
     }),
   ),
 })

@@ -1,9 +1,14 @@
 import { z } from 'zod'
+import type { Calendar } from '../../domain/calendar.ts'
+import { STATUS_WORDS } from '../../domain/call-outcome.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import { displayAmount } from '../../domain/display-amount.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
+import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { wantedIds, wantedNames, wantedTexts, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
@@ -14,12 +19,14 @@ export async function listUsage<Shown>(
   filter: UsageFilter | null,
   page: Page,
   shown: (entry: UsageEntry) => Shown,
+  { sort = 'created_at', order = 'desc' }: z.output<typeof orderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
     filter,
     offset: offsetOf(page),
     limit: page.pageSize,
+    order: sort === 'created_at' && order === 'desc' ? undefined : { by: sort, isAscending: order === 'asc' },
   })
   return pageObject(page, total, entries.map(shown))
 }
@@ -44,8 +51,9 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
   shown: (entry: UsageEntry) => Shown,
+  { calendar, usdOf }: CsvTerms,
 ): AsyncGenerator<string, void, undefined> {
-  const header = csvLine(columns)
+  const header = csvLine([...columns, 'time', 'cost_usd', 'status'])
   if (!filter) return yield header
   let piece = header
   let after: UsageCursor | null = null
@@ -53,12 +61,40 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
     const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
     for (const entry of batch.entries) {
       const row = shown(entry)
-      piece += csvLine(columns.map((column) => row[column] ?? null))
+      const { ended_ms, quota, reason } = entry
+      const more = [calendar.format(ended_ms), usdOf(quota), STATUS_WORDS[reason]]
+      piece += csvLine([...columns.map((column) => row[column] ?? null), ...more])
     }
     if (piece !== '') yield piece
     piece = ''
     after = batch.next
   } while (after)
+}
+
+/** The order of a list of calls; equal ones are sorted by their ids. */
+export const orderQuery = z.object({
+  sort: z
+    .enum(['created_at', 'quota', 'duration_ms', 'first_byte_ms'], {
+      error: 'expected one of created_at, quota, duration_ms, first_byte_ms',
+    })
+    .optional(),
+  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
+})
+
+/** How the columns of a file are computed. */
+interface CsvTerms {
+  readonly calendar: Calendar
+  readonly usdOf: (quota: number) => string
+}
+
+/** The terms of a file with times in the zone of its query. Throws if there is no such zone. */
+export function csvTerms(
+  { settings }: Pick<ManagementServices, 'settings'>,
+  { tz = 'UTC' }: { readonly tz?: string | undefined },
+): CsvTerms {
+  const { options } = settings()
+  const inUsd = { ...options, display: 'USD' } as const
+  return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }
 }
 
 /** The type of all rows in the log: a settled call. */
@@ -104,6 +140,14 @@ export const ownUsageQuery = z.object({
 
 /** The filters of all rows. */
 export const usageQuery = ownUsageQuery.extend(callFilters)
+
+const zone = { tz: z.string().max(100, { error: 'expected at most 100 characters' }).optional() }
+
+/** The query for a file of a user's own calls. */
+export const ownExportQuery = ownUsageQuery.extend(zone)
+
+/** The query for a file of all calls. */
+export const exportQuery = usageQuery.extend(zone)
 
 /** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
 export function filterOf(

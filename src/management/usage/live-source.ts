@@ -123,8 +123,14 @@ function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames)
 }
 
 /** Fields that are compared for equality. */
-const FIELDS = ['id', 'user_id', 'token_id', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
-  keyof SettledCall)[]
+const FIELDS = [
+  'id',
+  'user_id',
+  'token_id',
+  'model',
+  'channel',
+  'group',
+] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
 /** Maximum number of calls shown in a second; more of them are reported as a gap. */
 const CALLS_PER_SECOND = 20

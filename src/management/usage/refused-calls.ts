@@ -61,10 +61,14 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 })
 
 /** The filters of a user's own refused calls. */
-export const ownRefusedQuery = ownUsageQuery.omit({ reason: true, cause: true }).extend({ code: wantedTexts() })
+export const ownRefusedQuery = ownUsageQuery
+  .omit({ reason: true, cause: true })
+  .extend({ code: wantedTexts() })
 
 /** The filters of all refused calls. */
-export const refusedQuery = usageQuery.omit({ reason: true, cause: true, channel: true }).extend({ code: wantedTexts() })
+export const refusedQuery = usageQuery
+  .omit({ reason: true, cause: true, channel: true })
+  .extend({ code: wantedTexts() })
 
 /** A page of refused calls, newest first. */
 export async function listRefusedCalls(
@@ -89,8 +93,12 @@ function refusedFilterOf(
   query: z.output<typeof refusedQuery> | z.output<typeof ownRefusedQuery>,
   userId?: number,
 ): RefusedFilter {
-  const { channel: _channel, reasons: _reasons, causes: _causes, ...filter } =
-    filterOf({ ...query, type: undefined, reason: undefined, cause: undefined }, userId) ?? {}
+  const {
+    channel: _channel,
+    reasons: _reasons,
+    causes: _causes,
+    ...filter
+  } = filterOf({ ...query, type: undefined, reason: undefined, cause: undefined }, userId) ?? {}
   return { ...filter, codes: query.code }
 }
 

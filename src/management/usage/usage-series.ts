@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
+import { type Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
 import { type PlannedPeriod, planSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
@@ -9,6 +9,7 @@ import {
   type SeriesLine,
 } from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
+import { calendarOf } from '../calendar-of.ts'
 import { csvLine } from '../csv.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
@@ -225,12 +226,4 @@ export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): Se
     if (starts.push(ms / 1000) > MAX_STEPS) tooMany()
   const previousS = Math.max(0, calendar.previousStart(fromS * 1000, toS * 1000) / 1000)
   return { tz, step, top, calendar, fromS, toS, starts, previousS }
-}
-
-function calendarOf(tz: string): Calendar {
-  try {
-    return new Calendar(tz)
-  } catch {
-    throw new GatewayError('invalid_request', 'tz: expected the name of a time zone, such as Europe/Berlin')
-  }
 }

@@ -106,7 +106,12 @@ export class BackgroundCalls {
         const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
         this.#open.set(hold.id, call)
       } else {
-        const charged = { quota: hold.expectedCost, reason: 'crash', cause: 'gateway', usage: NO_USAGE } as const
+        const charged = {
+          quota: hold.expectedCost,
+          reason: 'crash',
+          cause: 'gateway',
+          usage: NO_USAGE,
+        } as const
         await this.#settle({ hold }, charged)
       }
     }

@@ -31,6 +31,7 @@ export {
   tokenGroups,
 } from './find-accounts.ts'
 export { failedCalls } from './failed-calls.ts'
+export { usageValues } from './usage-values.ts'
 export { findSignatures, orphanedContents } from './kept-data.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'

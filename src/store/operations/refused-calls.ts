@@ -1,5 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type NamedRefusedCall, type RefusedCall, REFUSED_KEPT_MS, SHARE_OF_KEY } from '../../domain/refused-call.ts'
+import {
+  type NamedRefusedCall,
+  type RefusedCall,
+  REFUSED_KEPT_MS,
+  SHARE_OF_KEY,
+} from '../../domain/refused-call.ts'
 import type { RefusedLimit } from '../../errors.ts'
 import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import type { Db } from './operation.ts'
@@ -53,7 +58,12 @@ export async function pruneRefusedCalls(
 /** Reads a page of refused calls, newest first, and the number of all that match. */
 export async function listRefusedCalls(
   db: Db,
-  query: { readonly filter: RefusedFilter; readonly offset: number; readonly limit: number; readonly nowMs: number },
+  query: {
+    readonly filter: RefusedFilter
+    readonly offset: number
+    readonly limit: number
+    readonly nowMs: number
+  },
 ): Promise<{ readonly total: number; readonly calls: readonly NamedRefusedCall[] }> {
   const filter = await withUser(db, query.filter)
   if (!filter) return { total: 0, calls: [] }
@@ -76,7 +86,11 @@ function callFromRow({ group_name, limited, ...call }: RefusedRow): NamedRefused
   const limit = limited === null ? null : (JSON.parse(limited) as RefusedLimit)
   // Such a limit is that of the key of the call, or of its user.
   const names: Readonly<Record<string, string>> = { token: call.token_name, user: call.username }
-  return { ...call, group: group_name, limit: limit && { ...limit, name: limit.name ?? names[limit.subject] ?? null } }
+  return {
+    ...call,
+    group: group_name,
+    limit: limit && { ...limit, name: limit.name ?? names[limit.subject] ?? null },
+  }
 }
 
 function conditions(filter: RefusedFilter, nowMs: number): RawBuilder<unknown>[] {

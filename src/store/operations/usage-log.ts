@@ -24,18 +24,26 @@ export async function listUsage(
     filter,
     offset,
     limit,
-  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+    order,
+  }: {
+    readonly filter: UsageFilter
+    readonly offset: number
+    readonly limit: number
+    /** The latest end first, unless given. */
+    readonly order?: CallOrder | undefined
+  },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const listed = await listedRows(db, filter, offset + limit)
+  const listed = await listedRows(db, filter, offset + limit, order === undefined)
   if (!listed) return { total: 0, entries: [] }
   const { total } = await db
     .selectFrom(listed.all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const page = await listed.latest
+  const ordered = order
+    ? orderedBy(listed.all, order)
+    : listed.latest.orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc')
+  const page = await ordered
     .select('usage_log.id')
-    .orderBy('ended_ms', 'desc')
-    .orderBy('usage_log.id', 'desc')
     .offset(offset)
     .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
     .execute()
@@ -50,15 +58,34 @@ export async function listUsage(
     .orderBy('ended_ms', 'desc')
     .orderBy('usage_log.id', 'desc')
     .execute()
-  return { total, entries: rows.map(entryFromRow) }
+  const places = new Map(page.map(({ id }, place) => [id, place]))
+  const sorted = order ? rows.toSorted((one, other) => places.get(one.id)! - places.get(other.id)!) : rows
+  return { total, entries: sorted.map(entryFromRow) }
 }
+
+/** An order of calls; those without a value come last, and equal ones in the order of their ids. */
+export interface CallOrder {
+  readonly by: 'created_at' | 'quota' | 'duration_ms' | 'first_byte_ms'
+  readonly isAscending: boolean
+}
+
+function orderedBy<Query extends RowsQuery>(rows: Query, { by, isAscending }: CallOrder) {
+  const direction = isAscending ? 'asc' : 'desc'
+  const column = `usage_log.${by === 'created_at' ? 'ended_ms' : by}`
+  return rows
+    .orderBy(sql`${sql.ref(column)} is null`)
+    .orderBy(sql.ref(column), direction)
+    .orderBy('usage_log.id', direction)
+}
+
+type RowsQuery = ReturnType<typeof matchingRows>
 
 /**
  * Selects all matching rows, and those that can be among the `count` with the latest ends, which avoids
  * sorting all; null if the filter names an unknown user.
  */
-async function listedRows(db: Db, filter: UsageFilter, count: number) {
-  if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
+async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: boolean) {
+  if (isByEnd && hasTimesOnly(filter) && (await hasFewUsers(db))) {
     const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
     const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
     return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
@@ -67,7 +94,7 @@ async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (!scan) return null
   const all = matchingRows(db, scan)
   // A user's rows are read in the order of their ends.
-  if (scannedUser(scan.filter) !== undefined) return { all, latest: all }
+  if (!isByEnd || scannedUser(scan.filter) !== undefined) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 

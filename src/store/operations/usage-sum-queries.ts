@@ -1,6 +1,11 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
-import { type UsageFilter, type UsageTotals, type UsageDimension, valuesOf } from '../../domain/usage-filter.ts'
+import {
+  type UsageFilter,
+  type UsageTotals,
+  type UsageDimension,
+  valuesOf,
+} from '../../domain/usage-filter.ts'
 import {
   type DimensionColumn,
   kindFor,
@@ -153,6 +158,23 @@ export async function rankedKeys(
   plan: SeriesPlan,
   columns: readonly string[] = ['quota', 'requests'],
 ): Promise<(string | number)[]> {
+  return [...(await totalsByKey(db, filter, by, plan, columns))]
+    .toSorted(
+      ([oneKey, one], [otherKey, other]) =>
+        columns.reduce((least, _, index) => least || other[index]! - one[index]!, 0) ||
+        (oneKey < otherKey ? -1 : 1),
+    )
+    .map(([key]) => key)
+}
+
+/** Reads the sums of a whole period by the values of a dimension. */
+export async function totalsByKey(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  plan: SeriesPlan,
+  columns: readonly string[],
+): Promise<ReadonlyMap<string | number, readonly number[]>> {
   const totals = new Map<string | number, number[]>()
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
     for (const { key, sums } of await readSums(db, { filter, by, columns, ...of })) {
@@ -168,13 +190,7 @@ export async function rankedKeys(
     const edges = plan.moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
     if (edges.length > 0) await add({ unit: 'slot', starts: edges.map(({ slot }) => slot) }, sign)
   }
-  return [...totals]
-    .toSorted(
-      ([oneKey, one], [otherKey, other]) =>
-        columns.reduce((least, _, index) => least || other[index]! - one[index]!, 0) ||
-        (oneKey < otherKey ? -1 : 1),
-    )
-    .map(([key]) => key)
+  return totals
 }
 
 /** Reads the sums of every step of a plan, by the values of `query.by`; without it, there is one entry, with key null. */
