@@ -120,7 +120,7 @@ export function wantedIds() {
 function several(value: z.ZodString) {
   return z
     .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
-      error: ({ errors = [] }) => errors.flat()[0]?.message ?? 'expected a text',
+      error: ({ errors }) => errors.flat()[0]?.message ?? 'expected a text',
     })
     .transform((given): readonly string[] => (typeof given === 'string' ? [given] : given).filter(Boolean))
 }

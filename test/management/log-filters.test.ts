@@ -29,7 +29,7 @@ beforeAll(async () => {
     ['ben', 'gpt', 4000],
   ] as const) {
     fixture.upstream.script('any', { kind: 'whole', usage: usageText(tokens, 1) })
-    expect((await fixture.chat(key, ask(model))).status).toBe(200)
+    await fixture.chat(key, ask(model))
   }
 })
 afterAll(() => fixture?.close())

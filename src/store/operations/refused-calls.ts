@@ -34,8 +34,8 @@ export async function addRefusedCalls(
 
 async function removeOldest(db: Db, wanted: RawBuilder<unknown>, kept: number): Promise<void> {
   const { rows } = await sql<{ calls: number }>`
-    select count(*) as calls from refused_calls where ${wanted}`.execute(db)
-  const excess = Number(rows[0]?.calls ?? 0) - kept
+    select cast(count(*) as bigint) as calls from refused_calls where ${wanted}`.execute(db)
+  const excess = (rows[0]?.calls ?? 0) - kept
   if (excess <= 0) return
   await sql`
     delete from refused_calls where id in (
@@ -69,12 +69,12 @@ export async function listRefusedCalls(
   if (!filter) return { total: 0, calls: [] }
   const wanted = sql.join(conditions(filter, query.nowMs), sql` and `)
   const { rows: counts } = await sql<{ total: number }>`
-    select count(*) as total from refused_calls r where ${wanted}`.execute(db)
+    select cast(count(*) as bigint) as total from refused_calls r where ${wanted}`.execute(db)
   const { rows } = await sql<RefusedRow>`
     select r.*, coalesce(u.username, '') as username, coalesce(t.name, '') as token_name
     from refused_calls r left join users u on u.id = r.user_id left join tokens t on t.id = r.token_id
     where ${wanted} order by r.id desc limit ${query.limit} offset ${query.offset}`.execute(db)
-  return { total: Number(counts[0]?.total ?? 0), calls: rows.map(callFromRow) }
+  return { total: counts[0]?.total ?? 0, calls: rows.map(callFromRow) }
 }
 
 type RefusedRow = Omit<NamedRefusedCall, 'group' | 'limit'> & {

@@ -69,7 +69,7 @@ export interface CallOrder {
   readonly isAscending: boolean
 }
 
-function orderedBy<Query extends RowsQuery>(rows: Query, { by, isAscending }: CallOrder) {
+function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
   const direction = isAscending ? 'asc' : 'desc'
   const column = `usage_log.${by === 'created_at' ? 'ended_ms' : by}`
   return rows
