@@ -96,6 +96,21 @@ export const ERRORS = {
 /** Name of an error of the gateway. */
 export type ErrorCode = keyof typeof ERRORS
 
+/** The limit that refused a call; null for what does not apply. `docs/api.md: Refused calls`. */
+export interface RefusedLimit {
+  readonly subject: 'token' | 'user' | 'group' | 'model' | 'address'
+  readonly id: number | null
+  readonly name: string | null
+  readonly kind: 'quota' | 'budget' | 'requests' | 'tokens' | 'parallel'
+  /** Quota units. */
+  readonly spent: number | null
+  readonly held: number | null
+  readonly left: number | null
+  readonly needed: number | null
+  /** Unix seconds. */
+  readonly resets_at: number | null
+}
+
 /**
  * An error with a code and a message for the client. It can be thrown anywhere; one place renders it,
  * according to the area of the route.
@@ -110,6 +125,10 @@ export class GatewayError extends Error {
   readonly details: Readonly<Record<string, number>> | undefined
   /** The current object, if a change was based on an older version of it. */
   readonly present: object | undefined
+  /** The limit that refused the call, if one did. */
+  readonly limit: RefusedLimit | undefined
+  /** The key that was recognized, and its user, if the key cannot be used. */
+  caller: { readonly userId: number; readonly tokenId: number } | undefined
 
   constructor(
     code: ErrorCode,
@@ -119,6 +138,7 @@ export class GatewayError extends Error {
       allow?: string
       details?: Readonly<Record<string, number>>
       present?: object | undefined
+      limit?: RefusedLimit | undefined
       cause?: unknown
     } = {},
   ) {
@@ -129,6 +149,7 @@ export class GatewayError extends Error {
     this.allow = options.allow
     this.details = options.details
     this.present = options.present
+    this.limit = options.limit
   }
 
   get kind(): ErrorKind {

@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callSchema, ownCallSchema } from '../../src/management/usage/call-detail.ts'
+import type { refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
@@ -18,6 +19,9 @@ export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'chan
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
   Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>
+
+/** A call that was refused before it began. */
+export type RefusedCall = z.output<typeof refusedDetailSchema>
 
 /** A request to an upstream; its times begin with the start of the call. */
 export type CallAttempt = Omit<AnyCall['attempts'][number], 'key_index'>
@@ -40,6 +44,7 @@ export interface CallFilter {
   readonly request_id?: string | undefined
   /** Several reasons are separated by commas. */
   readonly reason?: string | undefined
+  readonly cause?: string | undefined
 }
 
 /** Only the calls of the account, or those of all users. */
@@ -87,9 +92,10 @@ export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) 
  */
 async function sumsOfHalfHours(
   scope: Scope,
-  { start_timestamp: from, end_timestamp: to, reason, request_id: id, ...filter }: CallFilter,
+  { start_timestamp: from, end_timestamp: to, reason, cause, request_id: id, ...filter }: CallFilter,
 ): Promise<CallSums | undefined> {
-  if (from === undefined || from % HALF_HOUR_S !== 0 || (to ?? reason ?? id ?? '') !== '') return undefined
+  if (from === undefined || from % HALF_HOUR_S !== 0 || (to ?? reason ?? cause ?? id ?? '') !== '')
+    return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
   const query = queryText({ ...filter, from, by: 'none', step: 'month' })
   const { totals, exact } = await request<Usage>('GET', `${path}${query}`)
@@ -103,18 +109,31 @@ export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
 }
 
-/** One call by its id; null where it does not exist or belongs to another account. */
+/** One settled or refused call by its id; null where it does not exist or belongs to another account. */
+export function loggedCallQuery(userId: number, scope: Scope, id: string) {
+  return queryOptions({
+    queryKey: [userId, 'logged-call', scope, id],
+    queryFn: () => findCall(scope, id),
+  })
+}
+
+/** One settled call by its id; null where there is none, or where it belongs to another account. */
 export function callQuery(userId: number, scope: Scope, id: string) {
-  const path = scope === 'all' ? '/api/log/' : '/api/log/self/'
   return queryOptions({
     queryKey: [userId, 'call', scope, id],
     queryFn: async () => {
-      try {
-        return await request<CallDetail>('GET', `${path}${encodeURIComponent(id)}`)
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return null
-        throw error
-      }
+      const found = await findCall(scope, id)
+      return found?.type === 2 ? found : null
     },
   })
+}
+
+async function findCall(scope: Scope, id: string): Promise<CallDetail | RefusedCall | null> {
+  const path = scope === 'all' ? '/api/log/' : '/api/log/self/'
+  try {
+    return await request<CallDetail | RefusedCall>('GET', `${path}${encodeURIComponent(id)}`)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
 }

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
-import type { refusalsSchema } from '../../src/management/usage/refusals.ts'
+import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
 import type { Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
@@ -51,6 +51,6 @@ export function refusalsQuery(userId: number, scope: Scope, asked: UsageQuery) {
   return queryOptions({
     queryKey: [userId, 'refusals', scope, query],
     queryFn: () =>
-      request<z.output<typeof refusalsSchema>>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
+      request<z.output<typeof countedCallsSchema>>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
   })
 }

@@ -29,6 +29,7 @@ export function CallTable({
 export function useCallColumns(): readonly Column<Call>[] {
   const { logs } = useTexts()
   const { count, duration } = useFormats()
+  const causes: Readonly<Record<string, string>> = logs.causes
   return [
     {
       key: 'time',
@@ -48,6 +49,12 @@ export function useCallColumns(): readonly Column<Call>[] {
       key: 'status',
       label: logs.status,
       cell: ({ reason, note }) => <CallState reason={reason} note={note} />,
+    },
+    {
+      key: 'cause',
+      label: logs.cause,
+      phone: 'hidden',
+      cell: ({ cause }) => causes[cause] ?? cause,
     },
     {
       key: 'tokens',

@@ -1,3 +1,4 @@
+import { csvName } from '../management/csv-name.ts'
 import { z } from 'zod'
 import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '../management/audit-log.ts'
 import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
@@ -6,6 +7,9 @@ import { listOptions, optionSchema } from '../management/settings/list-options.t
 import { optionBody, setOption } from '../management/settings/set-option.ts'
 import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
 import { forAccounts, forAdmins, forRoot, forVisitors, type JsonEndpoint } from './endpoint.ts'
+
+const auditFile = ({ from, to }: z.output<typeof auditQuery>, nowMs: number): string =>
+  csvName('audit', { start: from, end: to && to - 1 }, nowMs)
 
 /** `docs/administration.md`: status, options, the audit log; and the frame of the console. */
 export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
@@ -41,7 +45,7 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'The audit log as CSV',
     errorStatuses: [400],
     query: auditQuery,
-    text: { type: 'text/csv; charset=utf-8', filename: 'audit.csv' },
+    text: { type: 'text/csv; charset=utf-8', filename: auditFile },
     handle: ({ query, parts }) => Promise.resolve(auditCsv(parts, auditFilter(query))),
   }),
 ]

@@ -11,7 +11,7 @@ import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
 import type { Area } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
-import type { CallRecord } from '../relay/request-stages.ts'
+import type { CallRecord, RefusalFacts } from '../relay/request-stages.ts'
 
 /** The properties common to all endpoints. */
 interface EndpointDeclaration {
@@ -63,6 +63,8 @@ export interface ClientExchange {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Set if the relay refuses the call. */
+  refusal?: RefusalFacts
 }
 
 /**
@@ -170,7 +172,8 @@ export interface TextFormat {
   /** Its content type. */
   readonly type: string
   /** The file name of the download; absent if the text is not a file. */
-  readonly filename?: string
+  /** Name of the file, which may depend on the query. */
+  readonly filename?: string | ((query: never, nowMs: number) => string)
   /** Set if the response continues until the client disconnects. */
   readonly isEndless?: true
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Response } from '@sluice/http1'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type {
   AccountAuthenticator,
   Authenticated,
@@ -19,7 +19,7 @@ import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-li
 import type { StoreReads } from '../limits/store-reads.ts'
 import { limitReads } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
-import { readInput } from '../management/input-fields.ts'
+import { readInput, takesSeveral } from '../management/input-fields.ts'
 import { recordedParts } from '../management/audit-origin.ts'
 import { namedKey, noOwnToken } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
@@ -134,7 +134,7 @@ export class JsonApi {
     const schema = bodyIf ? (has(bodyIf.query) ? bodyIf.is : bodyIf.else) : body
     const input = {
       params: endpoint.params && readInput(endpoint.params, params),
-      query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
+      query: endpoint.query && readInput(endpoint.query, queryOf(request.url, endpoint.query)),
       body: schema && (await this.#bodyWithinLimits(exchange, endpoint, schema, block)),
       address,
       addressBlock: block,
@@ -160,8 +160,12 @@ export class JsonApi {
       return
     }
     const encoding = endpoint.path.startsWith('/api/') ? acceptedEncoding(request) : 'identity'
-    if (endpoint.text && isText(endpoint, data))
-      return sendText(response, endpoint.text, headers, data, encoding)
+    if (endpoint.text && isText(endpoint, data)) {
+      const { filename } = endpoint.text
+      const name =
+        typeof filename === 'function' ? filename(input.query as never, management.nowMs()) : filename
+      return sendText(response, { ...endpoint.text, filename: name }, headers, data, encoding)
+    }
     if (data instanceof Buffer) return sendBody(response, headers, data, encoding)
     const tag = endpoint.tagged && tagOf(endpoint.tagged(data as never))
     if (tag !== undefined && headerText(request, 'if-none-match') === tag) {
@@ -295,11 +299,21 @@ function isText({ responseBody }: JsonEndpoint, data: unknown): data is AsyncIte
 
 const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const
 
-/** The parameters of the query; of a repeated one the first value counts. */
-function queryOf(url: string): Record<string, string> {
+/**
+ * The parameters of the query. All values of a repeated one count if the schema takes several, else the first
+ * one does.
+ */
+function queryOf(url: string, schema?: z.ZodType): Record<string, string | string[]> {
   const start = url.indexOf('?')
   if (start === -1) return {}
-  return Object.fromEntries([...new URLSearchParams(url.slice(start))].toReversed())
+  const given = new URLSearchParams(url.slice(start))
+  const fields = schema instanceof z.ZodObject ? (schema.shape as Readonly<Record<string, unknown>>) : {}
+  return Object.fromEntries(
+    [...new Set(given.keys())].map((name) => {
+      const values = given.getAll(name)
+      return [name, values.length > 1 && takesSeveral(fields[name]) ? values : (values[0] ?? '')]
+    }),
+  )
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -114,7 +114,7 @@ function isPlain(value: unknown): value is object {
 /** Sends a text response piece by piece; see `sendPieces`. */
 export function sendText(
   response: Response,
-  { type, filename, isEndless }: TextFormat,
+  { type, filename, isEndless }: Omit<TextFormat, 'filename'> & { readonly filename?: string | undefined },
   headers: ResponseHeaders,
   text: AsyncIterable<string>,
   accepted: Encoding = 'identity',

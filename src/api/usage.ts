@@ -5,19 +5,45 @@ import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
-import { filterOf, listUsage, ownUsageQuery, usageCsv, usageQuery } from '../management/usage/list-usage.ts'
 import {
+  callFilterOf,
+  csvTerms,
+  exportQuery,
+  filterOf,
+  listUsage,
+  orderQuery,
+  ownExportQuery,
+  ownUsageQuery,
+  usageCsv,
+  usageQuery,
+} from '../management/usage/list-usage.ts'
+import { csvName } from '../management/csv-name.ts'
+import {
+  ownValuesQuery,
+  usageValues,
+  usageValueSchema,
+  valuesQuery,
+} from '../management/usage/usage-values.ts'
+import { failedCalls, failuresQuery, ownFailuresQuery } from '../management/usage/failures.ts'
+import {
+  countedCallsCsv,
+  countedCallsSchema,
   ownRefusalsQuery,
-  refusalsCsv,
   refusalsQuery,
-  refusalsSchema,
   refusedCalls,
 } from '../management/usage/refusals.ts'
 import {
+  listRefusedCalls,
+  ownRefusedQuery,
+  refusedCallSchema,
+  refusedDetailSchema,
+  refusedQuery,
+} from '../management/usage/refused-calls.ts'
+import {
   ownSeriesQuery,
   periodOf,
+  periodQuery,
   seriesCsv,
-  seriesFilterOf,
   seriesQuery,
   usageSeries,
   usageSeriesSchema,
@@ -39,8 +65,24 @@ import {
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
-const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
-const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }
+const CSV_TYPE = 'text/csv; charset=utf-8'
+type Export = z.output<typeof exportQuery> | z.output<typeof ownExportQuery>
+const CALLS_CSV = {
+  type: CSV_TYPE,
+  filename: ({ start_timestamp: start, end_timestamp: end, tz }: Export, nowMs: number) =>
+    csvName('calls', { start, end, tz }, nowMs),
+}
+/** A CSV file of the sums of a period. */
+const sumsCsv = (what: string) => ({
+  type: CSV_TYPE,
+  filename: (query: z.output<typeof periodQuery>, nowMs: number) => {
+    const { fromS, toS } = periodOf(query, nowMs)
+    return csvName(what, { start: fromS, end: toS - 1, tz: query.tz }, nowMs)
+  },
+})
+const USAGE_CSV = sumsCsv('usage')
+const REFUSALS_CSV = sumsCsv('refusals')
+const FAILURES_CSV = sumsCsv('failures')
 const EVENTS = { type: 'text/event-stream', isEndless: true } as const
 /**
  * Interval at which the client's authorization is checked again, and the number of checks between two
@@ -54,17 +96,17 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   forAdmins('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...usageQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
-    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
+    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject, query),
   }),
   forAccounts('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...ownUsageQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
     handle: ({ user, query, parts }) =>
-      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject),
+      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
   }),
   forAdmins('GET', '/api/log/stat', {
     summary: 'Sums of usage, in total and in the last minute',
@@ -83,20 +125,23 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   forAdmins('GET', '/api/log/export', {
     summary: "All users' settled calls as CSV",
     errorStatuses: [400],
-    query: usageQuery,
-    text: CSV,
+    query: exportQuery,
+    text: CALLS_CSV,
     handle: ({ query, parts }) =>
-      Promise.resolve(usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject)),
+      Promise.resolve(
+        usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvTerms(parts, query)),
+      ),
   }),
   forAccounts('GET', '/api/log/self/export', {
     summary: "The account's own settled calls as CSV",
     errorStatuses: [400],
-    query: ownUsageQuery,
-    text: CSV,
-    handle: ({ user, query, parts }) =>
-      Promise.resolve(
-        usageCsv(parts, filterOf(query, user.id), ownUsageSchema.keyof().options, ownUsageObject),
-      ),
+    query: ownExportQuery,
+    text: CALLS_CSV,
+    handle: ({ user, query, parts }) => {
+      const columns = ownUsageSchema.keyof().options
+      const filter = filterOf(query, user.id)
+      return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvTerms(parts, query)))
+    },
   }),
   forAdmins('GET', '/api/data/', {
     summary: 'Usage of each model on each day',
@@ -117,7 +162,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: seriesQuery,
     responseBody: usageSeriesSchema,
-    text: CSV,
+    text: USAGE_CSV,
     handle: ({ query, parts }) => seriesAs(parts, query),
   }),
   forAccounts('GET', '/api/usage/self', {
@@ -125,14 +170,14 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: ownSeriesQuery,
     responseBody: usageSeriesSchema,
-    text: CSV,
+    text: USAGE_CSV,
     handle: ({ user, query, parts }) => seriesAs(parts, query, user),
   }),
   forAdmins('GET', '/api/usage/refusals', {
     summary: 'Refused calls by hour, day or month, and by code, API key or user',
     errorStatuses: [400],
     query: refusalsQuery,
-    responseBody: refusalsSchema,
+    responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
     handle: ({ query, parts }) => refusalsAs(parts, query),
   }),
@@ -140,22 +185,66 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "Refused calls with the account's own keys by hour, day or month",
     errorStatuses: [400],
     query: ownRefusalsQuery,
-    responseBody: refusalsSchema,
+    responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
     handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
   }),
+  forAdmins('GET', '/api/usage/failures', {
+    summary: 'Failed calls by hour, day or month, and by cause, model, API key, user or channel',
+    errorStatuses: [400],
+    query: failuresQuery,
+    responseBody: countedCallsSchema,
+    text: FAILURES_CSV,
+    handle: ({ query, parts }) => failuresAs(parts, query),
+  }),
+  forAccounts('GET', '/api/usage/self/failures', {
+    summary: "The account's own failed calls by hour, day or month",
+    errorStatuses: [400],
+    query: ownFailuresQuery,
+    responseBody: countedCallsSchema,
+    text: FAILURES_CSV,
+    handle: ({ user, query, parts }) => failuresAs(parts, query, user),
+  }),
+  forAdmins('GET', '/api/log/refused', {
+    summary: 'Refused calls of the last 72 hours, the newest first',
+    errorStatuses: [400],
+    query: z.object({ ...refusedQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(refusedCallSchema),
+    handle: ({ query, parts }) => listRefusedCalls(parts, query, pageOf(query)),
+  }),
+  forAccounts('GET', '/api/log/self/refused', {
+    summary: "Refused calls with the account's own keys, the newest first",
+    errorStatuses: [400],
+    query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(refusedCallSchema),
+    handle: ({ user, query, parts }) => listRefusedCalls(parts, query, pageOf(query), user.id),
+  }),
+  forAdmins('GET', '/api/log/values', {
+    summary: 'Values that a field of calls has in a period, for filters',
+    errorStatuses: [400],
+    query: valuesQuery,
+    responseBody: z.array(usageValueSchema),
+    handle: ({ query, parts }) => usageValues(parts, query),
+  }),
+  forAccounts('GET', '/api/log/self/values', {
+    summary: "Values that a field of the account's own calls has in a period, for filters",
+    errorStatuses: [400],
+    query: ownValuesQuery,
+    responseBody: z.array(usageValueSchema),
+    handle: ({ user, query, parts }) => usageValues(parts, query, user.id),
+  }),
   forAdmins('GET', '/api/log/:id', {
-    summary: 'A settled call with the lines of its cost, and its attempts',
+    summary: 'A settled call with the lines of its cost and its attempts, or a refused call',
     errorStatuses: [404],
     params: callPath,
-    responseBody: callSchema,
+    responseBody: z.union([callSchema, refusedDetailSchema]),
     handle: ({ params, parts }) => anyCall(parts, params.id),
   }),
   forAccounts('GET', '/api/log/self/:id', {
-    summary: "One of the account's own settled calls with the lines of its cost",
+    summary: "One of the account's own settled calls with the lines of its cost, or a refused call",
     errorStatuses: [404],
     params: callPath,
-    responseBody: ownCallSchema,
+    responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, parts }) => ownCall(parts, params.id, user.id),
   }),
   forAdmins('GET', '/api/log/stream', {
@@ -181,7 +270,7 @@ async function seriesAs(
 ) {
   const period = periodOf(query, parts.nowMs())
   const { by = 'model' } = query
-  const made = await usageSeries(parts, { period, filter: seriesFilterOf(query, user?.id), by })
+  const made = await usageSeries(parts, { period, filter: callFilterOf(query, user?.id), by })
   return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }
 
@@ -194,7 +283,18 @@ async function refusalsAs(
   const { username } = query as z.output<typeof refusalsQuery>
   const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
   const made = await refusedCalls(parts, { period, filter, by: query.by ?? 'code' })
-  return query.format === 'csv' ? wholeText(refusalsCsv(made, period)) : made
+  return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
+}
+
+async function failuresAs(
+  parts: ManagementServices,
+  query: z.output<typeof failuresQuery> | z.output<typeof ownFailuresQuery>,
+  user?: User,
+) {
+  const period = periodOf(query, parts.nowMs())
+  const filter = callFilterOf(query, user?.id)
+  const made = await failedCalls(parts, { period, filter, by: query.by ?? 'cause' })
+  return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 
 interface LiveInput {

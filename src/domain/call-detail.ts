@@ -22,6 +22,8 @@ export interface AttemptEntry {
   readonly status: number | null
   /** Cause of its failure, from a small fixed set; null if it succeeded. */
   readonly cause: string | null
+  /** The provider's words about the failure, cleaned; absent if there are none. */
+  readonly message?: string
 }
 
 /** Facts about a call that have no column. Each is omitted if it has its usual value. */

@@ -19,6 +19,20 @@ export type SettlementReason =
   /** The node was lost with its data folder: an estimate for its open calls, until the folder is back. */
   | 'lost-node'
 
+/** The words for reasons in files, as on the pages of the console. */
+export const STATUS_WORDS: Readonly<Record<SettlementReason, string>> = {
+  complete: 'Complete',
+  estimated: 'Estimated',
+  client_gone: 'Caller left',
+  cut: 'Cut',
+  failed: 'Failed',
+  crash: 'Recovered',
+  'lost-node': 'Recovered',
+}
+
+/** Reasons of calls that count as failed, whether or not the client got a part of the response. */
+export const FAILED_REASONS = ['failed', 'cut', 'crash', 'lost-node'] as const
+
 /** Irregularities of responses that the usage log reports. */
 export const CALL_NOTES = [
   /** The provider reported a regular end, but the arguments of a tool call were truncated. */

@@ -91,7 +91,11 @@ export const OPTIONS = {
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trusted_proxies: { type: 'addresses' },
   metrics_token: { type: 'bearer' },
+  /** Whether the usage log keeps providers' words about failed calls. */
+  error_details: { type: 'flag', default: true, region: 'retention' },
   usage_log_days: { type: 'integer', min: 1, max: 100_000, default: 90, region: 'retention' },
+  /** Maximum number of refused calls that are kept; 0 keeps none. */
+  refusals_kept: { type: 'integer', min: 0, max: 10_000_000, default: 100_000, region: 'retention' },
   /** Quota of a user, in US dollars, below which an alert is sent. */
   quota_low: { type: 'decimal', default: { digits: 5n, scale: 0 }, region: 'money' },
   /** Days for which half-hour sums of usage are kept. */

@@ -9,21 +9,32 @@ export interface UsageTotals {
   readonly usage: Usage
 }
 
+/** Value, or several of which a call matches one. */
+export type OneOrMore<Value> = Value | readonly Value[]
+
+/** The values of a filter. */
+export function valuesOf<Value extends string | number>(given: OneOrMore<Value>): readonly Value[] {
+  return typeof given === 'object' ? given : [given]
+}
+
 /** Selects settled calls that match all given fields. */
 export interface UsageFilter {
-  readonly user_id?: number | undefined
+  readonly user_id?: OneOrMore<number> | undefined
   /** Earliest end of the call, inclusive, in Unix milliseconds. */
   readonly fromMs?: number | undefined
   /** Latest end of the call, exclusive. */
   readonly beforeMs?: number | undefined
-  readonly username?: string | undefined
-  readonly token_name?: string | undefined
-  readonly model?: string | undefined
-  readonly channel?: string | undefined
-  readonly group?: string | undefined
-  readonly id?: string | undefined
+  readonly username?: OneOrMore<string> | undefined
+  readonly token_id?: OneOrMore<number> | undefined
+  readonly token_name?: OneOrMore<string> | undefined
+  readonly model?: OneOrMore<string> | undefined
+  readonly channel?: OneOrMore<string> | undefined
+  readonly group?: OneOrMore<string> | undefined
+  readonly id?: OneOrMore<string> | undefined
   /** Calls whose charge has one of these reasons. */
   readonly reasons?: readonly string[] | undefined
+  /** Calls that failed for one of these causes. */
+  readonly causes?: readonly string[] | undefined
 }
 
 /** The dimensions by which daily sums can be grouped; `key` is an API key. */

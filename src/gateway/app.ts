@@ -32,12 +32,16 @@ import {
 } from '../api/route-table.ts'
 import type { Console } from '../console/console.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
+import type { RefusedCall } from '../domain/refused-call.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { RefusalCounts } from '../limits/refusal-counts.ts'
+import type { RefusedCalls } from '../limits/refused-calls.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { storeRefusal, UpstreamRefusal } from '../relay/failure.ts'
+import { shortSentence } from '../relay/provider-words.ts'
 import type { Relay } from '../relay/relay.ts'
+import { truncateName } from '../relay/truncate-name.ts'
 import type { RequestListener } from '../http/request.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -65,6 +69,8 @@ export interface AppParts {
   readonly metrics: Metrics
   /** Counts calls that leave no row in the usage log. */
   readonly refusals: RefusalCounts
+  /** Keeps them one by one. */
+  readonly refusedCalls: RefusedCalls
   /** Whether calls are accepted. */
   readonly isOpen: () => boolean
   /** Whether connections are kept alive. */
@@ -216,7 +222,7 @@ export class App {
           subject: addressBlock(address),
           limit: relayLimit(),
         })
-        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
+        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address', ADDRESS)
         const entering = this.#callerOf(exchange, endpoint, address)
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
@@ -234,13 +240,17 @@ export class App {
     return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 
-  #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
+  #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
+    const { id, response, record } = exchange
     if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
-    const code = asGatewayError(error)?.code
+    const known = asGatewayError(error)
+    const code = known?.code
     // A settled call already has a row in the usage log, whatever its client was told.
-    if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
-      this.#parts.refusals.add(code, record)
+    if (known && endpoint && isCall(endpoint) && record.reason === undefined) {
+      this.#parts.refusals.add(known.code, { ...known.caller, ...record })
+      this.#parts.refusedCalls.add(refusedCall(exchange, known))
+    }
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#parts.log.error({ id, err: error }, 'unforeseen error')
@@ -281,6 +291,28 @@ export class App {
       endedMs: startedMs + ms,
       traceparent,
     })
+  }
+}
+
+const ADDRESS = { subject: 'address', id: null, name: null } as const
+
+/** A refused call, as the log shows it. */
+function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayError): RefusedCall {
+  const { code, kind, message, retryAfter, limit, caller } = error
+  return {
+    id,
+    refused_ms: Date.now(),
+    user_id: record.userId ?? caller?.userId ?? 0,
+    token_id: record.tokenId ?? caller?.tokenId ?? 0,
+    model: truncateName(record.model ?? ''),
+    group: refusal?.group ?? '',
+    kind: refusal?.kind ?? '',
+    status: kind.status,
+    type: kind.type,
+    code: kind.code ?? code,
+    message: refusal?.message ?? shortSentence(message),
+    retry_after: retryAfter ?? null,
+    limit: limit ?? null,
   }
 }
 

@@ -114,6 +114,7 @@ export async function openSharedLedger({
       removedParts: await pruneParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
+      removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
       removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),

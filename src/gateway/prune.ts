@@ -36,6 +36,7 @@ export function pruneOwn(store: Store): Prune {
     removedParts: await pruneParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
+    removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),
     removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
     removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
   })

@@ -23,6 +23,7 @@ import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
+import { RefusedCalls } from '../limits/refused-calls.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
@@ -282,6 +283,10 @@ export async function serve({
     console: new Console(() => inForce.settings.options.console),
     metrics,
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
+    refusedCalls: opened.adopt(
+      new RefusedCalls(store, () => inForce.settings.options.refusals_kept),
+      (calls) => calls.close(),
+    ),
     isOpen: () => !isShut,
     isStaying: () => !draining,
     readiness: readinessOf({ isDraining: () => draining, loaded: tokenizer, accounts, isDegraded }),

@@ -1,5 +1,5 @@
 import type { RateLimit } from '../domain/rate-limit.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
@@ -31,8 +31,15 @@ export interface SubjectLimit {
   readonly limit: RateLimit
 }
 
-/** Verdict of a limit; undefined if the limit is off. */
-export type OptionalVerdict = Verdict | undefined
+/** What a limit counts. */
+type Counted = 'requests' | 'tokens'
+
+/** Verdict of a limit, with what is used up if it refuses; undefined if the limit is off. */
+export type OptionalVerdict = (Verdict & { readonly usedUp?: Counted }) | undefined
+
+/** A verdict about tokens. */
+const ofTokens = (verdict: Verdict): Verdict & { readonly usedUp?: Counted } =>
+  verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
 /** Rate limits on requests and tokens. */
 export class RateLimiter {
@@ -46,7 +53,8 @@ export class RateLimiter {
   take(limited: SubjectLimit): OptionalVerdict | Promise<OptionalVerdict> {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
-    const spent = this.#counts.check(tokensOf(limited))
+    const checked = this.#counts.check(tokensOf(limited))
+    const spent = checked instanceof Promise ? checked.then(ofTokens) : ofTokens(checked)
     if (requests === 0) return spent
     const takeUnlessSpent = (verdict: Verdict): Verdict | Promise<Verdict> =>
       verdict.allowed ? this.#counts.take(requestsOf(limited)) : verdict
@@ -56,7 +64,7 @@ export class RateLimiter {
   /** Checks synchronously, by what this node knows, without taking anything. */
   peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
-    const spent = tokens === 0 ? undefined : this.#counts.peek(tokensOf(limited))
+    const spent = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
     if (requests === 0 || spent?.allowed === false) return spent
     return this.#counts.peek(requestsOf(limited))
   }
@@ -90,18 +98,24 @@ export function afterVerdict<Result>(
 /**
  * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message.
  */
-export function requireAllowed(verdict: OptionalVerdict, limitOwner: string): void {
-  if (verdict && !verdict.allowed) throw rateLimitError(verdict.waitMs, limitOwner)
+export function requireAllowed(
+  verdict: OptionalVerdict,
+  limitOwner: string,
+  subject?: Pick<RefusedLimit, 'subject' | 'id' | 'name'>,
+): void {
+  if (!verdict || verdict.allowed) return
+  const limit = subject && { ...subject, kind: verdict.usedUp ?? 'requests', ...NO_AMOUNTS }
+  throw rateLimitError(verdict.waitMs, limitOwner, limit)
 }
 
+const NO_AMOUNTS = { spent: null, held: null, left: null, needed: null, resets_at: null } as const
+
 /** Builds the error `rate_limited`, with the time after which to retry. */
-export function rateLimitError(waitMs: number, limitOwner: string): GatewayError {
+export function rateLimitError(waitMs: number, limitOwner: string, limit?: RefusedLimit): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new GatewayError(
     'rate_limited',
     `the rate limit of ${limitOwner} is reached; try again in ${retryAfter} s`,
-    {
-      retryAfter,
-    },
+    { retryAfter, limit },
   )
 }

@@ -86,6 +86,57 @@ export function equalityFilterField() {
     .optional()
 }
 
+const SEVERAL = new WeakSet<object>()
+
+/** Whether a parameter of a query may be given several times. */
+export function takesSeveral(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && SEVERAL.has(schema)
+}
+
+/** Maximum number of values of a parameter that may be given several times. */
+const MAX_SEVERAL = 100
+
+/**
+ * Texts in a query of which one must match; the parameter may be given several times. Empty values count as
+ * absent.
+ */
+export function wantedTexts() {
+  const schema = several(z.string().max(2000, { error: 'expected at most 2000 characters' }))
+    .transform((values) => (values.length === 0 ? undefined : values))
+    .optional()
+  SEVERAL.add(schema)
+  return schema
+}
+
+/** Ids in a query of which one must match, like `wantedTexts`. */
+export function wantedIds() {
+  const schema = several(z.string().regex(/^\d{0,15}$/, { error: 'expected an id' }))
+    .transform((values) => (values.length === 0 ? undefined : values.map(Number)))
+    .optional()
+  SEVERAL.add(schema)
+  return schema
+}
+
+function several(value: z.ZodString) {
+  return z
+    .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
+      error: ({ errors }) => errors.flat()[0]?.message ?? 'expected a text',
+    })
+    .transform((given): readonly string[] => (typeof given === 'string' ? [given] : given).filter(Boolean))
+}
+
+/** Names in a query, several with commas between them; `choices` are the ones that there are. */
+export function wantedNames(choices: readonly string[]) {
+  const expected = `expected ${choices.join(', ')}`
+  const schema = several(z.string().max(2000, { error: 'expected at most 2000 characters' }))
+    .transform((values) => values.flatMap((value) => value.split(',')))
+    .refine((names) => names.every((name) => choices.includes(name)), { error: expected })
+    .transform((names) => (names.length === 0 ? undefined : names))
+    .optional()
+  SEVERAL.add(schema)
+  return schema
+}
+
 /**
  * Schemas of the ids of `kind`, whole numbers from 1 to 2^53 − 1: in JSON, in a path, and as a list in a
  * body.

@@ -9,6 +9,7 @@ import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
 import { limitReads } from './limit-reads.ts'
 import { auditCsv } from './audit-log.ts'
+import { Calendar } from '../domain/calendar.ts'
 import { usageCsv } from './usage/list-usage.ts'
 import { tokenPage } from './tokens/list-tokens.ts'
 
@@ -57,6 +58,8 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   expect(memory.held).toBe(0)
 })
 
+const TERMS = { calendar: new Calendar('UTC'), usdOf: String }
+
 test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
@@ -68,7 +71,7 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   const { memory, metered, reading } = stageOf(store)
   const pieces: number[] = []
   const held = new Set<number>()
-  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }))) {
+  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }), TERMS)) {
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)
   }

@@ -4,6 +4,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { RefusedLimit } from '../errors.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   afterVerdict,
@@ -66,7 +67,7 @@ export class CallLimits {
     for (const limit of limits) {
       if (!(await this.#semaphore.take(limit))) {
         leave()
-        throw rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once')
+        throw rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once', parallelLimit(limit))
       }
       taken.push(limit)
     }
@@ -87,7 +88,7 @@ export class CallLimits {
     // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
       const limited = limits[at] as OwnedLimit
-      requireAllowed(this.#limits.peek(limited), limited.owner)
+      requireAllowed(this.#limits.peek(limited), limited.owner, subjectOf(limited))
     }
     return this.#takeAll(limits)
   }
@@ -98,16 +99,16 @@ export class CallLimits {
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
-      requireAllowed(taken, limited.owner)
+      requireAllowed(taken, limited.owner, subjectOf(limited))
     }
   }
 
   async #takeRest(
     taken: Promise<OptionalVerdict>,
-    { owner }: OwnedLimit,
+    limited: OwnedLimit,
     rest: readonly OwnedLimit[],
   ): Promise<void> {
-    requireAllowed(await taken, owner)
+    requireAllowed(await taken, limited.owner, subjectOf(limited))
     await this.#takeAll(rest)
   }
 
@@ -186,6 +187,27 @@ function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly Owne
   }
   if (isReplaced || !isLimited(token.rateLimit)) return [ofKey, ofUser]
   return [ofKey, { ...ofKey, name: LIMIT_NAMES.own, limit: token.rateLimit }, ofUser]
+}
+
+/** The subject of a limit, as refused calls show it. */
+function subjectOf({ name, subject }: OwnedLimit): Pick<RefusedLimit, 'subject' | 'id' | 'name'> {
+  if (typeof subject === 'string') return { subject: 'model', id: null, name: subject }
+  return { subject: name === LIMIT_NAMES.user ? 'user' : 'token', id: subject, name: null }
+}
+
+function parallelLimit({ subject, max }: ParallelLimit): RefusedLimit {
+  const [of, id] = subject.split(':')
+  return {
+    subject: of === 'user' ? 'user' : 'token',
+    id: Number(id),
+    name: null,
+    kind: 'parallel',
+    spent: max,
+    held: null,
+    left: 0,
+    needed: 1,
+    resets_at: null,
+  }
 }
 
 // Most limits are switched off and should cost a call nothing.

@@ -1,7 +1,9 @@
 import type { Response, UpstreamRequest } from '@sluice/http1'
 import { particularsText, type AttemptEntry, type CallDelays } from '../domain/call-detail.ts'
 import { charge } from '../domain/charge.ts'
+import { type AnsweredError, keptName, type KeptError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
+import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
@@ -19,6 +21,7 @@ import type { Measure } from './dialects/passthrough.ts'
 import type { Drains } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
 import type { Failure } from './failure.ts'
+import { keptWords, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
@@ -49,6 +52,9 @@ export class Call implements MediaRequester {
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
   cut: UpstreamCut | undefined
+  /** Texts of the request, for comparing messages of providers with them. */
+  readonly words: RequestWords
+  #error: AnsweredError | undefined
   #firstByteMs: number | null = null
   /** The prompt as the current attempt sends it. */
   #prompt = new SentPrompt(undefined)
@@ -60,6 +66,11 @@ export class Call implements MediaRequester {
     this.plan = plan
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
+    this.words = new RequestWords(() => ({
+      body: plan.request.body ?? plan.body,
+      fields: plan.fields,
+      url: incoming.request.url,
+    }))
     this.client = hold.account.token.id
     this.takeMemory = plan.takeMemory
   }
@@ -145,6 +156,11 @@ export class Call implements MediaRequester {
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
 
+  /** Records the error that the client gets, for the row of the call. The first one counts. */
+  noteError(error: AnsweredError): void {
+    this.#error ??= error
+  }
+
   /**
    * Ends the call with its charge, or without one if `basis` is undefined because nothing was delivered.
    * Resolves with the charged usage when the charge is durable. `delivered`: whether the client received any
@@ -209,7 +225,8 @@ export class Call implements MediaRequester {
       channel: target?.channel.name ?? facts.channel,
       upstream_model: target?.request.upstreamModel ?? facts.model,
       first_byte_ms: this.#firstByteMs,
-      attempts: this.attempts.text(this.cut?.cause),
+      ...(FAILED.has(reason) && this.#failure),
+      attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
       particulars: particularsText(
         usage,
         { form, tools },
@@ -229,6 +246,22 @@ export class Call implements MediaRequester {
     if (asked !== model) limits.spendOfModel(asked, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
     return this.hold.settle(settlement).then(() => usage)
+  }
+
+  get #mayKeepWords(): boolean {
+    return this.plan.settings.options.error_details
+  }
+
+  /** Why the call failed; nothing if the client left before it got an answer. */
+  get #failure(): Pick<Settlement, 'cause' | 'error_status' | 'error'> | undefined {
+    const error = this.#error
+    if (!error) return undefined
+    const kept: KeptError = {
+      type: keptName(error.type),
+      code: keptName(error.code),
+      message: this.#mayKeepWords ? keptWords(error.message, this.words) : '',
+    }
+    return { cause: error.cause, error_status: error.status, error: JSON.stringify(kept) }
   }
 
   // Uses a monotonic clock, because the system time may be changed.
@@ -263,6 +296,8 @@ function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBa
   incoming.record.ignoredTotal = reported.byTotal.total
   return { ...basis, reported: kept }
 }
+
+const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
 
 /** The prompt of a request without one. */
 const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 }
@@ -311,7 +346,8 @@ export interface UpstreamCut {
 export class AttemptLog {
   /** Start of the call by `performance.now()`, in milliseconds. */
   readonly #startedAt: number
-  #failed: AttemptEntry[] | undefined
+  #failed: (AttemptEntry & { readonly said: string | undefined })[] | undefined
+  #last: Failure | undefined
   #open: Target | undefined
   #openedMs = 0
   #firstMs: number | undefined
@@ -339,23 +375,37 @@ export class AttemptLog {
     return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
   }
 
+  /** The last attempt that delivered nothing; undefined if there was none. */
+  get lastFailure(): Failure | undefined {
+    return this.#last
+  }
+
   /** Records that the attempt delivered nothing. */
-  failed({ status, cause }: Pick<Failure, 'status' | 'cause'>): void {
+  failed(failure: Failure): void {
     if (!this.#open) return
-    const entry = this.#entry(this.#open, status ?? null, cause)
+    const { status, cause, upstreamMessage } = failure
+    const entry = { ...this.#entry(this.#open, status ?? null, cause), said: upstreamMessage }
     this.#open = undefined
+    this.#last = failure
     const failed = (this.#failed ??= [])
     if (failed.length < MAX_ENTRIES) failed.push(entry)
   }
 
   /**
    * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
-   * complete. `cut`: the cause if the last one broke off.
+   * complete. `cut`: how the last one broke off, if it did. `words`: those of the request, if the words of
+   * providers are kept.
    */
-  text(cut: string | undefined): string | undefined {
+  text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined
-    const last = this.#open ? [this.#entry(this.#open, 200, cut ?? null)] : []
-    return JSON.stringify([...(this.#failed ?? []), ...last])
+    const last = this.#open
+      ? [{ ...this.#entry(this.#open, 200, cut?.cause ?? null), said: cut?.upstreamMessage }]
+      : []
+    const entries = [...(this.#failed ?? []), ...last].map(({ said, ...entry }) => {
+      const message = words ? keptWords(said, words) : ''
+      return message === '' ? entry : { ...entry, message }
+    })
+    return JSON.stringify(entries satisfies AttemptEntry[])
   }
 
   get #elapsedMs(): number {

@@ -1,12 +1,16 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
+import { type AnsweredError, causeOfStatus } from '../domain/failure-cause.ts'
 import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
-import { STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
+import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
 import type { Target } from './request-stages.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
+/** Sentence about a stream whose upstream broke off. */
+export const CUT_SENTENCE = 'the upstream broke off before the response was complete'
 /** Ends an event of which only a part was sent, so that the error after it is a separate event. */
 const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
@@ -26,10 +30,29 @@ export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError)
 
 /** The end of a stream whose cost exceeded its hold, because quota or a budget is used up. */
 export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
+  const { type, code, message } = spentError(call)
+  return gatewayErrorFrame(call, tap, { type, code }, message)
+}
+
+/** The error of a stream whose cost exceeded its hold. */
+export function spentError(call: Call): AnsweredError {
   const { refusal } = call.hold
   const code = refusal?.code ?? 'insufficient_quota'
-  const reason = refusal?.usedUp ?? 'the quota held for this response is used up'
-  return gatewayErrorFrame(call, tap, { type: 'permission_error', code }, reason)
+  const message = refusal?.usedUp ?? 'the quota held for this response is used up'
+  return { cause: 'spent', status: 200, type: 'permission_error', code, message }
+}
+
+/** The error of a stream that ended before it was complete. */
+export function cutError(failure: Failure): AnsweredError {
+  const { failureCause } = failure
+  // Whatever ended a response that had begun: the client has a part of it.
+  const cause = failureCause === 'gateway' ? failureCause : 'provider_broken'
+  return { cause, status: 200, ...UPSTREAM_CUT, message: failure.refusal?.message ?? CUT_SENTENCE }
+}
+
+/** The error that an upstream reported in the middle of a stream. */
+export function errorInStream({ type, code, message, status = 500 }: ErrorParts): AnsweredError {
+  return { cause: causeOfStatus(status), status: 200, type, code, message }
 }
 
 /** The end of a stream whose charge is written later, because the database refuses writes. */

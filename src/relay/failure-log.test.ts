@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { FailureLog, type UpstreamFailure } from './failure-log.ts'
+import { RequestWords } from './provider-words.ts'
 
 let lines: Record<string, unknown>[]
 let failures: FailureLog
@@ -15,7 +16,11 @@ beforeEach(() => {
   )
 })
 
-const CALL = { incoming: { id: 'id' }, plan: { body: Buffer.from('{}'), request: { model: 'm' } } }
+const CALL = {
+  incoming: { id: 'id' },
+  plan: { request: { model: 'm' } },
+  words: new RequestWords(() => ({ body: Buffer.from('{}'), fields: [], url: '/' })),
+}
 const channel = channelOf({ name: 'a', keys: ['one', 'two'] })
 
 function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {

@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
-import { messageForLog } from './message-for-log.ts'
-import type { IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
+import { keptWords, type RequestWords } from './provider-words.ts'
+import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** Maximum log lines for one channel and cause per window. */
 const MAX_LINES = 5
@@ -22,7 +22,8 @@ export type Reaction =
 /** Facts of a call for a warning. Nothing of the client's body may be logged. */
 interface FailedCall {
   readonly incoming: Pick<IncomingCall, 'id'>
-  readonly plan: Pick<Plan, 'body'> & { readonly request: Pick<ParsedRequest, 'model'> }
+  readonly plan: { readonly request: Pick<ParsedRequest, 'model'> }
+  readonly words: RequestWords
 }
 
 /** A failure of an upstream, with its call, channel and key. */
@@ -75,7 +76,7 @@ export class FailureLog {
         key: place === -1 ? undefined : place + 1,
         status,
         cause: causeText(cause),
-        said: messageForLog(upstreamMessage, call.plan.body),
+        said: keptWords(upstreamMessage, call.words) || undefined,
         reaction,
       },
       'upstream failed',

@@ -8,8 +8,9 @@ import {
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
 import { passedOnError } from '@sluice/wire/messages'
 import type { ProtocolName } from '@sluice/wire/protocols'
+import { type AnsweredError, causeOfStatus, type FailureCause } from '../domain/failure-cause.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import { GatewayError } from '../errors.ts'
+import { asGatewayError, GatewayError } from '../errors.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
@@ -33,9 +34,11 @@ export interface Failure {
   readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** The cause in a few fixed words, used as a label of metrics. */
   readonly cause: string
+  /** The cause for the usage log. */
+  readonly failureCause: FailureCause
   /** The status of the upstream's response, if there was one. */
   readonly status?: number
-  /** The upstream's message for the log, redacted; it may repeat parts of the request. */
+  /** The upstream's message, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
   /** Whether no warning is needed, because this is an ordinary response of the endpoint. */
   readonly isExpected?: boolean
@@ -129,8 +132,9 @@ export function failureOfStatus(
     cooldownMs,
     refusal: rule.type === undefined ? undefined : refusalOf(asked, status, rule, body, error, retryAfter),
     cause: `status ${sent}`,
+    failureCause: causeOfStatus(error.isBadKey ? 401 : status),
     status: sent,
-    upstreamMessage: messageOf(channel, error),
+    upstreamMessage: messageOf(channel, error) ?? textOf(channel, body),
   }
 }
 
@@ -201,8 +205,21 @@ function typeOf({ type }: UpstreamErrorText): string | undefined {
   return type !== undefined && type !== 'error' && /^[A-Za-z][\w.-]*$/.test(type) ? type : undefined
 }
 
+/** Maximum characters of an upstream's message that are read for the log. */
+const MAX_WORDS_LENGTH = 16_384
+
 function messageOf(channel: Channel, { message }: UpstreamErrorText): string | undefined {
-  return message === undefined ? undefined : redact(message, channel).slice(0, MAX_MESSAGE_LENGTH)
+  return message === undefined ? undefined : redact(message, channel).slice(0, MAX_WORDS_LENGTH)
+}
+
+/** The text of an error body that has no message of its own, without markup. */
+function textOf(channel: Channel, body: Buffer): string | undefined {
+  const text = body.toString('utf8', 0, MAX_WORDS_LENGTH)
+  const plain = text
+    .replace(/<(script|style)\b[^<]*(?:<(?!\/\1)[^<]*)*(?:<\/\1[^>]*>)?/gi, ' ')
+    .replace(/<[^<>]*>/g, ' ')
+    .trim()
+  return plain === '' ? undefined : redact(plain, channel)
 }
 
 /**
@@ -235,12 +252,32 @@ export function streamErrorText(asked: AskedUpstream, data: string): ErrorParts 
   }
 }
 
+const TIMEOUTS: ReadonlySet<string> = new Set(['first byte time-out', 'idle time-out', 'total time-out'])
+
+/** Causes of responses that began, or that were complete but unusable. */
+const BROKEN: ReadonlySet<string> = new Set([
+  'an event was too large',
+  'answer too large',
+  'connection closed',
+  'no answer of its protocol',
+  'stream ended early',
+  'unexpected content type',
+  'ECONNRESET',
+  'EPIPE',
+])
+
+function causeWithoutResponse(cause: string): FailureCause {
+  if (TIMEOUTS.has(cause)) return 'provider_timeout'
+  return BROKEN.has(cause) ? 'provider_broken' : 'provider_unreachable'
+}
+
 /**
  * The failure of an attempt without a usable response: no connection, a timeout, an unreadable response.
  * `upstreamMessage` is redacted.
  */
 export function noUsableResponse(cause: string, upstreamMessage?: string): Failure {
   return {
+    failureCause: causeWithoutResponse(cause),
     next: 'next-channel',
     blames: 'channel',
     cooldownMs: undefined,
@@ -252,7 +289,8 @@ export function noUsableResponse(cause: string, upstreamMessage?: string): Failu
 
 /** The failure of a response with status 200 that contains an error. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
-  return noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
+  const failure = noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
+  return { ...failure, failureCause: 'provider_failed' }
 }
 
 /** The failure of a stream with an event that is too large to be read. */
@@ -273,6 +311,7 @@ export const GATEWAY_STOPPING: Failure = {
   cooldownMs: undefined,
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
+  failureCause: 'gateway',
 }
 
 /** Cause of failures created by `unwrittenFailure`. */
@@ -281,7 +320,14 @@ export const UNWRITTEN = 'unwritten'
 /** The failure to write what must be durable before the client receives anything of a call. */
 export function unwrittenFailure(error: Error | undefined): Failure {
   const refusal = storeRefusal(error)
-  return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: UNWRITTEN }
+  return {
+    next: 'nowhere',
+    blames: 'none',
+    cooldownMs: undefined,
+    refusal,
+    cause: UNWRITTEN,
+    failureCause: 'gateway',
+  }
 }
 
 /** The client left before an attempt began. */
@@ -291,6 +337,7 @@ export const CLIENT_GONE: Failure = {
   cooldownMs: undefined,
   refusal: undefined,
   cause: 'caller gone',
+  failureCause: 'gateway',
 }
 
 /**
@@ -316,4 +363,19 @@ export function storeRefusal(error: unknown): GatewayError {
   return isAway
     ? new GatewayError('overloaded', sentence, RETRY_AFTER)
     : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
+}
+
+/**
+ * The error that a client gets, with its cause: that of the last attempt if no upstream's error is forwarded.
+ */
+export function answeredError(thrown: unknown, last: Failure | undefined): AnsweredError {
+  if (thrown instanceof UpstreamRefusal) {
+    const { status, type, code } = thrown.facts
+    return { cause: causeOfStatus(status), status, type, code, message: thrown.message }
+  }
+  const error = thrown instanceof StoreUnavailable ? storeRefusal(thrown) : asGatewayError(thrown)
+  const { code, message, kind } = error ?? new GatewayError('internal_error', 'internal error')
+  const own = kind.status < 500 ? causeOfStatus(kind.status) : 'gateway'
+  const cause = code === 'upstream_error' ? (last?.failureCause ?? own) : own
+  return { cause, status: kind.status, type: kind.type, code: kind.code ?? code, message }
 }

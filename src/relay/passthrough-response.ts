@@ -2,7 +2,14 @@ import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call } from './call.ts'
 import type { Passthrough, PassedResponses } from './dialects/passthrough.ts'
-import { gatewayErrorFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
+import {
+  CUT_SENTENCE,
+  cutError,
+  errorInStream,
+  gatewayErrorFrame,
+  UPSTREAM_CUT,
+  upstreamErrorFrame,
+} from './error-frames.ts'
 import {
   errorInFirstEvent,
   errorWithStatus200,
@@ -94,7 +101,9 @@ export class PassedResponse extends ResponseHandler {
     }
     if (error) {
       const { channel } = this.target
-      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
+      const parts = streamErrorText(this.target, error.data)
+      this.call.noteCut(channel.name, 'error in the stream', parts.message)
+      this.call.noteError(errorInStream(parts))
       this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
         passthrough.tap ? upstreamErrorFrame(this.target, passthrough.tap, error) : undefined,
       )
@@ -109,7 +118,8 @@ export class PassedResponse extends ResponseHandler {
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const tap = this.#passthrough?.tap
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
+    const reason = failure.refusal?.message ?? CUT_SENTENCE
+    this.call.noteError(cutError(failure))
     this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
       tap ? gatewayErrorFrame(this.call, tap, UPSTREAM_CUT, reason) : undefined,
     )

@@ -6,7 +6,7 @@ import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
-import { GatewayError } from '../errors.ts'
+import { asGatewayError, GatewayError } from '../errors.ts'
 import { findPayer } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
@@ -32,7 +32,7 @@ import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { UNBOUNDED } from './estimate.ts'
-import { GATEWAY_STOPPING } from './failure.ts'
+import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import type { Media } from './media.ts'
 import {
   bodyOptions,
@@ -44,6 +44,7 @@ import {
 } from './parse-request.ts'
 import { groupsOf, planCall, Rates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
+import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -56,6 +57,7 @@ import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
+const NO_FIELDS: readonly string[] = []
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
@@ -132,7 +134,10 @@ export class Relay {
     try {
       await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
-      if (!isCountingUnsupported(error)) throw error
+      if (!isCountingUnsupported(error)) {
+        noteRefusal(incoming, caller, body, error, counting.protocol)
+        throw error
+      }
       const isComposed = error instanceof CountingUnsupported
       const scan = isComposed ? error.composed : scanObject(body.bytes)
       const { text, extraTokens } = counting.countable(scan, isComposed)
@@ -184,6 +189,7 @@ export class Relay {
       dialect: this.#dialects.responses,
       request,
       body: NO_BYTES,
+      fields: NO_FIELDS,
       takeMemory: () => {},
       settings,
       asked: model,
@@ -230,7 +236,9 @@ export class Relay {
       await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#parts.ledger.exceededBudgets.note(error)
-      throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
+      const refusal = error instanceof Unaffordable ? withAmountText(error, settings.options) : error
+      noteRefusal(incoming, caller, body, refusal, body && dialectOf(dialects, body).endpoint)
+      throw refusal
     } finally {
       body?.release()
       leave()
@@ -267,7 +275,8 @@ export class Relay {
     const entering = limits.enter(settings, caller, asked)
     if (entering) await entering
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
-    const common = { dialect, body: bytes, takeMemory: body.hold, settings, asked }
+    const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
+    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, asked }
     const planning = planCall(common, request, resolutions, this.#rates)
     const plans = planning instanceof Promise ? await planning : planning
     const [first] = plans
@@ -304,10 +313,42 @@ export class Relay {
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure
       await this.#attempts.run(call, plans)
+    } catch (error) {
+      if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
+      throw error
     } finally {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
+}
+
+/** Texts of the fields of a form; undefined if one is too long to be in memory. */
+function fieldsOf({ parts }: FormBody): readonly string[] | undefined {
+  const fields = parts.filter(({ filename }) => filename === undefined).map(({ text }) => text)
+  return fields.every((text) => text !== undefined) ? fields : undefined
+}
+
+/** Records what is shown of a call that is refused, without what its sentence repeats from the body. */
+function noteRefusal(
+  incoming: IncomingCall,
+  { token, user }: Caller,
+  body: Body | FormBody | undefined,
+  thrown: unknown,
+  kind = '',
+): void {
+  const error = incoming.record.reason === undefined ? asGatewayError(thrown) : undefined
+  if (!error) return
+  const sources = body && ('parts' in body ? { body: NO_BYTES, fields: fieldsOf(body) } : body.bytes)
+  const words = new RequestWords(() => ({
+    body: NO_BYTES,
+    fields: NO_FIELDS,
+    ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
+    url: incoming.request.url,
+  }))
+  // Only errors about the content of a request quote it.
+  const quotes = error.kind.status === 400
+  const message = keptWords(error.message, words) || (quotes ? '' : shortSentence(error.message))
+  incoming.refusal = { kind, group: token.group || user.group, message }
 }
 
 /** Returns the refusal with its amounts in the format that the operator chose. */

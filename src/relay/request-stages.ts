@@ -28,10 +28,20 @@ export interface IncomingCall {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Set if the relay refuses the call. */
+  refusal?: RefusalFacts
   /** Unix milliseconds. */
   readonly startedMs: number
   /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
   readonly startedAt: number
+}
+
+/** What the relay knows of a call that it refuses. */
+export interface RefusalFacts {
+  readonly kind: string
+  readonly group: string
+  /** The sentence without what it repeats from the request. */
+  readonly message: string
 }
 
 /**
@@ -121,6 +131,8 @@ export interface Plan {
   readonly request: ParsedRequest
   /** The client's body. */
   readonly body: Buffer
+  /** Texts of the fields of the client's form; undefined if they are not in memory. */
+  readonly fields: readonly string[] | undefined
   /**
    * Allocates memory for more bytes until the call ends. Throws `overloaded` if none is left for the client.
    */

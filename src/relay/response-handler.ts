@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
-import type { Failure } from './failure.ts'
+import { answeredError, type Failure } from './failure.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { Target } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -27,6 +27,7 @@ const NO_MEMORY: Failure = {
     retryAfter: 1,
   }),
   cause: 'no memory',
+  failureCause: 'gateway',
 }
 
 /** Receives an upstream's response for a client. Ends its attempt exactly once. */
@@ -137,6 +138,7 @@ export abstract class ResponseHandler {
    * upstream is tried, because this one must be paid.
    */
   protected refused(basis: ChargeBasis): void {
+    this.call.noteError(answeredError(NO_MEMORY.refusal, NO_MEMORY))
     const charging = this.call.settle(this.target, basis, false)
     charging.then(() => this.undelivered(NO_MEMORY), this.#reject)
   }

@@ -1,3 +1,4 @@
+import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { findPayer } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
@@ -14,6 +15,7 @@ import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { ClientDialects } from './dialects/client-dialects.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import { requireAllowedModel } from './key-permissions.ts'
 import { planCall, Rates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
@@ -49,7 +51,9 @@ export async function simulateCall(
   const all = parts.settings()
   const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
   const { model: name, protocol } = call
-  const dialect = protocol === 'gemini' ? { ...dialects.chat, name: protocol } : dialects[protocol]
+  // Gemini has no dialect of its own in the table, because the paths of its calls name the model.
+  const byProtocol: Partial<Record<ServedProtocol, Dialect>> = dialects
+  const dialect = byProtocol[protocol] ?? { ...dialects.chat, name: protocol }
   let group = caller.token.group || caller.user.group
   let hold = 0
   let refusal: Simulation['refusal'] = null
@@ -61,7 +65,7 @@ export async function simulateCall(
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const asked = settings.models.get(name)
-    const common = { dialect, body: Buffer.alloc(0), takeMemory: () => {}, settings, asked }
+    const common = { dialect, body: Buffer.alloc(0), fields: undefined, takeMemory: () => {}, settings, asked }
     const plans = await planCall(common, request, resolutions, new Rates(UNSTORED))
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(parts, caller, plans, hold)

@@ -4,7 +4,16 @@ import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { gatewayErrorFrame, holdUsedUpFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
+import {
+  CUT_SENTENCE,
+  cutError,
+  errorInStream,
+  gatewayErrorFrame,
+  holdUsedUpFrame,
+  spentError,
+  UPSTREAM_CUT,
+  upstreamErrorFrame,
+} from './error-frames.ts'
 import {
   errorInFirstEvent,
   type Failure,
@@ -93,7 +102,8 @@ export class StreamedResponse extends ResponseHandler {
       return isShort ? this.refused(streamBasis(this.#tap, 'cut', false)) : this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
+    const reason = failure.refusal?.message ?? CUT_SENTENCE
+    this.call.noteError(cutError(failure))
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
   }
 
@@ -181,7 +191,9 @@ export class StreamedResponse extends ResponseHandler {
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.#fail(errorInFirstEvent(this.target, error.data))
     else if (error) {
-      this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
+      const parts = streamErrorText(this.target, error.data)
+      this.call.noteCut(channel.name, 'error in the stream', parts.message)
+      this.call.noteError(errorInStream(parts))
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
@@ -247,6 +259,7 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfter('count')
       this.#pauses.remove('count')
       this.upstream.cancel()
+      this.call.noteError(spentError(this.call))
       this.#breakOff(holdUsedUpFrame(this.call, this.#tap))
     })
   }

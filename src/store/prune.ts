@@ -19,6 +19,7 @@ export async function pruneExpired(
     | 'pruneResponses'
     | 'pruneSignatures'
     | 'pruneSlots'
+    | 'pruneRefusedCalls'
     | 'pruneBudgets'
     | 'pruneLentBudgets'
     | 'pruneAuditLog',

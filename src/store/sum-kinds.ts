@@ -1,3 +1,5 @@
+import { FAILED_REASONS } from '../domain/call-outcome.ts'
+import { FAILURE_CAUSES } from '../domain/failure-cause.ts'
 import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 import { addCounts, COUNT_COLUMNS } from './usage-row.ts'
@@ -80,6 +82,9 @@ export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as
 /** Columns of both histograms. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_COLUMNS]
 
+/** Columns that divide failed calls by their cause; the others failed because their client left. */
+export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
+
 /** Columns of `usage_sums` with sums. */
 export const SUM_COLUMNS: readonly string[] = [
   'requests',
@@ -87,10 +92,8 @@ export const SUM_COLUMNS: readonly string[] = [
   'quota',
   ...COUNT_COLUMNS,
   ...LATENCY_COLUMNS,
+  ...CAUSE_COLUMNS,
 ]
-
-/** Reasons of calls that count as failed, whether or not the client got a part of the response. */
-export const FAILED_REASONS = ['failed', 'cut', 'crash', 'lost-node'] as const
 
 /** Reasons of calls whose duration is that of a whole response. */
 export const WHOLE_REASONS = ['complete', 'estimated'] as const
@@ -104,15 +107,20 @@ export type SummedCall = Pick<
   'delivered' | 'quota' | 'usage' | (typeof LATENCY_TIMES)[keyof typeof LATENCY_TIMES]
 > & {
   readonly reason: string
+  readonly cause?: string | undefined
 }
 
 /** Adds a call to sums in the order of `SUM_COLUMNS`. */
 export function addCall(
   sums: number[],
-  { delivered, reason, quota, usage, duration_ms, first_byte_ms = null }: SummedCall,
+  { delivered, reason, cause, quota, usage, duration_ms, first_byte_ms = null }: SummedCall,
 ): void {
   if (delivered) sums[0]! += 1
-  if (FAILED.has(reason)) sums[1]! += 1
+  if (FAILED.has(reason)) {
+    sums[1]! += 1
+    const index = CAUSES.indexOf(cause ?? '')
+    if (index !== -1) sums[CAUSES_START + index]! += 1
+  }
   sums[2]! += quota
   addCounts(sums, COUNTS_START, usage)
   if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
@@ -122,3 +130,5 @@ export function addCall(
 const COUNTS_START = 3
 const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
 const FIRST_START = TOTAL_START + LATENCY_BUCKETS
+const CAUSES_START = FIRST_START + LATENCY_BUCKETS
+const CAUSES: readonly string[] = FAILURE_CAUSES

@@ -40,6 +40,31 @@ export const TABLES = {
     key: ['account', 'percent'],
   },
 
+  /** Refused calls, kept for 72 hours. */
+  refused_calls: {
+    columns: {
+      /** The call's `x-request-id`, which sorts by time. */
+      id: 'sorted primary key',
+      refused_ms: 'integer',
+      user_id: 'integer',
+      token_id: 'integer',
+      model: 'text',
+      group_name: 'text',
+      kind: 'text',
+      status: 'integer',
+      type: 'text',
+      code: 'text',
+      message: 'text',
+      retry_after: 'integer?',
+      /** JSON: `RefusedLimit`. */
+      limited: 'text?',
+    },
+    indexes: {
+      refused_calls_by_key: '(token_id, id)',
+      refused_calls_by_user: '(user_id, id)',
+    },
+  },
+
   /** Login sessions. */
   sessions: {
     columns: {

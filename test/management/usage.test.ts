@@ -214,6 +214,8 @@ describe('GET /api/log/', () => {
           price_version: expect.any(String),
           price_incomplete: false,
           note: '',
+          cause: '',
+          error_status: null,
         },
       ],
     })

@@ -161,16 +161,16 @@ describe("the upstream's message in the log", () => {
     return (await warningsOf(await post({ ...ask('odd'), ...fields })))[0]?.['said']
   }
 
-  test("an upstream's message is logged with at most 500 characters, its control characters escaped", async () => {
+  test("an upstream's message is logged on one line with at most 300 characters", async () => {
     expect(await saidFor(`a\u001b[31m\nb\u202ec\u007f ${'x'.repeat(600)}`)).toBe(
-      `a\\u001b[31m\\u000ab\\u202ec\\u007f ${'x'.repeat(468)}`,
+      `a [31m b c  ${'x'.repeat(288)}`,
     )
   })
 
   test("an upstream's message is logged without echoes of the request", async () => {
     const prompt = 'my password is swordfish, please keep it'
     const messages = [{ role: 'user', content: [{ type: 'text', text: prompt }] }]
-    expect(await saidFor(`cannot read "${prompt}" here`, { messages })).toBe('cannot read "[…]" here')
+    expect(await saidFor(`cannot read "${prompt}" here`, { messages })).toBe('cannot read "…" here')
   })
 
   test("an upstream's message is logged without the called address", async () => {

@@ -1,4 +1,5 @@
 import type { CostKind } from '../../../src/domain/charge.ts'
+import type { FailureCause } from '../../../src/domain/failure-cause.ts'
 import type { MediumLine } from '../../../src/domain/token-kinds.ts'
 
 /** Lines of a cost that have a text; those of audio and images are composed. */
@@ -7,6 +8,27 @@ type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
 /** Texts in English: call. */
 export const call = {
   title: 'Call',
+  why: 'Why',
+  notCharged: 'Not charged.',
+  refused: 'Refused',
+  code: 'Code',
+  openKey: 'Open the key',
+  openUser: 'Open the user',
+  openModels: 'Open the prices of models',
+  askAdministrator: 'Ask an administrator.',
+  causes: {
+    provider_refused: 'The provider refused this request. Change it before you send it again.',
+    provider_unknown_model: 'The provider does not know this model.',
+    provider_limited: 'The provider is at its limit. Sending it again later is safe.',
+    provider_key: 'The provider refused the gateway’s key. An administrator has to act.',
+    provider_failed: 'The provider failed. Sending it again is safe.',
+    provider_timeout: 'The provider did not answer in time. Sending it again is safe.',
+    provider_unreachable: 'The provider could not be reached. Sending it again is safe.',
+    provider_broken: 'The provider’s answer broke off.',
+    spent: 'What was left ended in the middle of the answer.',
+    stopped: 'Somebody stopped this call.',
+    gateway: 'The gateway was interrupted. Sending it again is safe.',
+  } satisfies Record<FailureCause, string>,
   dialog: 'Call details',
   copyId: 'Copy call ID',
   cost: 'Cost',

@@ -28,7 +28,9 @@ export const settings = {
       'Also those that are removed otherwise.',
     ],
     quota_low: ['Low quota, in USD', 'Below it, receivers of alerts are told of a user.'],
+    error_details: ['Keep what providers say', 'About failed calls, without what repeats the request.'],
     usage_log_days: ['Days that single calls are kept', 'Sums stay.'],
+    refusals_kept: ['Refused calls that are kept', 'For 72 hours; 0 keeps none.'],
     slot_days: ['Days with usage by half hours', 'As time zones and hours need them. Daily sums stay.'],
   } satisfies Record<SettingKey, readonly [label: string, hint: string]>,
   values: {

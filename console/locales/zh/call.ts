@@ -2,6 +2,27 @@ import type { Texts } from '../en.ts'
 
 /** Texts in simplified Chinese: call. */
 export const call: Texts['call'] = {
+  why: '原因',
+  notCharged: '未计费。',
+  refused: '已拒绝',
+  code: '代码',
+  openKey: '打开密钥',
+  openUser: '打开用户',
+  openModels: '打开模型价格',
+  askAdministrator: '请联系管理员。',
+  causes: {
+    provider_refused: '服务商拒绝了此请求。请修改后再发送。',
+    provider_unknown_model: '服务商没有此模型。',
+    provider_limited: '服务商已达到限额。稍后重新发送是安全的。',
+    provider_key: '服务商拒绝了网关的密钥。需要管理员处理。',
+    provider_failed: '服务商出现故障。重新发送是安全的。',
+    provider_timeout: '服务商未及时答复。重新发送是安全的。',
+    provider_unreachable: '无法连接服务商。重新发送是安全的。',
+    provider_broken: '服务商的答复中断了。',
+    spent: '余额在答复途中用完。',
+    stopped: '有人停止了此调用。',
+    gateway: '网关被中断。重新发送是安全的。',
+  },
   title: '调用',
   dialog: '调用详情',
   copyId: '复制调用 ID',

@@ -20,7 +20,7 @@ export function AttemptList({ call }: { readonly call: CallDetail }) {
 function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonly total: number }) {
   const { call: texts } = useTexts()
   const { duration } = useFormats()
-  const { channel, cause, status, started_ms: started, duration_ms: taken } = attempt
+  const { channel, cause, status, message, started_ms: started, duration_ms: taken } = attempt
   const said = status === null || cause?.includes(String(status)) === true ? cause : `${cause}, ${status}`
   const share = (time: number): string => `${Math.min(100, (time / total) * 100)}%`
   return (
@@ -31,6 +31,7 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
       ) : (
         <StateMark tone="bad" word={said ?? ''} />
       )}
+      {message !== '' && <q>{message}</q>}
       <span>{texts.attemptTime(duration(taken), duration(started))}</span>
       <i aria-hidden data-failed={cause !== null || undefined}>
         <b style={{ marginInlineStart: share(started), width: share(taken) }} />
@@ -45,5 +46,7 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
 function attemptsOf({ attempts = [], channel = '', timing }: CallDetail): readonly CallAttempt[] {
   if (attempts.length > 0 || channel === '') return attempts
   const { queued_ms: started, total_ms: total } = timing
-  return [{ channel, started_ms: started, duration_ms: total - started, status: 200, cause: null }]
+  return [
+    { channel, started_ms: started, duration_ms: total - started, status: 200, cause: null, message: '' },
+  ]
 }

@@ -8,6 +8,7 @@ import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { TimingBar } from './timing-bar.tsx'
+import { Why } from './why.tsx'
 
 /** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: CallDetail }) {
@@ -38,6 +39,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       <p className={classes['when']}>
         <TimeText at={call.created_at} isWhole />
       </p>
+      <Why call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
       <h3>{texts.call.timing}</h3>

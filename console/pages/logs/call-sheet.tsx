@@ -1,13 +1,14 @@
 import { Drawer } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { callQuery, type Scope } from '../../api/calls.ts'
+import { loggedCallQuery, type Scope } from '../../api/calls.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallDetails } from './call-details.tsx'
 import classes from './call-sheet.module.css'
+import { RefusedDetails } from './refused-details.tsx'
 
 /** The details of one call beside the list, with their own address. */
 export function CallSheet({ id, scope }: { readonly id: string | undefined; readonly scope: Scope }) {
@@ -34,8 +35,16 @@ function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope })
   const { call } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(callQuery(profile.id, scope, id))}>
-      {(found) => (found ? <CallDetails call={found} /> : <Empty text={call.gone} />)}
+    <AnswerOf query={useQuery(loggedCallQuery(profile.id, scope, id))}>
+      {(found) =>
+        !found ? (
+          <Empty text={call.gone} />
+        ) : found.type === 5 ? (
+          <RefusedDetails call={found} />
+        ) : (
+          <CallDetails call={found} />
+        )
+      }
     </AnswerOf>
   )
 }

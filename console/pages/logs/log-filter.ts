@@ -1,3 +1,4 @@
+import { FAILURE_CAUSES, type FailureCause } from '../../../src/domain/failure-cause.ts'
 import type { CallFilter, Scope } from '../../api/calls.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { startOfDay } from '../../components/time.ts'
@@ -41,14 +42,30 @@ export function statusOf({ status }: SearchState): Status | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
+/** Why calls failed, by the address; undefined for all calls. */
+export function causeOf({ cause }: SearchState): FailureCause | undefined {
+  return FAILURE_CAUSES.find((one) => one === cause)
+}
+
+const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
+
+/** The id of a call in a text, which may be a whole error message; the text itself if it has none. */
+export function idIn(text: string | undefined): string | undefined {
+  return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
+}
+
 /** Changes of the address that remove all filters except the period. */
 export const NO_FILTERS: SearchState = Object.fromEntries(
-  [...TYPED_FILTERS, 'status'].map((name) => [name, undefined]),
+  [...TYPED_FILTERS, 'status', 'cause'].map((name) => [name, undefined]),
 )
 
 /** Whether the list is filtered by more than its period. */
 export function isFiltered(search: SearchState): boolean {
-  return statusOf(search) !== undefined || TYPED_FILTERS.some((name) => (search[name] ?? '') !== '')
+  return (
+    statusOf(search) !== undefined ||
+    causeOf(search) !== undefined ||
+    TYPED_FILTERS.some((name) => (search[name] ?? '') !== '')
+  )
 }
 
 /** The filter in the address. Periods begin at a full minute, so that a page makes one request for each. */
@@ -61,8 +78,9 @@ export function filterOf(search: SearchState, scope: Scope, nowMs: number, timeZ
     token_name: search['key'],
     username: isAll ? search['user'] : undefined,
     channel: isAll ? search['channel'] : undefined,
-    request_id: search['id'],
+    request_id: idIn(search['id']),
     reason: status && STATUSES[status],
+    cause: causeOf(search),
   }
 }
 

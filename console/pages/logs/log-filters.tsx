@@ -1,9 +1,11 @@
 import { Button, Select } from '@mantine/core'
+import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
+  causeOf,
   isFiltered,
   NO_FILTERS,
   PERIODS,
@@ -43,6 +45,14 @@ export function LogFilters({
         data={STATUS_NAMES.map((status) => ({ value: status, label: logs.reasons[status] }))}
         value={statusOf(search) ?? null}
         onChange={(status) => onChange({ status: status ?? undefined })}
+      />
+      <Select
+        label={logs.cause}
+        placeholder={logs.anyStatus}
+        clearable
+        data={FAILURE_CAUSES.map((cause) => ({ value: cause, label: logs.causes[cause] }))}
+        value={causeOf(search) ?? null}
+        onChange={(cause) => onChange({ cause: cause ?? undefined })}
       />
       {TYPED_FILTERS.filter((name) => isAdmin || !OF_ADMINS.has(name)).map((name, index) => (
         <TypedFilter

@@ -77,7 +77,7 @@ export function LogsPage() {
           sums={sums.data}
           page={calls.data}
           live={live.shown}
-          isByStatus={filter.reason !== undefined}
+          isByStatus={filter.reason !== undefined || filter.cause !== undefined}
         />
         {live.waiting.length > 0 && (
           <Button variant="subtle" size="xs" className={classes['waiting'] ?? ''} onClick={live.show}>
@@ -110,7 +110,6 @@ export function LogsPage() {
                 onPage={(next) => setSearch({ p: String(next) })}
                 labels={{ previous: logs.newer, next: logs.older }}
               />
-              <p className={classes['note']}>{logs.refused}</p>
             </>
           )
         }

@@ -179,8 +179,13 @@ export class ApiKeys {
     if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
       this.#storeStatus(token.id, status)
     }
-    refuseUnusableKey(token, user, status, use)
-    refuseOtherAddress(addresses, address)
+    try {
+      refuseUnusableKey(token, user, status, use)
+      refuseOtherAddress(addresses, address)
+    } catch (error) {
+      if (error instanceof GatewayError) error.caller = { userId: user.id, tokenId: token.id }
+      throw error
+    }
     return { token, user }
   }
 

@@ -1,5 +1,5 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError, type RefusedLimit } from '../../errors.ts'
 import type { Account } from './balance.ts'
 import { affordableAmount, type ChargedBudget } from './payer.ts'
 
@@ -22,17 +22,18 @@ export class InsufficientQuota extends Unaffordable {
   readonly #free: number
   readonly #needed: number
 
-  constructor(free: number, needed: number, shown = NOT_SHOWN) {
+  constructor(free: number, needed: number, limit?: RefusedLimit, shown = NOT_SHOWN) {
     super(
       'insufficient_quota',
       `quota is not enough for this request: ${free} remain, ${needed} are needed${shown(free, needed)}`,
+      { limit },
     )
     this.#free = free
     this.#needed = needed
   }
 
   override showing(shown: ShownAmounts): InsufficientQuota {
-    return new InsufficientQuota(this.#free, this.#needed, shown)
+    return new InsufficientQuota(this.#free, this.#needed, this.limit, shown)
   }
 
   override get usedUp(): string {
@@ -54,6 +55,7 @@ export class BudgetExceeded extends Unaffordable {
     free: number,
     needed: number,
     nowMs: number,
+    limit?: RefusedLimit,
     shown = NOT_SHOWN,
   ) {
     const [terms] = exceeded
@@ -61,7 +63,7 @@ export class BudgetExceeded extends Unaffordable {
       'budget_exceeded',
       `${nameOf(terms)} is not enough for this request: ${free} of ${terms.amount} remain, ` +
         `${needed} are needed${shown(free, needed)}; it resets at ${resetText(terms)}`,
-      { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)) },
+      { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)), limit },
     )
     this.exceeded = exceeded
     this.#free = free
@@ -70,7 +72,7 @@ export class BudgetExceeded extends Unaffordable {
   }
 
   override showing(shown: ShownAmounts): BudgetExceeded {
-    return new BudgetExceeded(this.exceeded, this.#free, this.#needed, this.#nowMs, shown)
+    return new BudgetExceeded(this.exceeded, this.#free, this.#needed, this.#nowMs, this.limit, shown)
   }
 
   override get usedUp(): string {
@@ -94,9 +96,37 @@ export function refusalOf(
   const [short, ...others] = budgets
     .filter((budget) => freeOf(budget) < amount)
     .toSorted((a, b) => b.terms.resetsMs - a.terms.resetsMs)
-  if (!short || free < amount) return new InsufficientQuota(free, amount)
+  if (!short || free < amount) return new InsufficientQuota(free, amount, quotaLimit(account, free, amount))
   const exceeded = [short.terms, ...others.map(({ terms }) => terms)] as const
-  return new BudgetExceeded(exceeded, freeOf(short), amount, nowMs)
+  const left = freeOf(short)
+  return new BudgetExceeded(exceeded, left, amount, nowMs, budgetLimit(short, left, amount))
+}
+
+function quotaLimit({ token, user, unlimited }: Account, left: number, needed: number): RefusedLimit {
+  const isOfToken = !unlimited && token.free <= user.free
+  const { id, held } = isOfToken ? token : user
+  const subject = isOfToken ? 'token' : 'user'
+  return { subject, id, name: null, kind: 'quota', spent: null, held, left, needed, resets_at: null }
+}
+
+const SUBJECTS = { t: 'token', u: 'user', g: 'group' } as const
+
+function budgetLimit({ terms, balance }: ChargedBudget, left: number, needed: number): RefusedLimit {
+  const { owner, amount, resetsMs } = terms
+  const subject = SUBJECTS[owner.slice(0, 1) as keyof typeof SUBJECTS]
+  const name = owner.slice(2)
+  const { held } = balance
+  return {
+    subject,
+    id: subject === 'group' ? null : Number(name),
+    name: subject === 'group' ? name : null,
+    kind: 'budget',
+    spent: amount - left - held,
+    held,
+    left,
+    needed,
+    resets_at: Math.floor(resetsMs / 1000),
+  }
 }
 
 const ADJECTIVES = { day: 'daily', week: 'weekly', month: 'monthly' } as const

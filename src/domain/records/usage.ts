@@ -1,6 +1,7 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { CallKind } from '../endpoints.ts'
 import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
+import type { FailureCause } from '../failure-cause.ts'
 import type { Provenance } from '../stored-response.ts'
 import { type FieldType, flag, nullable, plainText, oneOf, integerWithin } from './field-types.ts'
 import { type NamesWith, record, type Row, type Values } from './record.ts'
@@ -49,6 +50,18 @@ export const USAGE = record(
       about:
         'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
     },
+    cause: {
+      type: text as FieldType<FailureCause | '', string>,
+      default: '',
+      about: 'Why the call failed; empty if it came to its end or the client left',
+    },
+    error_status: {
+      type: nullable(integer),
+      default: null,
+      about: 'HTTP status of the answer to a failed call; null if there was none',
+    },
+    /** JSON: `KeptError`; null if the client got no error. */
+    error: { type: nullable(text), default: null, shown: false },
     kind: {
       type: text as FieldType<CallKind, string>,
       about: 'The endpoint; empty in the estimate for a lost node',

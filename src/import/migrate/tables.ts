@@ -34,6 +34,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because a key of many columns makes long conditions.
   { name: 'usage_sums', key: SUM_KEY, batchSize: 100 },
+  { name: 'refused_calls', key: ['id'], batchSize: 1000 },
   { name: 'usage_refusals', key: REFUSAL_KEY, batchSize: 100 },
 ])
 

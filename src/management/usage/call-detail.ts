@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { KeptError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
@@ -7,6 +8,7 @@ import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/usage-log.ts'
 import type { ManagementServices } from '../services.ts'
+import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
 /** The id of a call in a path. */
@@ -41,6 +43,17 @@ const costFields = {
     first_byte_ms: z.int().nullable(),
     total_ms: z.int(),
   }),
+  error: z
+    .object({
+      cause: z.string(),
+      status: z.int().nullable(),
+      type: z.string(),
+      code: z.string(),
+      message: z.string().meta({ description: 'What the client was told, cleaned; empty if it is not kept' }),
+      tried: z.int().meta({ description: 'Number of requests to upstreams' }),
+    })
+    .nullable()
+    .meta({ description: 'Why the call failed; null if it did not, or if the client left' }),
   dropped: z.array(z.string()).meta({ description: 'Fields of the request that the upstream did not get' }),
 }
 
@@ -58,45 +71,52 @@ export const callSchema = usageSchema.extend({
       duration_ms: z.int(),
       status: z.int().nullable(),
       cause: z.string().nullable(),
+      message: z.string().meta({ description: "The provider's words, cleaned; empty if there are none" }),
     }),
   ),
 })
 
 /** One of a user's own calls, with its cost. */
 export async function ownCall(
-  parts: Pick<ManagementServices, 'store'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
   userId: number,
-): Promise<z.output<typeof ownCallSchema>> {
-  const detail = await find(parts, id, userId)
+): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
+  const detail = await parts.store.read('callDetail', { id, userId })
+  if (!detail) return (await refusedCall(parts, id, userId)) ?? refuseUnknown()
   return { ...ownUsageObject(detail.entry), ...explained(detail) }
 }
 
 /** Any call, with its cost and its attempts. */
 export async function anyCall(
-  parts: Pick<ManagementServices, 'store'>,
+  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
-): Promise<z.output<typeof callSchema>> {
-  const detail = await find(parts, id)
-  const attempts = (detail.attempts ?? []).map((attempt) => ({ ...attempt }))
+): Promise<z.output<typeof callSchema> | z.output<typeof refusedDetailSchema>> {
+  const detail = await parts.store.read('callDetail', { id })
+  if (!detail) return (await refusedCall(parts, id)) ?? refuseUnknown()
+  const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
   return { ...usageObject(detail.entry), ...explained(detail), attempts }
 }
 
-async function find(
-  { store }: Pick<ManagementServices, 'store'>,
-  id: string,
-  userId?: number,
-): Promise<CallDetail> {
-  const detail = await store.read('callDetail', { id, userId })
-  if (!detail) throw new GatewayError('not_found', 'there is no call with this id in the log')
-  return detail
+function refuseUnknown(): never {
+  throw new GatewayError('not_found', 'there is no call with this id in the log')
 }
 
-function explained({ entry, particulars, priceSet }: CallDetail) {
+function errorOf({ entry, attempts }: CallDetail) {
+  if (entry.cause === '') return null
+  const kept = entry.error === null ? NO_ERROR : (JSON.parse(entry.error) as KeptError)
+  return { cause: entry.cause, status: entry.error_status, ...kept, tried: attempts?.length ?? 0 }
+}
+
+const NO_ERROR: KeptError = { type: '', code: '', message: '' }
+
+function explained(detail: CallDetail) {
+  const { entry, particulars, priceSet } = detail
   const { queued_ms = 0, connect_ms = 0, dropped = [], ...chargedBy } = particulars
   const told = {
     timing: { queued_ms, connect_ms, first_byte_ms: entry.first_byte_ms, total_ms: entry.duration_ms },
     dropped: [...dropped],
+    error: errorOf(detail),
   }
   const unknown = {
     cost: null,

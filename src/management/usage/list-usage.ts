@@ -1,10 +1,16 @@
 import { z } from 'zod'
+import type { Calendar } from '../../domain/calendar.ts'
+import { STATUS_WORDS } from '../../domain/call-outcome.ts'
+import { decimalText } from '../../domain/decimal.ts'
+import { displayAmount } from '../../domain/display-amount.ts'
+import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
+import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
-import { equalityFilterField, wholeNumber } from '../input-fields.ts'
+import { wantedIds, wantedNames, wantedTexts, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
@@ -13,12 +19,14 @@ export async function listUsage<Shown>(
   filter: UsageFilter | null,
   page: Page,
   shown: (entry: UsageEntry) => Shown,
+  { sort = 'created_at', order = 'desc' }: z.output<typeof orderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
     filter,
     offset: offsetOf(page),
     limit: page.pageSize,
+    order: sort === 'created_at' && order === 'desc' ? undefined : { by: sort, isAscending: order === 'asc' },
   })
   return pageObject(page, total, entries.map(shown))
 }
@@ -43,8 +51,9 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
   shown: (entry: UsageEntry) => Shown,
+  { calendar, usdOf }: CsvTerms,
 ): AsyncGenerator<string, void, undefined> {
-  const header = csvLine(columns)
+  const header = csvLine([...columns, 'time', 'cost_usd', 'status'])
   if (!filter) return yield header
   let piece = header
   let after: UsageCursor | null = null
@@ -52,7 +61,9 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
     const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
     for (const entry of batch.entries) {
       const row = shown(entry)
-      piece += csvLine(columns.map((column) => row[column] ?? null))
+      const { ended_ms, quota, reason } = entry
+      const more = [calendar.format(ended_ms), usdOf(quota), STATUS_WORDS[reason]]
+      piece += csvLine([...columns.map((column) => row[column] ?? null), ...more])
     }
     if (piece !== '') yield piece
     piece = ''
@@ -60,26 +71,83 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   } while (after)
 }
 
+/** The order of a list of calls; equal ones are sorted by their ids. */
+export const orderQuery = z.object({
+  sort: z
+    .enum(['created_at', 'quota', 'duration_ms', 'first_byte_ms'], {
+      error: 'expected one of created_at, quota, duration_ms, first_byte_ms',
+    })
+    .optional(),
+  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
+})
+
+/** How the columns of a file are computed. */
+interface CsvTerms {
+  readonly calendar: Calendar
+  readonly usdOf: (quota: number) => string
+}
+
+/** The terms of a file with times in the zone of its query. Throws if there is no such zone. */
+export function csvTerms(
+  { settings }: Pick<ManagementServices, 'settings'>,
+  { tz = 'UTC' }: { readonly tz?: string | undefined },
+): CsvTerms {
+  const { options } = settings()
+  const inUsd = { ...options, display: 'USD' } as const
+  return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }
+}
+
 /** The type of all rows in the log: a settled call. */
 const CONSUMED = 2
+
+/** Filters that rows and sums of a user's own calls have in common; a call matches one value of each. */
+export const ownCallFilters = {
+  token_id: wantedIds(),
+  token_name: wantedTexts(),
+  model_name: wantedTexts(),
+  group: wantedTexts(),
+}
+
+/** Filters that rows and sums of all calls have in common. */
+export const callFilters = {
+  ...ownCallFilters,
+  user_id: wantedIds(),
+  username: wantedTexts(),
+  channel: wantedTexts(),
+}
+
+const callFiltersSchema = z.object(callFilters)
+
+/** Converts the common filters; with `userId`, for the calls of that user only. */
+export function callFilterOf(
+  query: Partial<z.output<typeof callFiltersSchema>>,
+  userId?: number,
+): UsageFilter {
+  const { user_id, username, channel, token_id, token_name, model_name, group } = query
+  return { user_id: userId ?? user_id, username, channel, token_id, token_name, model: model_name, group }
+}
 
 /** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
-  token_name: equalityFilterField(),
-  model_name: equalityFilterField(),
-  group: equalityFilterField(),
-  request_id: equalityFilterField(),
-  reason: equalityFilterField(),
+  ...ownCallFilters,
+  request_id: wantedTexts(),
+  reason: wantedTexts(),
+  cause: wantedNames(FAILURE_CAUSES),
 })
 
 /** The filters of all rows. */
-export const usageQuery = ownUsageQuery.extend({
-  username: equalityFilterField(),
-  channel: equalityFilterField(),
-})
+export const usageQuery = ownUsageQuery.extend(callFilters)
+
+const zone = { tz: z.string().max(100, { error: 'expected at most 100 characters' }).optional() }
+
+/** The query for a file of a user's own calls. */
+export const ownExportQuery = ownUsageQuery.extend(zone)
+
+/** The query for a file of all calls. */
+export const exportQuery = usageQuery.extend(zone)
 
 /** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
 export function filterOf(
@@ -87,17 +155,12 @@ export function filterOf(
   userId?: number,
 ): UsageFilter | null {
   if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
-  const { username, channel } = query as z.output<typeof usageQuery>
   return {
-    user_id: userId,
+    ...callFilterOf(query, userId),
     ...timesOf(query),
-    username,
-    channel,
-    token_name: query.token_name,
-    model: query.model_name,
-    group: query.group,
     id: query.request_id,
-    reasons: query.reason?.split(','),
+    reasons: query.reason?.flatMap((reasons) => reasons.split(',')),
+    causes: query.cause,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
-import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
 /** The calls that readers want. All readers with the same query are sent the same calls. */
@@ -100,27 +100,37 @@ type CallMatch = (call: SettledCall) => boolean
 
 /** Returns a test whether the filter would find a call in the usage log, ignoring names. */
 function matchOf(filter: UsageFilter): CallMatch {
-  const { fromMs, beforeMs, reasons } = filter
+  const { fromMs, beforeMs, reasons, causes } = filter
   const matches: CallMatch[] = FIELDS.flatMap((field) => {
     const wanted = filter[field]
-    return wanted === undefined ? [] : [(call: SettledCall) => call[field] === wanted]
+    if (wanted === undefined) return []
+    const values: readonly (string | number)[] = valuesOf<string | number>(wanted)
+    return [(call: SettledCall) => values.includes(call[field])]
   })
   if (fromMs !== undefined) matches.push(({ ended_ms }) => ended_ms >= fromMs)
   if (beforeMs !== undefined) matches.push(({ ended_ms }) => ended_ms < beforeMs)
   if (reasons) matches.push(({ reason }) => reasons.includes(reason))
+  if (causes) matches.push(({ cause = '' }) => causes.includes(cause))
   return (call) => matches.every((match) => match(call))
 }
 
 /** Returns a test whether the names of a call match the filter; undefined if it accepts all names. */
 function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
-  return (names) =>
-    (username ?? names.username) === names.username && (token_name ?? names.token_name) === names.token_name
+  const has = (wanted: OneOrMore<string> | undefined, name: string): boolean =>
+    wanted === undefined || valuesOf(wanted).includes(name)
+  return (names) => has(username, names.username) && has(token_name, names.token_name)
 }
 
 /** Fields that are compared for equality. */
-const FIELDS = ['id', 'user_id', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
-  keyof SettledCall)[]
+const FIELDS = [
+  'id',
+  'user_id',
+  'token_id',
+  'model',
+  'channel',
+  'group',
+] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
 /** Maximum number of calls shown in a second; more of them are reported as a gap. */
 const CALLS_PER_SECOND = 20

@@ -28,8 +28,8 @@ export const refusalsQuery = ownRefusalsQuery.extend({ username: equalityFilterF
 
 const calls = z.array(z.int()).meta({ description: 'One for each slot' })
 
-/** Refused calls as a series; `docs/api.md: Refused calls`. */
-export const refusalsSchema = z.object({
+/** Refused or failed calls as a series; `docs/api.md: Refused calls`, `docs/api.md: Failed calls`. */
+export const countedCallsSchema = z.object({
   step: z.string(),
   tz: z.string(),
   slots: z.array(z.int()).meta({ description: 'Unix seconds of the starts of the steps' }),
@@ -41,7 +41,8 @@ export const refusalsSchema = z.object({
   exact: z.boolean(),
 })
 
-type Refusals = z.output<typeof refusalsSchema>
+/** Refused or failed calls by step and dimension. */
+export type CountedCalls = z.output<typeof countedCallsSchema>
 
 /** The refused calls of a period by step and dimension. */
 export async function refusedCalls(
@@ -51,7 +52,7 @@ export async function refusedCalls(
     filter,
     by,
   }: { readonly period: SeriesPeriod; readonly filter: RefusalFilter; readonly by: RefusalDimension },
-): Promise<Refusals> {
+): Promise<CountedCalls> {
   const { fromS, toS, starts, step, tz, top } = period
   const { all, lines, ofLines, more } = await store.read('refusedCalls', {
     filter,
@@ -86,7 +87,7 @@ export async function refusedCalls(
 }
 
 /** The same as CSV: a line for each step of each series, and of the sum of all others, whose key is empty. */
-export function refusalsCsv({ slots, series, other }: Refusals, { calendar }: SeriesPeriod): string {
+export function countedCallsCsv({ slots, series, other }: CountedCalls, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
   const rows = lines.flatMap(({ key, label, calls: counts }) =>
     counts.map((count, index) => {

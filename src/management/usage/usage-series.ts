@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
+import { type Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
 import { type PlannedPeriod, planSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
@@ -9,9 +9,11 @@ import {
   type SeriesLine,
 } from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
+import { calendarOf } from '../calendar-of.ts'
 import { csvLine } from '../csv.ts'
-import { equalityFilterField, wholeNumber } from '../input-fields.ts'
+import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
+import { callFilters, ownCallFilters } from './list-usage.ts'
 
 const count = z.int()
 
@@ -178,40 +180,17 @@ export const periodQuery = z.object({
   format: z.enum(['json', 'csv'], { error: 'expected json or csv' }).optional(),
 })
 
-const ownFilters = {
-  model_name: equalityFilterField(),
-  token_name: equalityFilterField(),
-  group: equalityFilterField(),
-}
-const allFilters = { ...ownFilters, username: equalityFilterField(), channel: equalityFilterField() }
-
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional()
 
 /** The query for a series of all users. */
-export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...allFilters })
+export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...callFilters })
 
 /** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
   by: oneOf(['model', 'token', 'group', 'none']),
-  ...ownFilters,
+  ...ownCallFilters,
 })
-
-/** Converts a query to a filter; with `userId`, for the calls of that user only. */
-export function seriesFilterOf(
-  query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
-  userId?: number,
-): UsageFilter {
-  const { username, channel } = query as z.output<typeof seriesQuery>
-  return {
-    user_id: userId,
-    username,
-    channel,
-    token_name: query.token_name,
-    model: query.model_name,
-    group: query.group,
-  }
-}
 
 /** Period of a query, in the calendar of its zone. */
 export interface SeriesPeriod extends PlannedPeriod {
@@ -247,12 +226,4 @@ export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): Se
     if (starts.push(ms / 1000) > MAX_STEPS) tooMany()
   const previousS = Math.max(0, calendar.previousStart(fromS * 1000, toS * 1000) / 1000)
   return { tz, step, top, calendar, fromS, toS, starts, previousS }
-}
-
-function calendarOf(tz: string): Calendar {
-  try {
-    return new Calendar(tz)
-  } catch {
-    throw new GatewayError('invalid_request', 'tz: expected the name of a time zone, such as Europe/Berlin')
-  }
 }

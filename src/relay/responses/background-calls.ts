@@ -106,7 +106,12 @@ export class BackgroundCalls {
         const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
         this.#open.set(hold.id, call)
       } else {
-        const charged = { quota: hold.expectedCost, reason: 'crash', usage: NO_USAGE } as const
+        const charged = {
+          quota: hold.expectedCost,
+          reason: 'crash',
+          cause: 'gateway',
+          usage: NO_USAGE,
+        } as const
         await this.#settle({ hold }, charged)
       }
     }
@@ -218,6 +223,7 @@ export class BackgroundCalls {
       ...charged,
       price_incomplete: response?.priceIncomplete ?? false,
       delivered: charged.reason !== 'failed',
+      ...((charged.reason === 'failed' || charged.reason === 'cut') && { cause: 'provider_failed' as const }),
       model: response?.model ?? facts.model,
       group: response?.group ?? facts.group,
       ended_ms: endedMs,

@@ -91,6 +91,7 @@ export const AUDITED: {
   readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
 } = {
   addRefusals: null,
+  addRefusedCalls: null,
   beginSession: {
     async entries({ userId, proof }, db) {
       const person = await personOf(db, userId)
@@ -183,6 +184,7 @@ export const AUDITED: {
   pruneLentBudgets: null,
   pruneResponses: null,
   pruneSignatures: null,
+  pruneRefusedCalls: null,
   pruneSlots: null,
   removeOrphanedParts: null,
   reportConditions: null,

@@ -30,9 +30,12 @@ export {
   takenIdentifiers,
   tokenGroups,
 } from './find-accounts.ts'
+export { failedCalls } from './failed-calls.ts'
+export { usageValues } from './usage-values.ts'
 export { findSignatures, orphanedContents } from './kept-data.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
+export { listRefusedCalls } from './refused-calls.ts'
 export { pendingSeeds } from './seed-accounts.ts'
 export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
 export {

@@ -66,6 +66,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           requested_model: 'asked',
           price_incomplete: false,
           note: '',
+          cause: '',
+          error: null,
+          error_status: null,
           upstream_model: 'm-2026',
           channel: 'c',
           group: 'default',
@@ -187,7 +190,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       { ...at('e'), group: 'vip' },
     ])
     for (const [by, filter, expected] of cases) {
-      const asked = filter.id === undefined ? filter : { ...filter, id: idOf(filter.id) }
+      const asked = filter.id === undefined ? filter : { ...filter, id: idOf(String(filter.id)) }
       expect.soft(await ids(store, asked), by).toEqual(expected.map(idOf))
     }
   })

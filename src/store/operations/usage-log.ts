@@ -1,7 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
 import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
-import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
 import type { Db } from './operation.ts'
 import type { Database } from '../row-types.ts'
@@ -24,18 +24,26 @@ export async function listUsage(
     filter,
     offset,
     limit,
-  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+    order,
+  }: {
+    readonly filter: UsageFilter
+    readonly offset: number
+    readonly limit: number
+    /** The latest end first, unless given. */
+    readonly order?: CallOrder | undefined
+  },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
-  const listed = await listedRows(db, filter, offset + limit)
+  const listed = await listedRows(db, filter, offset + limit, order === undefined)
   if (!listed) return { total: 0, entries: [] }
   const { total } = await db
     .selectFrom(listed.all.select(ONE).limit(MAX_LISTED_ROWS).as('listed'))
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const page = await listed.latest
+  const ordered = order
+    ? orderedBy(listed.all, order)
+    : listed.latest.orderBy('ended_ms', 'desc').orderBy('usage_log.id', 'desc')
+  const page = await ordered
     .select('usage_log.id')
-    .orderBy('ended_ms', 'desc')
-    .orderBy('usage_log.id', 'desc')
     .offset(offset)
     .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
     .execute()
@@ -50,15 +58,34 @@ export async function listUsage(
     .orderBy('ended_ms', 'desc')
     .orderBy('usage_log.id', 'desc')
     .execute()
-  return { total, entries: rows.map(entryFromRow) }
+  const places = new Map(page.map(({ id }, place) => [id, place]))
+  const sorted = order ? rows.toSorted((one, other) => places.get(one.id)! - places.get(other.id)!) : rows
+  return { total, entries: sorted.map(entryFromRow) }
 }
+
+/** An order of calls; those without a value come last, and equal ones in the order of their ids. */
+export interface CallOrder {
+  readonly by: 'created_at' | 'quota' | 'duration_ms' | 'first_byte_ms'
+  readonly isAscending: boolean
+}
+
+function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
+  const direction = isAscending ? 'asc' : 'desc'
+  const column = `usage_log.${by === 'created_at' ? 'ended_ms' : by}`
+  return rows
+    .orderBy(sql`${sql.ref(column)} is null`)
+    .orderBy(sql.ref(column), direction)
+    .orderBy('usage_log.id', direction)
+}
+
+type RowsQuery = ReturnType<typeof matchingRows>
 
 /**
  * Selects all matching rows, and those that can be among the `count` with the latest ends, which avoids
  * sorting all; null if the filter names an unknown user.
  */
-async function listedRows(db: Db, filter: UsageFilter, count: number) {
-  if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
+async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: boolean) {
+  if (isByEnd && hasTimesOnly(filter) && (await hasFewUsers(db))) {
     const scan = { filter, after: null, end: null, maxRows: MAX_LISTED_ROWS }
     const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
     return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
@@ -67,7 +94,7 @@ async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (!scan) return null
   const all = matchingRows(db, scan)
   // A user's rows are read in the order of their ends.
-  if (scan.filter.user_id !== undefined) return { all, latest: all }
+  if (!isByEnd || scannedUser(scan.filter) !== undefined) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 
@@ -159,7 +186,7 @@ export async function scanUsage(
   let query = withNames(db)
     .where((eb) => withinScan(eb, scan))
     .where((eb) => matchesFilter(eb, scan.filter))
-  if (scan.filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (scannedUser(scan.filter) !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
   return { entries: rows.map(entryFromRow), next: scan.end }
 }
@@ -224,7 +251,7 @@ export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | 
     .where((eb) => withinScan(eb, open))
     .offset(scan.maxRows - 1)
     .limit(1)
-  if (filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (scannedUser(filter) !== undefined) query = query.orderBy('ended_ms', 'desc')
   const end = await query.orderBy('id', 'desc').executeTakeFirst()
   return { ...open, end: end ? { id: end.id, ended_ms: end.ended_ms } : null }
 }
@@ -237,12 +264,34 @@ export function matchingRows(db: Db, scan: BoundedScan) {
     .where((eb) => matchesFilter(eb, scan.filter))
 }
 
-/** Adds the id of the user that the filter names, for the index; null if the user is unknown. */
-export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
-  const { username } = filter
-  if (username === undefined) return filter
-  const user = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
-  return user ? { ...filter, user_id: user.id } : null
+/**
+ * Adds the ids of the users that the filter names, for the index: a number if there is one. Null if no user
+ * can match.
+ */
+export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'username'>>(
+  db: Db,
+  filter: Filter,
+): Promise<(Filter & { readonly user_id?: OneOrMore<number> | undefined }) | null> {
+  const { user_id: given, username } = filter
+  const wanted = given === undefined ? undefined : valuesOf(given)
+  if (username === undefined) return wanted ? { ...filter, user_id: oneOrMore(wanted) } : filter
+  const named = await db
+    .selectFrom('users')
+    .select('id')
+    .where('username', 'in', valuesOf(username))
+    .execute()
+  const ids = named.map(({ id }) => id).filter((id) => wanted?.includes(id) ?? true)
+  return ids.length > 0 ? { ...filter, user_id: oneOrMore(ids) } : null
+}
+
+const oneOrMore = (ids: readonly number[]): OneOrMore<number> => {
+  const [first] = ids
+  return ids.length === 1 && first !== undefined ? first : ids
+}
+
+/** The user whose rows are scanned over their index; undefined if rows of several users match. */
+function scannedUser({ user_id: userId }: UsageFilter): number | undefined {
+  return typeof userId === 'number' ? userId : undefined
 }
 
 /**
@@ -252,7 +301,8 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
  */
 function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan
-  const { user_id: userId, fromMs, beforeMs } = filter
+  const { fromMs, beforeMs } = filter
+  const userId = scannedUser(filter)
   if (userId === undefined) return withinIds(eb, scan)
   const bounds: Expression<SqlBool>[] = [withinIds(eb, scan), eb('usage_log.user_id', '=', userId)]
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
@@ -271,11 +321,13 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
  * the end of calls, so there a cursor bounds ids through its time only.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
-  const { user_id: userId, fromMs, beforeMs, id } = filter
+  const { fromMs, beforeMs, id } = filter
+  const userId = scannedUser(filter)
   const bounds: Expression<SqlBool>[] = []
   const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
   const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
-  if (id !== undefined) bounds.push(eb('usage_log.id', '=', id))
+  if (typeof id === 'string') bounds.push(eb('usage_log.id', '=', id))
+  else if (id !== undefined) bounds.push(eb('usage_log.id', 'in', id))
   if (userId === undefined) {
     if (after) before(after.id)
     else if (beforeMs !== undefined) before(firstIdOf(beforeMs))
@@ -297,18 +349,27 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageC
 
 /** Condition of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
-  const { user_id: userId, fromMs, beforeMs, token_name, model, channel, group, reasons } = filter
+  const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
+  const { reasons, causes } = filter
+  const userId = scannedUser(filter)
   const wanted: Expression<SqlBool>[] = []
+  if (typeof users === 'object') wanted.push(eb('usage_log.user_id', 'in', users))
   // For a user's rows, the index covers the times.
   if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (token_name !== undefined)
     wanted.push(
-      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', token_name)),
+      eb(
+        'token_id',
+        'in',
+        eb.selectFrom('tokens').select('tokens.id').where('tokens.name', 'in', valuesOf(token_name)),
+      ),
     )
-  if (model !== undefined) wanted.push(eb('model', '=', model))
-  if (channel !== undefined) wanted.push(eb('channel', '=', channel))
-  if (group !== undefined) wanted.push(eb('usage_log.group_name', '=', group))
+  if (token_id !== undefined) wanted.push(eb('token_id', 'in', valuesOf(token_id)))
+  if (model !== undefined) wanted.push(eb('model', 'in', valuesOf(model)))
+  if (channel !== undefined) wanted.push(eb('channel', 'in', valuesOf(channel)))
+  if (group !== undefined) wanted.push(eb('usage_log.group_name', 'in', valuesOf(group)))
   if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
+  if (causes !== undefined) wanted.push(eb('cause', 'in', causes))
   return eb.and(wanted)
 }

@@ -1,6 +1,11 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
-import type { UsageFilter, UsageTotals, UsageDimension } from '../../domain/usage-filter.ts'
+import {
+  type UsageFilter,
+  type UsageTotals,
+  type UsageDimension,
+  valuesOf,
+} from '../../domain/usage-filter.ts'
 import {
   type DimensionColumn,
   kindFor,
@@ -22,7 +27,8 @@ export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 
 /** A dimension of a series. */
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
-const COLUMN_OF = {
+/** Column of each dimension. */
+export const COLUMN_OF = {
   model: 'model',
   token: 'token_id',
   key: 'token_id',
@@ -142,18 +148,41 @@ async function seriesLines(
   return keys.length < ranked.length ? [...lines, { key: null, label: '', points: left }] : lines
 }
 
-/** Lists the values of the dimension, the highest charge first. */
-async function rankedKeys(
+/**
+ * Lists the values of the dimension with a sum, the highest one first; of equal ones, that with the next sum.
+ */
+export async function rankedKeys(
   db: Db,
   filter: UsageFilter,
   by: DimensionColumn,
   plan: SeriesPlan,
+  columns: readonly string[] = ['quota', 'requests'],
 ): Promise<(string | number)[]> {
-  const totals = new Map<string | number, readonly [quota: number, requests: number]>()
+  return [...(await totalsByKey(db, filter, by, plan, columns))]
+    .toSorted(
+      ([oneKey, one], [otherKey, other]) =>
+        columns.reduce((least, _, index) => least || other[index]! - one[index]!, 0) ||
+        (oneKey < otherKey ? -1 : 1),
+    )
+    .map(([key]) => key)
+}
+
+/** Reads the sums of a whole period by the values of a dimension. */
+export async function totalsByKey(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  plan: SeriesPlan,
+  columns: readonly string[],
+): Promise<ReadonlyMap<string | number, readonly number[]>> {
+  const totals = new Map<string | number, number[]>()
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
-    for (const { key, sums } of await readSums(db, { filter, by, columns: ['quota', 'requests'], ...of })) {
-      const [quota, requests] = totals.get(key ?? '') ?? [0, 0]
-      totals.set(key ?? '', [quota + sign * (sums[0] ?? 0), requests + sign * (sums[1] ?? 0)])
+    for (const { key, sums } of await readSums(db, { filter, by, columns, ...of })) {
+      const total = totals.get(key ?? '') ?? columns.map(() => 0)
+      totals.set(
+        key ?? '',
+        total.map((sum, index) => sum + sign * (sums[index] ?? 0)),
+      )
     }
   }
   if (plan.days.length > 0) await add({ unit: 'day', starts: daysOf(plan) }, 1)
@@ -161,16 +190,11 @@ async function rankedKeys(
     const edges = plan.moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
     if (edges.length > 0) await add({ unit: 'slot', starts: edges.map(({ slot }) => slot) }, sign)
   }
-  return [...totals]
-    .toSorted(
-      ([oneKey, one], [otherKey, other]) =>
-        other[0] - one[0] || other[1] - one[1] || (oneKey < otherKey ? -1 : 1),
-    )
-    .map(([key]) => key)
+  return totals
 }
 
 /** Reads the sums of every step of a plan, by the values of `query.by`; without it, there is one entry, with key null. */
-async function readPlannedSums(
+export async function readPlannedSums(
   db: Db,
   query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
   plan: SeriesPlan,
@@ -398,20 +422,23 @@ function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   return [...before.filter((name) => !kind.by.has(name)), by]
 }
 
-function filteredColumns({ user_id, token_name, model, channel, group }: UsageFilter): DimensionColumn[] {
-  const given = [user_id, token_name, model, channel, group]
+function filteredColumns(filter: UsageFilter): DimensionColumn[] {
+  const { user_id, token_id, token_name, model, channel, group } = filter
+  const given = [user_id, token_id ?? token_name, model, channel, group]
   return DIMENSION_COLUMNS.filter((_, index) => given[index] !== undefined)
 }
 
 type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
 
 // Includes the user of a key, because rows are in the order of users.
-function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawBuilder<unknown>[] {
+function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
+  const { user_id, token_id, token_name } = filter
   const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
     sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
   return [
-    ...(user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
-    ...(token_name === undefined ? [] : [ofTokens(sql`name = ${token_name}`)]),
+    ...(user_id === undefined ? [] : [isAmong('user_id', valuesOf(user_id))]),
+    ...(token_id === undefined ? [] : [ofTokens(isAmong('id', valuesOf(token_id)))]),
+    ...(token_name === undefined ? [] : [ofTokens(isAmong('name', valuesOf(token_name)))]),
     ...(by === 'user_id' && keys ? [isAmong(by, keys)] : []),
     ...(by === 'token_id' && keys ? [ofTokens(isAmong('id', keys))] : []),
   ]
@@ -419,9 +446,9 @@ function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawB
 
 function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawBuilder<unknown>[] {
   return [
-    ...(model === undefined ? [] : [sql`model = ${model}`]),
-    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
-    ...(group === undefined ? [] : [sql`group_name = ${group}`]),
+    ...(model === undefined ? [] : [isAmong('model', valuesOf(model))]),
+    ...(channel === undefined ? [] : [isAmong('channel', valuesOf(channel))]),
+    ...(group === undefined ? [] : [isAmong('group_name', valuesOf(group))]),
     ...(by && ROUTE.includes(by) && keys ? [isAmong(by, keys)] : []),
   ]
 }

@@ -33,6 +33,7 @@ export {
   storeResponsePart,
 } from './kept-data.ts'
 export { addRefusals } from './refusals.ts'
+export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'
 export {
   createUserOfIdentity,

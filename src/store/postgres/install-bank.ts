@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Kysely, sql } from 'kysely'
+import { FAILED_REASONS } from '../../domain/call-outcome.ts'
+import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { bucketBounds, LATENCY_BUCKETS } from '../../domain/latency.ts'
 import type { FieldType } from '../../domain/records/field-types.ts'
 import type { Column } from '../../domain/records/record.ts'
@@ -12,7 +14,6 @@ import {
 } from '../account-columns.ts'
 import {
   DIMENSION_COLUMNS,
-  FAILED_REASONS,
   LATENCY_TIMES,
   NO_DIMENSION,
   SLOTS_PER_DAY,
@@ -60,6 +61,9 @@ const VALUES: readonly string[] = [
   ),
   ...BUCKETS.map(
     (bucket) => `count(*) filter (where requests > 0 and ${within(LATENCY_TIMES.first, bucket)})`,
+  ),
+  ...FAILURE_CAUSES.map(
+    (cause) => `count(*) filter (where reason in (${list(FAILED_REASONS)}) and cause = '${cause}')`,
   ),
 ]
 

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
+import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
 import { LATENCY_COLUMNS, SUM_KEY } from '../sum-kinds.ts'
@@ -10,6 +11,7 @@ import { LATENCY_COLUMNS, SUM_KEY } from '../sum-kinds.ts'
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
 const DAY = 20_513
+const NO_CAUSES = Object.fromEntries(FAILURE_CAUSES.map((cause) => [`failed_${cause}`, 0]))
 
 const USAGE = {
   input: 1,
@@ -76,6 +78,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     images: 14 * of,
     search_units: 15 * of,
     quota,
+    ...NO_CAUSES,
   })
   expect(await daysIn(store, path)).toEqual([
     { start: DAY - 1, ...key, ...sums(1, 300) },

@@ -91,6 +91,7 @@ export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
     upstream_model: model,
     quota: Math.min(amount, prompt_amount + progress_amount),
     reason: 'crash',
+    cause: 'gateway',
     delivered: progress_amount > 0,
     ended_ms: nowMs,
     usage: NO_USAGE,

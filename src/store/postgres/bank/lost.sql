@@ -27,7 +27,7 @@ begin
   loop
     perform bank_charge(of_node, jsonb_build_array(jsonb_build_object(
       'id', lost.usage_id, 'ended_ms', at_ms, 'user_id', lost.user_id, 'token_id', lost.token_id,
-      'quota', lost.estimate, 'reason', 'lost-node')));
+      'quota', lost.estimate, 'reason', 'lost-node', 'cause', 'gateway')));
     insert into lost_estimates (node, usage_id, token_id, user_id, quota)
       values (of_node, lost.usage_id, lost.token_id, lost.user_id, lost.estimate)
       on conflict do nothing;
@@ -90,7 +90,7 @@ begin
   loop
     delete from usage_log where id = lost.usage_id;
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
-    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1
+    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, failed_gateway = s.failed_gateway - 1
       from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '')) as slots
           (slot, user_id, token_id, model, channel, group_name),
         lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)

@@ -1,0 +1,19 @@
+import type { CallDetail } from '../../api/calls.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './call-details.module.css'
+
+/** Why a call failed: the sentence of its cause, and what its client was told. */
+export function Why({ call: { error, quota } }: { readonly call: CallDetail }) {
+  const { call: texts } = useTexts()
+  if (!error) return null
+  const sentences: Readonly<Record<string, string>> = texts.causes
+  return (
+    <>
+      <h3>{texts.why}</h3>
+      <p className={classes['why']}>
+        {sentences[error.cause] ?? error.cause} {quota === 0 && texts.notCharged}
+      </p>
+      {error.message !== '' && <blockquote className={classes['words']}>{error.message}</blockquote>}
+    </>
+  )
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { planSeries } from '../../domain/series-plan.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { FAILURE_DIMENSIONS, type FailureDimension } from '../../store/operations/failed-calls.ts'
+import type { ManagementServices } from '../services.ts'
+import { callFilters, ownCallFilters } from './list-usage.ts'
+import type { CountedCalls } from './refusals.ts'
+import { periodQuery, type SeriesPeriod } from './usage-series.ts'
+
+const OWN_DIMENSIONS = ['cause', 'model', 'token', 'none'] as const
+
+/** The query for a user's own failed calls. */
+export const ownFailuresQuery = periodQuery.extend({
+  by: z.enum(OWN_DIMENSIONS, { error: `expected one of ${OWN_DIMENSIONS.join(', ')}` }).optional(),
+  ...ownCallFilters,
+})
+
+/** The query for the failed calls of all users. */
+export const failuresQuery = periodQuery.extend({
+  by: z.enum(FAILURE_DIMENSIONS, { error: `expected one of ${FAILURE_DIMENSIONS.join(', ')}` }).optional(),
+  ...callFilters,
+})
+
+/** The failed calls of a period by step and dimension; `docs/api.md: Failed calls`. */
+export async function failedCalls(
+  { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
+  {
+    period,
+    filter,
+    by,
+  }: { readonly period: SeriesPeriod; readonly filter: UsageFilter; readonly by: FailureDimension },
+): Promise<CountedCalls> {
+  const { starts, step, tz, top } = period
+  const plan = planSeries(period, await store.read('usageCoverage'))
+  const { all, lines, more } = await store.read('failedCalls', {
+    filter,
+    by,
+    top,
+    steps: starts.length,
+    plan,
+  })
+  const left = all.map((count, index) => lines.reduce((rest, line) => rest - (line.calls[index] ?? 0), count))
+  return {
+    step,
+    tz,
+    slots: [...starts],
+    series:
+      by === 'none'
+        ? [{ key: '', label: '', calls: [...all] }]
+        : lines.map(({ key, label, calls }) => ({ key: String(key), label, calls: [...calls] })),
+    other: by !== 'none' && more ? { calls: left } : null,
+    total: all.reduce((sum, count) => sum + count, 0),
+    exact: plan.isExact,
+  }
+}

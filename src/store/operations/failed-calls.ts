@@ -1,0 +1,78 @@
+import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
+import type { SeriesPlan } from '../../domain/series-plan.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { CAUSE_COLUMNS } from '../sum-kinds.ts'
+import { type Db, namesOf } from './operation.ts'
+import { withUser } from './usage-log.ts'
+import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
+
+/** Dimensions that divide failed calls. */
+export const FAILURE_DIMENSIONS = ['cause', 'model', 'token', 'user', 'channel', 'none'] as const
+
+/** A dimension that divides failed calls; `none` sums all of them. */
+export type FailureDimension = (typeof FAILURE_DIMENSIONS)[number]
+
+/** Failed calls of one value of a dimension, one number for each step. */
+export interface FailedLine {
+  readonly key: string | number
+  readonly label: string
+  readonly calls: readonly number[]
+}
+
+/**
+ * Counts the failed calls of a period: all of them, and those of the `top` values of a dimension with the most.
+ * `more` means that there are further values. The cause is empty where the client left.
+ */
+export async function failedCalls(
+  db: Db,
+  query: {
+    readonly filter: UsageFilter
+    readonly by: FailureDimension
+    readonly top: number
+    readonly steps: number
+    readonly plan: SeriesPlan
+  },
+): Promise<{
+  readonly all: readonly number[]
+  readonly lines: readonly FailedLine[]
+  readonly more: boolean
+}> {
+  const { by, top, steps, plan } = query
+  const none = Array.from({ length: steps }, () => 0)
+  const filter = await withUser(db, query.filter)
+  if (!filter) return { all: none, lines: [], more: false }
+  const columns = ['failed', ...(by === 'cause' ? CAUSE_COLUMNS : [])]
+  const sums = (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? []
+  const all = none.map((_, step) => sums[step]?.[0] ?? 0)
+  if (by === 'none') return { all, lines: [], more: false }
+  if (by === 'cause') {
+    const ranked = linesByCause(sums).toSorted((one, other) => totalOf(other) - totalOf(one))
+    return { all, lines: ranked.slice(0, top), more: ranked.length > top }
+  }
+  const column = COLUMN_OF[by]
+  const ranked = await rankedKeys(db, filter, column, plan, ['failed'])
+  const keys = ranked.slice(0, top)
+  const ofKeys =
+    keys.length === 0
+      ? new Map<string | number | null, number[][]>()
+      : await readPlannedSums(db, { filter, by: column, keys, columns }, plan, steps)
+  const names = await namesOf(db, by, keys)
+  const lines = keys.map((key) => ({
+    key,
+    label: names.get(key) ?? String(key),
+    calls: none.map((_, step) => ofKeys.get(key)?.[step]?.[0] ?? 0),
+  }))
+  return { all, lines: lines.filter((line) => totalOf(line) > 0), more: ranked.length > top }
+}
+
+const totalOf = ({ calls }: FailedLine): number => calls.reduce((sum, count) => sum + count, 0)
+
+function linesByCause(sums: readonly (readonly number[])[]): FailedLine[] {
+  const known = FAILURE_CAUSES.map((cause, index) => ({
+    key: cause as string,
+    label: cause as string,
+    calls: sums.map((values) => values[index + 1] ?? 0),
+  }))
+  const rest = sums.map(([failed = 0, ...causes]) => causes.reduce((left, count) => left - count, failed))
+  return [...known, { key: '', label: '', calls: rest }].filter((line) => totalOf(line) > 0)
+}

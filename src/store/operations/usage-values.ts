@@ -1,0 +1,70 @@
+import type { SeriesPlan } from '../../domain/series-plan.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { type Db, inChunks } from './operation.ts'
+import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
+
+/** A value of a field of calls. */
+export interface UsageValue {
+  /** Name, or id of a user or API key. */
+  readonly value: string | number
+  readonly label: string
+  readonly calls: number
+}
+
+/** Fields whose values are listed. */
+export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group'
+
+/**
+ * Lists the values that calls of a period have, those with the most calls first, with `q` in their label in any
+ * case. `withOwners`: labels of API keys begin with their user.
+ */
+export async function usageValues(
+  db: Db,
+  query: {
+    readonly field: ValuedField
+    readonly filter: UsageFilter
+    readonly plan: SeriesPlan
+    readonly q: string
+    readonly limit: number
+    readonly withOwners: boolean
+  },
+): Promise<readonly UsageValue[]> {
+  const { field, filter, plan, limit, withOwners } = query
+  const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', 'failed'])
+  const labels = await labelsOf(db, field, [...totals.keys()], withOwners)
+  const wanted = query.q.toLowerCase()
+  return [...totals]
+    .map(([value, sums]) => ({
+      value,
+      label: labels.get(value) ?? String(value),
+      calls: sums.reduce((sum, count) => sum + count, 0),
+    }))
+    .filter(({ label, calls }) => calls > 0 && label.toLowerCase().includes(wanted))
+    .toSorted((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
+    .slice(0, limit)
+}
+
+async function labelsOf(
+  db: Db,
+  field: ValuedField,
+  keys: readonly (string | number)[],
+  withOwners: boolean,
+): Promise<ReadonlyMap<string | number, string>> {
+  const ids = keys as readonly number[]
+  if (field === 'user') {
+    const rows = await inChunks(ids, (some) =>
+      db.selectFrom('users').select(['id', 'username as name']).where('id', 'in', some).execute(),
+    )
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
+  if (field !== 'token') return new Map()
+  const rows = await inChunks(ids, (some) =>
+    db
+      .selectFrom('tokens')
+      .innerJoin('users', 'users.id', 'tokens.user_id')
+      .select(['tokens.id', 'tokens.name', 'users.username'])
+      .where('tokens.id', 'in', some)
+      .execute(),
+  )
+  return new Map(rows.map(({ id, name, username }) => [id, withOwners ? `${username} / ${name}` : name]))
+}

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../fixtures/account.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
+
+const MODELS = ['one', 'pair', 'dead', 'slow']
+
+let fixture: Fixture
+let config: Record<string, unknown>
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => {
+    const made = {
+      rate_limits: { global: { requests: 0, window: '1s' } },
+      models: priced(MODELS),
+      channels: [
+        channel('one', upstream.baseUrl('one'), { keys: ['a-very-secret-key'] }),
+        channel('pair', upstream.baseUrl('first'), { models: ['pair'], priority: 2 }),
+        channel('second', upstream.baseUrl('second'), { models: ['pair'], priority: 1 }),
+        channel('dead', 'http://127.0.0.1:1/v1'),
+        channel('slow', upstream.baseUrl('slow'), { timeouts: { first_byte: '200ms' } }),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+        user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+      ],
+    }
+    config = made
+    return made
+  })
+})
+afterAll(() => fixture?.close())
+
+interface Row {
+  readonly cause: string
+  readonly error_status: number | null
+  readonly reason: string
+}
+
+interface Detail extends Row {
+  readonly quota: number
+  readonly error: {
+    readonly cause: string
+    readonly status: number | null
+    readonly type: string
+    readonly code: string
+    readonly message: string
+    readonly tried: number
+  } | null
+  readonly attempts?: readonly { readonly message: string; readonly channel: string }[]
+}
+
+const get = async <Data>(account: Account, path: string): Promise<Data> => {
+  const { status, data } = await manage<Data>(fixture.gateway.url, account, `GET ${path as `/${string}`}`)
+  expect(status, path).toBe(200)
+  return data
+}
+const idOf = ({ headers }: FullResponse): string => String(headers['x-request-id'])
+// A call that was answered with an error is settled a moment later.
+async function detailOf(answer: FullResponse, account: Account = ADA): Promise<Detail> {
+  const path = `/api/log/${account === ADA ? '' : 'self/'}${idOf(answer)}` as const
+  await expect.poll(async () => (await manage(fixture.gateway.url, account, `GET ${path}`)).status).toBe(200)
+  return get(account, path)
+}
+
+function failing(lane: string, status: number, body = errorBody('no')): void {
+  fixture.upstream.script(lane, { kind: 'status', status, body })
+}
+
+describe('why a call failed', () => {
+  test.each([
+    [400, 'provider_refused', 400],
+    [422, 'provider_refused', 422],
+    [404, 'provider_unknown_model', 404],
+    [429, 'provider_limited', 429],
+    [401, 'provider_key', 500],
+    [403, 'provider_key', 500],
+    [407, 'provider_key', 500],
+    [500, 'provider_failed', 500],
+    [503, 'provider_failed', 503],
+    [502, 'provider_failed', 500],
+  ])('61: a call that a provider answers with %i fails for the cause %s', async (given, cause, status) => {
+    failing('one', given)
+    const answer = await fixture.chat('ann', ask('one'))
+    expect(answer.status).toBe(status)
+    expect(await detailOf(answer)).toMatchObject({
+      cause,
+      error_status: status,
+      quota: 0,
+      error: { cause, status, tried: 1 },
+    })
+  })
+
+  test('61: calls without an answer in time, without a connection or with a broken one have their causes', async () => {
+    fixture.upstream.script('slow', { kind: 'silence' })
+    const slow = await fixture.chat('ann', ask('slow'))
+    expect(await detailOf(slow)).toMatchObject({ cause: 'provider_timeout', error_status: 500 })
+    const dead = await fixture.chat('ann', ask('dead'))
+    expect(await detailOf(dead)).toMatchObject({ cause: 'provider_unreachable', error_status: 500 })
+    fixture.upstream.script('one', { kind: 'whole', body: 'no JSON at all' })
+    const unreadable = await fixture.chat('ann', ask('one'))
+    expect(await detailOf(unreadable)).toMatchObject({ cause: 'provider_broken' })
+    fixture.upstream.script('one', { kind: 'stream', events: 3, ending: 'reset' })
+    const cut = await fixture.chat('ann', askStream('one'))
+    expect(cut.status).toBe(200)
+    expect(await detailOf(cut)).toMatchObject({ cause: 'provider_broken', error_status: 200, reason: 'cut' })
+  })
+
+  test('61: the gateway’s own error has the cause of the last attempt, and a call that came to its end has none', async () => {
+    failing('first', 502)
+    fixture.upstream.script('second', { kind: 'whole', body: 'no JSON at all' })
+    const failed = await detailOf(await fixture.chat('ann', ask('pair')))
+    expect(failed).toMatchObject({ cause: 'provider_broken', error: { code: 'upstream_error', tried: 2 } })
+    fixture.upstream.script('second', { kind: 'whole' })
+    const rescued = await detailOf(await fixture.chat('ann', ask('pair')))
+    expect(rescued).toMatchObject({ cause: '', error_status: null, error: null })
+  })
+
+  test('61: list, file and filter have the cause, and the sums follow it', async () => {
+    failing('one', 429)
+    const answer = await fixture.chat('ann', ask('one'))
+    await detailOf(answer)
+    for (const [account, path] of [[ADA, '/api/log/'] as const, [ANN, '/api/log/self'] as const]) {
+      const page = await get<{ items: Row[]; total: number }>(
+        account,
+        `${path}?cause=provider_limited,provider_key&page_size=100`,
+      )
+      expect(page.total).toBeGreaterThan(1)
+      const causes = new Set(page.items.map(({ cause }) => cause))
+      expect(causes).toEqual(new Set(['provider_limited', 'provider_key']))
+      const stat = `${path.replace(/\/$/, '')}/stat?cause=provider_limited`
+      expect(await get(account, stat)).toMatchObject({ requests: 0, quota: 0 })
+      const file = await call(fixture.gateway.url, undefined, {
+        method: 'GET',
+        path: `${path.replace(/\/$/, '')}/export?request_id=${idOf(answer)}`,
+        headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
+      })
+      const [head = '', line = ''] = file.text.split('\r\n')
+      const names = head.split(',')
+      expect(line.split(',')[names.indexOf('cause')]).toBe('provider_limited')
+      expect(line.split(',')[names.indexOf('error_status')]).toBe('429')
+    }
+    const wrong = await manage(fixture.gateway.url, ADA, 'GET /api/log/?cause=bad_luck')
+    expect(wrong.status).toBe(400)
+  })
+
+  test('63: the words are those that the caller was sent, and an administrator has those of each attempt', async () => {
+    failing('first', 503, errorBody('overloaded at a-very-secret-key, see http://127.0.0.1:1/help'))
+    failing('second', 400, errorBody('temperature: must be at most 2', 'invalid_request_error', 'bad_value'))
+    const answer = await fixture.chat('ann', ask('pair'))
+    const own = await detailOf(answer, ANN)
+    expect(own.error).toEqual({
+      cause: 'provider_refused',
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'bad_value',
+      message: 'temperature: must be at most 2',
+      tried: 2,
+    })
+    expect(own).not.toHaveProperty('attempts')
+    const { attempts } = await detailOf(answer)
+    expect(attempts?.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^overloaded at/),
+      'temperature: must be at most 2',
+    ])
+    failing('one', 401, errorBody('the project proj_7 is suspended'))
+    const refused = await fixture.chat('ann', ask('one'))
+    expect((await detailOf(refused, ANN)).error?.message).not.toContain('proj_7')
+    expect((await detailOf(refused)).attempts?.[0]?.message).toBe('the project proj_7 is suspended')
+  })
+
+  test('64: a provider that repeats the request leaves no run of 24 characters of it', async () => {
+    const secret = 'The patient Maria Schneider has an appointment on Friday at noon'
+    const repetitions = [
+      secret,
+      secret.toUpperCase(),
+      secret.replaceAll(' ', '\n\t '),
+      JSON.stringify(`"${secret}"`),
+      secret.replaceAll(/[^ ]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`),
+      secret.replaceAll(/[^ ]/g, (one) => `&#${one.charCodeAt(0)};`),
+    ]
+    for (const repeated of repetitions) {
+      failing('one', 400, errorBody(`Invalid input: ${repeated} is too long`))
+      const answer = await fixture.chat('ann', ask('one', { messages: [{ role: 'user', content: secret }] }))
+      const { error, attempts } = await detailOf(answer)
+      expect(error?.message).toMatch(/^Invalid input: "?\\?"?….{0,3} is too long$/)
+      expect(attempts?.[0]?.message).toBe(error?.message)
+    }
+    const whole = 'Invalid input: the context of this model is at most 8,192 tokens'
+    failing('one', 400, errorBody(whole))
+    expect((await detailOf(await fixture.chat('ann', ask('one')))).error?.message).toBe(whole)
+  })
+
+  test('64: short texts of the conversation are removed as a whole, names and roles are not', async () => {
+    failing('one', 400, errorBody('cannot read "Maria Schneider" of assistant with get_weather'))
+    const messages = [
+      { role: 'user', content: 'maria  schneider' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+    ]
+    const answer = await fixture.chat('ann', ask('one', { messages }))
+    expect((await detailOf(answer)).error?.message).toBe('cannot read "…" of assistant with get_weather')
+  })
+
+  test('65: words are at most 300 characters, and none without error_details', async () => {
+    failing('one', 400, errorBody(`a b ${'0123456789'.repeat(100)}`))
+    const long = await detailOf(await fixture.chat('ann', ask('one')))
+    expect(long.error?.message).toHaveLength(300)
+    failing('one', 400, '<html><head><title>Bad</title></head><body>no  luck</body></html>')
+    expect((await detailOf(await fixture.chat('ann', ask('one')))).attempts?.[0]?.message).toMatch(
+      /^Bad\s+no {2}luck$/,
+    )
+    await fixture.gateway.apply({ ...config, options: { error_details: false } })
+    failing('one', 400, errorBody('not to be kept', 'invalid_request_error', 'bad_value'))
+    const silent = await detailOf(await fixture.chat('ann', ask('one')))
+    await fixture.gateway.apply(config)
+    expect(silent.error).toEqual({
+      cause: 'provider_refused',
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'bad_value',
+      message: '',
+      tried: 1,
+    })
+    expect(silent.attempts?.[0]?.message).toBe('')
+  })
+
+  test('66: failures by cause, model, key, user and channel sum to the failed calls of the period', async () => {
+    for (const [account, path, dimensions] of [
+      [ADA, '/api/usage', ['cause', 'model', 'token', 'user', 'channel', 'none']] as const,
+      [ANN, '/api/usage/self', ['cause', 'model', 'token', 'none']] as const,
+    ]) {
+      const { totals } = await get<{ totals: { failed: number } }>(account, path)
+      expect(totals.failed).toBeGreaterThan(10)
+      for (const by of dimensions) {
+        const { series, other, total } = await get<{
+          series: { key: string; calls: number[] }[]
+          other: { calls: number[] } | null
+          total: number
+        }>(account, `${path}/failures?by=${by}&top=20`)
+        const sum = [...series, ...(other ? [other] : [])].flatMap(({ calls }) => calls)
+        expect(
+          sum.reduce((one, two) => one + two, 0),
+          by,
+        ).toBe(totals.failed)
+        expect(total).toBe(totals.failed)
+        if (by === 'cause') expect(series.map(({ key }) => key)).toContain('provider_refused')
+      }
+    }
+    const wrong = await manage(fixture.gateway.url, ANN, 'GET /api/usage/self/failures?by=channel')
+    expect(wrong.status).toBe(400)
+    expect((await manage(fixture.gateway.url, ANN, 'GET /api/usage/failures')).status).toBe(403)
+  })
+})

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
+const MODELS = ['claude-one', 'claude-two', 'gpt']
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: { requests: 0, window: '1s' } },
+    models: priced(MODELS),
+    channels: MODELS.map((model) => channel(model, upstream.baseUrl('any'))),
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('second')], { access_token: ANN.accessToken }),
+      user(3, 'ben', [token('ben')]),
+      user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+    ],
+  }))
+  for (const [key, model, tokens] of [
+    ['ann', 'claude-one', 3000],
+    ['ann', 'claude-one', 1000],
+    ['second', 'claude-two', 2000],
+    ['ben', 'gpt', 4000],
+  ] as const) {
+    fixture.upstream.script('any', { kind: 'whole', usage: usageText(tokens, 1) })
+    await fixture.chat(key, ask(model))
+  }
+})
+afterAll(() => fixture?.close())
+
+interface Row {
+  readonly id: string
+  readonly model_name: string
+  readonly quota: number
+}
+interface Value {
+  readonly value: string
+  readonly label: string
+  readonly calls: number
+}
+
+async function get<Data>(account: Account, path: `/${string}`): Promise<Data> {
+  const { status, data } = await manage<Data>(fixture.gateway.url, account, `GET ${path}`)
+  expect(status, path).toBe(200)
+  return data
+}
+const rows = async (account: Account, query: string): Promise<readonly Row[]> =>
+  (await get<{ items: Row[] }>(account, `/api/log/${account === ADA ? '' : 'self'}${query}`)).items
+
+describe('filters of logs and usage', () => {
+  test('92: the values of a field in a period are listed by part of the name in any case, most calls first', async () => {
+    expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=CLA')).toEqual([
+      { value: 'claude-one', label: 'claude-one', calls: 2 },
+      { value: 'claude-two', label: 'claude-two', calls: 1 },
+    ])
+    const keys = await get<Value[]>(ADA, '/api/log/values?field=token')
+    expect(keys.map(({ label, calls }) => [label, calls])).toEqual([
+      ['ann / token-ann', 2],
+      ['ann / token-second', 1],
+      ['ben / token-ben', 1],
+    ])
+    const own = await get<Value[]>(ANN, '/api/log/self/values?field=token&q=SECOND')
+    expect(own.map(({ label }) => label)).toEqual(['token-second'])
+    const users = await get<Value[]>(ADA, '/api/log/values?field=user')
+    expect(users.map(({ value, label }) => [value, label])).toEqual([
+      ['2', 'ann'],
+      ['3', 'ben'],
+    ])
+    expect(await get(ADA, '/api/log/values?field=model&end_timestamp=1000')).toEqual([])
+    for (const path of ['/api/log/self/values?field=user', '/api/log/self/values?field=bad'])
+      expect((await manage(fixture.gateway.url, ANN, `GET ${path as `/${string}`}`)).status).toBe(400)
+  })
+
+  test('92: each filter may be given several times, and a call matches one of its values', async () => {
+    const models = async (query: string): Promise<string[]> =>
+      (await rows(ADA, query)).map(({ model_name }) => model_name).toSorted()
+    expect(await models('?model_name=gpt&model_name=claude-two')).toEqual(['claude-two', 'gpt'])
+    expect(await models('?user_id=3&user_id=4')).toEqual(['gpt'])
+    expect(await models('?user_id=2&user_id=3&model_name=gpt')).toEqual(['gpt'])
+    expect(await models('?username=ann&username=ben&channel=claude-two&channel=gpt')).toEqual([
+      'claude-two',
+      'gpt',
+    ])
+    const [key] = await get<Value[]>(ANN, '/api/log/self/values?field=token&q=second')
+    expect((await rows(ANN, `?token_id=${key?.value}`)).map(({ model_name }) => model_name)).toEqual([
+      'claude-two',
+    ])
+    const { totals } = await get<{ totals: { requests: number } }>(
+      ADA,
+      '/api/usage?model_name=gpt&model_name=claude-one&user_id=2&user_id=3',
+    )
+    expect(totals.requests).toBe(3)
+  })
+
+  test('98: the file of calls has the time in the zone, the cost in USD, the status and the cause, and a name', async () => {
+    const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
+    const file = async (query: string) =>
+      call(fixture.gateway.url, undefined, { method: 'GET', path: `/api/log/export${query}`, headers })
+    const { text, headers: got } = await file('?tz=Asia/Kolkata')
+    const [head = '', ...lines] = text.trim().split('\r\n')
+    const names = head.split(',')
+    const column = (name: string): string[] => lines.map((line) => line.split(',')[names.indexOf(name)] ?? '')
+    for (const [index, time] of column('time').entries()) {
+      expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:30$/)
+      expect(Date.parse(time) / 1000).toBe(Number(column('created_at')[index]))
+    }
+    expect(column('status')).toEqual(Array.from({ length: 4 }, () => 'Complete'))
+    expect(column('cause')).toEqual(['', '', '', ''])
+    const quota = column('quota').reduce((sum, one) => sum + Number(one), 0)
+    expect(column('cost_usd').reduce((sum, one) => sum + Number(one), 0)).toBeCloseTo(quota / 500_000, 10)
+    expect(got['content-disposition']).toBe('attachment; filename="sluice-calls.csv"')
+    const named = async (from: string, to: string, tz = 'UTC', zone = 'Z'): Promise<unknown> => {
+      const [start, end] = [from, to].map((text) => Date.parse(`${text}${zone}`) / 1000)
+      const { headers: of } = await file(`?tz=${tz}&start_timestamp=${start}&end_timestamp=${end}`)
+      return of['content-disposition']
+    }
+    expect(await named('2026-11-01T00:00:00', '2026-11-30T23:59:59')).toContain('"sluice-calls-2026-11.csv"')
+    expect(await named('2026-11-01T00:00:00', '2026-11-23T23:59:59')).toContain(
+      '"sluice-calls-2026-11-01_2026-11-23.csv"',
+    )
+    expect(await named('2026-11-01T00:00:00', '2026-11-30T23:59:59', 'Asia/Kolkata', '+05:30')).toContain(
+      '"sluice-calls-2026-11.csv"',
+    )
+    expect((await file('?tz=Nowhere')).status).toBe(400)
+  })
+
+  test('99: the log is sorted over all pages, equal rows by their ids', async () => {
+    const all = await rows(ADA, '?sort=quota&order=asc')
+    const quotas = all.map(({ quota }) => quota)
+    expect(quotas).toEqual(quotas.toSorted((one, two) => one - two))
+    expect(new Set(quotas).size).toBe(4)
+    const pages = await Promise.all(
+      [1, 2].map((page) => rows(ADA, `?sort=quota&order=desc&page_size=2&p=${page}`)),
+    )
+    expect(pages.flat().map(({ id }) => id)).toEqual(all.map(({ id }) => id).toReversed())
+    const oldest = await rows(ADA, '?sort=created_at&order=asc')
+    expect(oldest.map(({ id }) => id)).toEqual((await rows(ADA, '')).map(({ id }) => id).toReversed())
+    expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
+  })
+})
