@@ -84,6 +84,7 @@ export const ERRORS = {
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
   model_not_found: { status: 503, type: 'gateway_error', recurs: true, inMessages: 'model_not_found' },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
+  call_stopped: { status: 503, type: 'gateway_error', recurs: true },
   overloaded: { status: 503, type: 'gateway_error', recurs: false, inMessages: 'overloaded' },
   storage_unavailable: {
     status: 503,

@@ -36,6 +36,15 @@ import {
   usageSchema,
   usageStatSchema,
 } from '../management/usage/usage-object.ts'
+import {
+  ownRunningCalls,
+  ownRunningSchema,
+  runningCalls,
+  runningPath,
+  runningQuery,
+  runningSchema,
+  stopCall,
+} from '../management/usage/running-calls.ts'
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
@@ -143,6 +152,26 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: refusalsSchema,
     text: REFUSALS_CSV,
     handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
+  }),
+  forAdmins('GET', '/api/running', {
+    summary: "All users' calls under way, on this node or on all nodes",
+    errorStatuses: [400],
+    query: runningQuery,
+    responseBody: runningSchema,
+    handle: ({ query, parts }) => runningCalls(parts, query),
+  }),
+  forAccounts('GET', '/api/running/self', {
+    summary: "The account's own calls under way, on this node or on all nodes",
+    errorStatuses: [400],
+    query: runningQuery,
+    responseBody: ownRunningSchema,
+    handle: ({ user, query, parts }) => ownRunningCalls(parts, query, user.id),
+  }),
+  forAccounts('POST', '/api/running/:id/stop', {
+    summary: "Ends one of the account's own calls under way, or any for administrators",
+    errorStatuses: [404],
+    params: runningPath,
+    handle: ({ user, params, parts }) => stopCall(parts, params.id, user),
   }),
   forAdmins('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost, and its attempts',

@@ -12,6 +12,8 @@ export type SettlementReason =
    * The upstream broke off, timed out or failed after content had been delivered, or the hold was used up.
    */
   | 'cut'
+  /** Somebody stopped the call; what had been delivered is charged. */
+  | 'stopped'
   /** Nothing was delivered, and nothing is charged. */
   | 'failed'
   /** The gateway crashed during the call; the next start settled it at its last recorded progress. */

@@ -111,7 +111,7 @@ export class PassedResponse extends ResponseHandler {
     const tap = this.#passthrough?.tap
     const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
     this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
-      tap ? gatewayErrorFrame(this.call, tap, UPSTREAM_CUT, reason) : undefined,
+      tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_CUT, reason) : undefined,
     )
   }
 

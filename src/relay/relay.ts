@@ -44,6 +44,7 @@ import {
 import { groupsOf, planCall, Rates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { Routing } from './routing.ts'
+import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
   type StoredResponseRequest,
@@ -70,6 +71,8 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
 export class Relay {
   /** Handles requests for responses by id. */
   readonly responses: ResponseRequests
+  /** The calls under way. */
+  readonly running = new RunningCalls()
   readonly #parts: RelayParts
   readonly #rates: Rates
   readonly #routing: Routing
@@ -293,11 +296,13 @@ export class Relay {
       ? OpenHold.unrecorded(account, facts)
       : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#parts, incoming, first, hold)
+    const entry = this.running.add(call, caller)
     try {
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure
       await this.#attempts.run(call, plans)
     } finally {
+      this.running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }

@@ -90,7 +90,7 @@ export const SUM_COLUMNS: readonly string[] = [
 ]
 
 /** Reasons of calls that count as failed, whether or not the client got a part of the response. */
-export const FAILED_REASONS = ['failed', 'cut', 'crash', 'lost-node'] as const
+export const FAILED_REASONS = ['failed', 'cut', 'stopped', 'crash', 'lost-node'] as const
 
 /** Reasons of calls whose duration is that of a whole response. */
 export const WHOLE_REASONS = ['complete', 'estimated'] as const
