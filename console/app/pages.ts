@@ -1,5 +1,6 @@
 import {
   type Icon,
+  IconActivity,
   IconAdjustments,
   IconBox,
   IconChartBar,
@@ -23,6 +24,7 @@ export interface Page {
     | 'usage'
     | 'logs'
     | 'models'
+    | 'live'
     | 'channels'
     | 'users'
     | 'audit'
@@ -55,6 +57,7 @@ const PAGES: readonly Page[] = [
   },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
+  { name: 'live', path: '/live', icon: IconActivity, role: Role.admin, letter: 'w' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   {

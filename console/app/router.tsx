@@ -98,6 +98,11 @@ const ofMembers = [
 const ofAdmins = [
   createRoute({
     getParentRoute: () => admin,
+    path: '/live',
+    component: lazyPage(async () => (await import('../pages/live/live-page.tsx')).LivePage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/channels',
     component: lazyPage(async () => (await import('../pages/channels/channels-page.tsx')).ChannelsPage),
   }),

@@ -7,6 +7,7 @@ import { errors } from './en/errors.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
 import { limits } from './en/limits.ts'
+import { live } from './en/live.ts'
 import { login } from './en/login.ts'
 import { logs } from './en/logs.ts'
 import { conflict } from './en/conflict.ts'
@@ -36,6 +37,7 @@ export const texts = {
   login,
   overview,
   keys,
+  live,
   logs,
   call,
   channels,

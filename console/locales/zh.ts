@@ -8,6 +8,7 @@ import { errors } from './zh/errors.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
 import { limits } from './zh/limits.ts'
+import { live } from './zh/live.ts'
 import { login } from './zh/login.ts'
 import { logs } from './zh/logs.ts'
 import { conflict } from './zh/conflict.ts'
@@ -37,6 +38,7 @@ export const texts: Texts = {
   login,
   overview,
   keys,
+  live,
   logs,
   call,
   channels,

@@ -15,6 +15,7 @@ const PAGES = [
   ['/usage', 'Usage'],
   ['/logs', 'Logs'],
   ['/models', 'Models'],
+  ['/live', 'Live calls'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/users', 'Users'],
@@ -121,7 +122,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
       .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
-    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit']) {
+    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit', '/live']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
     }

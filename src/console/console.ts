@@ -211,7 +211,7 @@ export function chooseEncoding(accepted: string | undefined): Encoding {
 
 /** The pages of the console; `:id` is one segment. */
 const PAGES =
-  /^\/(?:$|(?:login|setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
+  /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|import|logs|models|channels|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
 
 /** URL prefix of the built files; each has the hash of its content in its name. */
 const ASSETS = '/assets/'

@@ -16,6 +16,7 @@ export const palette = {
     overview: 'overview home',
     playground: 'playground try chat',
     usage: 'usage spend charts statistics',
+    live: 'live running calls stop 实时调用',
     audit: 'audit changes history',
   },
 }

@@ -18,6 +18,7 @@ export const palette: Texts['palette'] = {
     overview: '概览 首页 overview',
     playground: '试用 对话 playground chat',
     usage: '用量 统计 消费 usage',
+    live: 'live running calls stop 实时调用',
     audit: '审计 更改 audit',
   },
 }

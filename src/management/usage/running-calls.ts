@@ -3,7 +3,7 @@ import { type RunningCall, RUNNING_STATES } from '../../domain/running-call.ts'
 import type { User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AdministrationParts } from '../parts.ts'
+import type { AdministrationParts } from '../management-parts.ts'
 
 /** The maximum number of calls that are listed of each node. */
 const MAX_LISTED = 500
