@@ -3,7 +3,7 @@ import { type RunningCall, RUNNING_STATES } from '../../domain/running-call.ts'
 import type { User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AdministrationParts } from '../management-parts.ts'
+import type { AdministrationServices } from '../services.ts'
 
 /** The maximum number of calls that are listed of each node. */
 const MAX_LISTED = 500
@@ -57,7 +57,7 @@ const report = listOf(item)
 
 type Running = z.output<typeof report>
 
-type RunningParts = Pick<AdministrationParts, 'running' | 'otherNodes' | 'node' | 'nowMs'>
+type RunningParts = Pick<AdministrationServices, 'running' | 'otherNodes' | 'node' | 'nowMs'>
 
 /** The calls under way, the oldest first; of one user, or of all if undefined. `docs/api.md: Calls under way`. */
 export async function runningCalls(
@@ -90,7 +90,7 @@ export async function ownRunningCalls(
 
 /** Ends a call, on whichever node it runs: one of the account's own, or any for administrators. */
 export async function stopCall(
-  parts: RunningParts & Pick<AdministrationParts, 'store'>,
+  parts: RunningParts & Pick<AdministrationServices, 'store'>,
   id: string,
   user: User,
 ): Promise<void> {
@@ -104,7 +104,7 @@ export async function stopCall(
 
 /** Answers the questions of other nodes about the calls of this one. */
 export function answerAboutCalls(
-  reports: NonNullable<AdministrationParts['otherNodes']>,
+  reports: NonNullable<AdministrationServices['otherNodes']>,
   parts: RunningParts,
 ): void {
   reports.answerWith(async () => JSON.stringify(ownRunning(parts)), LIST)
