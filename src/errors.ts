@@ -62,6 +62,7 @@ export const ERRORS = {
     recurs: true,
     inMessages: 'model_not_found',
   },
+  too_many_calls: { status: 400, type: 'invalid_request_error', recurs: true },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },

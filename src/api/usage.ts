@@ -45,6 +45,7 @@ import {
   runningSchema,
   stopCall,
 } from '../management/usage/running-calls.ts'
+import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
@@ -152,6 +153,12 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: refusalsSchema,
     text: REFUSALS_CSV,
     handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
+  }),
+  forAdmins('POST', '/api/usage/what-if', {
+    summary: 'What the calls of a period would have cost at other prices, ratios or models',
+    body: whatIfBody,
+    responseBody: whatIfSchema,
+    handle: ({ body, parts }) => whatIf(parts, body),
   }),
   forAdmins('GET', '/api/running', {
     summary: "All users' calls under way, on this node or on all nodes",

@@ -4,6 +4,8 @@ import type { Passwords } from '../accounts/authentication/passwords.ts'
 import type { SignIns } from '../accounts/authentication/sign-ins.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import type { Json } from '../domain/json.ts'
+import type { Price } from '../domain/price.ts'
 import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { Store } from '../store/store.ts'
@@ -86,6 +88,8 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /** The stored channel with that name, enabled or disabled; undefined if it conflicts with the file. */
   storedChannel(name: string): Channel | undefined
+  /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
+  readPrice(value: Json): Price
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**

@@ -42,7 +42,7 @@ export {
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-export { callDetail, listUsage, scanUsage } from './usage-log.ts'
+export { callDetail, listUsage, priceSets, scanUsage } from './usage-log.ts'
 export {
   usageCoverage,
   usageSeries,
