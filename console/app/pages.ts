@@ -3,6 +3,7 @@ import {
   IconActivity,
   IconAdjustments,
   IconBox,
+  IconCalculator,
   IconChartBar,
   IconHistory,
   IconHome,
@@ -25,6 +26,7 @@ export interface Page {
     | 'logs'
     | 'models'
     | 'live'
+    | 'whatIf'
     | 'channels'
     | 'users'
     | 'audit'
@@ -58,6 +60,7 @@ const PAGES: readonly Page[] = [
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
   { name: 'live', path: '/live', icon: IconActivity, role: Role.admin, letter: 'w' },
+  { name: 'whatIf', path: '/what-if', icon: IconCalculator, role: Role.admin, letter: 'i' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   {

@@ -21,6 +21,7 @@ import { shell } from './en/shell.ts'
 import { shortcuts } from './en/shortcuts.ts'
 import { usage } from './en/usage.ts'
 import { users } from './en/users.ts'
+import { whatIf } from './en/what-if.ts'
 
 /** The texts in English, with a file for each page. */
 export const texts = {
@@ -45,6 +46,7 @@ export const texts = {
   models,
   playground,
   usage,
+  whatIf,
   audit,
   setup,
   account,

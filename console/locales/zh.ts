@@ -22,6 +22,7 @@ import { shell } from './zh/shell.ts'
 import { shortcuts } from './zh/shortcuts.ts'
 import { usage } from './zh/usage.ts'
 import { users } from './zh/users.ts'
+import { whatIf } from './zh/what-if.ts'
 
 /** The texts in simplified Chinese, with a file for each page. */
 export const texts: Texts = {
@@ -46,6 +47,7 @@ export const texts: Texts = {
   models,
   playground,
   usage,
+  whatIf,
   audit,
   setup,
   account,

@@ -16,6 +16,7 @@ const PAGES = [
   ['/logs', 'Logs'],
   ['/models', 'Models'],
   ['/live', 'Live calls'],
+  ['/what-if', 'What if'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/users', 'Users'],
@@ -122,7 +123,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
       .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
-    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit', '/live']) {
+    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit', '/live', '/what-if']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
     }

@@ -17,6 +17,7 @@ export const palette = {
     playground: 'playground try chat',
     usage: 'usage spend charts statistics',
     live: 'live running calls stop 实时调用',
+    whatIf: 'what if prices recost 假设',
     audit: 'audit changes history',
   },
 }

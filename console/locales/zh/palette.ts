@@ -19,6 +19,7 @@ export const palette: Texts['palette'] = {
     playground: '试用 对话 playground chat',
     usage: '用量 统计 消费 usage',
     live: 'live running calls stop 实时调用',
+    whatIf: 'what if prices recost 假设',
     audit: '审计 更改 audit',
   },
 }
