@@ -23,7 +23,7 @@ export function SnippetTabs({
   const { profile } = useSignedIn()
   const { data: models } = useQuery(modelsQuery(profile.id))
   const callable = models?.filter(({ name }) => limitedTo.length === 0 || limitedTo.includes(name))
-  const chat = callable?.find(({ protocols }) => protocols.some((protocol) => protocol !== 'jina-rerank'))
+  const chat = callable?.find(({ endpoints }) => endpoints.includes('chat'))
   const model = chat?.name ?? limitedTo[0]
   if (model === undefined) return models ? <p>{keys.noModel}</p> : null
   const snippets = snippetsOf({ origin: location.origin, model, key: insertedKey })
