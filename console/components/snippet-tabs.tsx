@@ -1,9 +1,9 @@
 import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { modelsQuery } from '../../api/models.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { useSignedIn } from '../../components/session.tsx'
-import { useTexts } from '../../locales/use-texts.tsx'
+import { modelsQuery } from '../api/models.ts'
+import { CopyButton } from './copy-button.tsx'
+import { useSignedIn } from './session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { snippetsOf } from './snippets.ts'
 import classes from './snippet-tabs.module.css'
 
