@@ -36,7 +36,7 @@ export function ModelsPage() {
 function AllModels({ wanted }: { readonly wanted: string }) {
   const { models } = useTexts()
   const { profile, isRoot } = useSignedIn()
-  const [{ vendor = '', unpriced }, setSearch] = useSearchState()
+  const [{ vendor = '', unpriced, edit }, setSearch] = useSearchState()
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set())
   const [edited, setEdited] = useState<readonly ManagedModel[]>([])
   return (
@@ -85,7 +85,17 @@ function AllModels({ wanted }: { readonly wanted: string }) {
                 }
               />
             )}
-            <EditPriceDialog edited={edited} onClose={() => setEdited([])} />
+            <EditPriceDialog
+              edited={
+                edit === undefined
+                  ? edited
+                  : all.filter(({ model, source }) => isRoot && source !== 'file' && model === edit)
+              }
+              onClose={() => {
+                setEdited([])
+                if (edit !== undefined) setSearch({ edit: undefined })
+              }}
+            />
           </>
         )
       }}

@@ -8,6 +8,7 @@ export { conservation } from './conservation.ts'
 export {
   countUsers,
   credentials,
+  findKeys,
   hasBcryptPasswords,
   listUsers,
   managedUser,
