@@ -88,10 +88,14 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
     })),
     { label: shortcuts.title, words: '', icon: IconKeyboard, run: onHelp },
   ]
-  return [
-    ...entries.filter(({ label, words }) => `${label} ${words}`.toLowerCase().includes(wanted)),
-    ...objects,
-  ]
+  const matching = entries.filter((entry) => textOf(entry).includes(wanted))
+  // "ann" is a user rather than the middle of "channels".
+  const begins = (entry: PaletteEntry): boolean => textOf(entry).includes(` ${wanted}`)
+  return [...matching.filter(begins), ...objects, ...matching.filter((entry) => !begins(entry))]
+}
+
+function textOf({ label, words }: PaletteEntry): string {
+  return ` ${label} ${words}`.toLowerCase()
 }
 
 /** The objects that the typed text finds, or what a command does with them. */

@@ -36,15 +36,13 @@ export async function find(services: Services, q: string, user: User): Promise<z
   const sought = q.trim().toLowerCase()
   if (sought === '') return { items: [] }
   const isAdmin = user.role >= Role.admin
-  const lists = await Promise.all([
-    keysFound(services, q.trim(), user),
-    modelsFound(services, sought, user),
-    isAdmin ? channelsFound(services, sought) : [],
-    isAdmin ? usersFound(services, sought) : [],
-    isAdmin ? groupsFound(services, sought) : [],
-    CALL_ID.test(sought) ? callFound(services, sought, user) : [],
-  ])
-  const items = lists.flat().toSorted((a, b) => rank(a, sought) - rank(b, sought))
+  const read = [keysFound(services, q.trim(), user)]
+  if (isAdmin) read.push(channelsFound(services, sought), usersFound(services, sought))
+  if (CALL_ID.test(sought)) read.push(callFound(services, sought, user))
+  const named = [...modelsFound(services, sought, user), ...(isAdmin ? groupsFound(services, sought) : [])]
+  const items = [...(await Promise.all(read)).flat(), ...named].toSorted(
+    (a, b) => rank(a, sought) - rank(b, sought),
+  )
   return { items: items.slice(0, MAX_FOUND) }
 }
 

@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   for (const live of opened.splice(0)) live.abort()
-  await vi.waitFor(async () => expect((await running('root')).items).toEqual([]), { timeout: 20_000 })
+  for (;;) if ((await running('root')).total === 0) break
 })
 afterAll(() => fixture?.close())
 

@@ -103,14 +103,16 @@ function stated(amounts: Readonly<Record<string, string>>): object {
 }
 
 function typedTier(tier: ManagedModel['tiers'][number]): TypedTier {
-  const { above, input, output, cache_read: cached, ...others } = tier as Readonly<Record<string, unknown>>
+  const shown: ReadonlySet<string> = new Set(['above', ...MAIN_PRICES])
   const prices = tier as unknown as ManagedModel['price']
   return {
-    above: String(above),
-    input: String(input ?? ''),
-    output: String(output ?? ''),
-    cache_read: isDerived(prices, 'cache_read') ? '' : String(cached ?? ''),
-    kept: Object.fromEntries(Object.entries(others).filter(([name]) => !isDerived(prices, name))),
+    above: String(tier.above),
+    input: textOf(prices, 'input'),
+    output: textOf(prices, 'output'),
+    cache_read: isDerived(prices, 'cache_read') ? '' : textOf(prices, 'cache_read'),
+    kept: Object.fromEntries(
+      Object.entries(tier).filter(([name]) => !shown.has(name) && !isDerived(prices, name)),
+    ),
   }
 }
 

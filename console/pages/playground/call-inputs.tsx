@@ -36,7 +36,7 @@ export function CallInputs({
       <Radio.Group
         label={playground.protocol}
         value={typed.protocol}
-        onChange={(protocol) => onType({ protocol: protocol as TypedCall['protocol'] })}
+        onChange={(protocol) => onType({ protocol })}
       >
         <Stack gap={4}>
           {([...PROTOCOLS, 'both'] as const).map((value) => (

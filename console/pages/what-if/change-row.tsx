@@ -19,7 +19,7 @@ export function ChangeRow({
   readonly onRemove: () => void
 }) {
   const { whatIf } = useTexts()
-  const set = (changes: object): void => onChange({ ...change, ...changes } as TypedChange)
+  const set = (changes: object): void => onChange({ ...change, ...changes })
   const choice = (name: string, label: string, values: readonly string[]) => (
     <Select
       key={name}

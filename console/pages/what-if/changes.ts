@@ -60,7 +60,9 @@ function rangeOf(period: Period, nowS: number, timeZone: string): { from: number
       return { from: month, to: nowS + 1 }
     case 'last-month':
       return { from: startOfMonth(month - 1, timeZone), to: month }
-    default:
+    case '7d':
+    case '30d':
+    case '90d':
       return { from: nowS - Number.parseInt(period, 10) * DAY_S, to: nowS + 1 }
   }
 }

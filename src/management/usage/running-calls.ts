@@ -83,7 +83,7 @@ export async function ownRunningCalls(
   const { others, ...own } = await runningCalls(parts, query, userId)
   const withoutChannels = (running: Running) => ({
     ...running,
-    items: running.items.map(({ channel: _, ...shown }) => shown),
+    items: running.items.map((one) => ownItem.parse(one)),
   })
   return { ...withoutChannels(own), others: others.map(withoutChannels) }
 }

@@ -136,7 +136,7 @@ class Changed {
     currentPrice: (model: string) => Price | undefined,
   ) {
     this.#prices = new Map(
-      Object.entries(prices).map(([model, value]) => [model, named(model, () => readPrice(value as Json))]),
+      Object.entries(prices).map(([model, value]) => [model, named(model, () => readPrice(value))]),
     )
     this.#ratios = new Map(Object.entries(ratios))
     this.#models = new Map(Object.entries(models))
