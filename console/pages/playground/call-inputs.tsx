@@ -38,9 +38,9 @@ export function CallInputs({
         value={typed.protocol}
         onChange={(protocol) => onType({ protocol })}
       >
-        <Stack gap={4}>
+        <Stack gap={8}>
           {([...PROTOCOLS, 'both'] as const).map((value) => (
-            <Radio key={value} size="xs" value={value} label={playground.protocols[value]} />
+            <Radio key={value} value={value} label={playground.protocols[value]} />
           ))}
         </Stack>
       </Radio.Group>
