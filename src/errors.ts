@@ -62,6 +62,7 @@ export const ERRORS = {
     recurs: true,
     inMessages: 'model_not_found',
   },
+  too_many_calls: { status: 400, type: 'invalid_request_error', recurs: true },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },
@@ -84,6 +85,7 @@ export const ERRORS = {
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
   model_not_found: { status: 503, type: 'gateway_error', recurs: true, inMessages: 'model_not_found' },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
+  call_stopped: { status: 503, type: 'gateway_error', recurs: true },
   overloaded: { status: 503, type: 'gateway_error', recurs: false, inMessages: 'overloaded' },
   storage_unavailable: {
     status: 503,

@@ -19,7 +19,7 @@ export interface PricedModel {
   readonly cacheWrite: number | undefined
   readonly perCall: number | undefined
   readonly groups: readonly string[]
-  readonly protocols: readonly string[]
+  readonly endpoints: readonly string[]
 }
 
 /** A model as administrators see it: with or without a price, in USD as decimal texts, and its channels. */
@@ -39,6 +39,13 @@ export async function setPrice(
   price: object | null,
 ): Promise<void> {
   await request('PUT', '/api/models/price', { model, price, version })
+}
+
+/** Sets the prices of several models that still have these versions, all or none. */
+export async function setPrices(
+  items: readonly (Pick<ManagedModel, 'model' | 'version'> & { readonly price: object })[],
+): Promise<void> {
+  await request('PUT', '/api/models/prices', { items })
 }
 
 /** The models that the account may call, with their prices. */
@@ -62,7 +69,7 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
     cacheWrite: times(model.create_cache_ratio),
     perCall: model.quota_type === 1 ? model.model_price : undefined,
     groups: model.enable_groups,
-    protocols: model.supported_endpoint_types,
+    endpoints: model.endpoints,
   }
 }
 

@@ -1,25 +1,35 @@
 import { openResponse } from './client.ts'
 
-const PATHS = {
-  chat: '/api/playground/chat/completions',
-  messages: '/api/playground/messages',
-} as const
+/** What is called: a model in a protocol, as a stream or whole. */
+export interface CalledModel {
+  readonly protocol: 'chat' | 'messages' | 'responses' | 'gemini'
+  readonly model: string
+  readonly isStream: boolean
+}
 
 /**
  * Calls a model with one of the account's own keys, given by its id. The response is that of the model
  * endpoint.
  */
 export function callWithKey(
-  protocol: keyof typeof PATHS,
+  called: CalledModel,
   keyId: number,
   body: object,
   signal: AbortSignal,
 ): Promise<Response> {
-  return openResponse(PATHS[protocol], body, {
+  return openResponse(`/api/playground/${pathOf(called)}`, body, {
     headers: {
       'gateway-key': String(keyId),
-      ...(protocol === 'messages' && { 'anthropic-version': '2023-06-01' }),
+      ...(called.protocol === 'messages' && { 'anthropic-version': '2023-06-01' }),
     },
     signal,
   })
+}
+
+/** The path of a call, below that of the API. */
+export function pathOf({ protocol, model, isStream }: CalledModel): string {
+  if (protocol === 'chat') return 'chat/completions'
+  if (protocol !== 'gemini') return protocol
+  const method = isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return `models/${encodeURIComponent(model)}:${method}`
 }

@@ -30,6 +30,7 @@ function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof l
   const prefersDark = useMediaQuery('(prefers-color-scheme: dark)', undefined, {
     getInitialValueInEffect: false,
   })
+  const isPhone = useMediaQuery('(width < 900px)', undefined, { getInitialValueInEffect: false })
   const [texts, setTexts] = useState(firstTexts)
   const scheme = choice === 'system' ? (prefersDark ? 'dark' : 'light') : choice
   useEffect(() => {
@@ -61,7 +62,11 @@ function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof l
           <SessionOver />
         </QueryClientProvider>
         <ConnectionLost />
-        <Notifications position="bottom-right" limit={4} />
+        <Notifications
+          position={isPhone ? 'top-center' : 'bottom-left'}
+          containerWidth={isPhone ? 320 : 208}
+          limit={4}
+        />
       </TextsProvider>
     </MantineProvider>
   )

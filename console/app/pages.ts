@@ -1,7 +1,9 @@
 import {
   type Icon,
+  IconActivity,
   IconAdjustments,
   IconBox,
+  IconCalculator,
   IconChartBar,
   IconHistory,
   IconHome,
@@ -24,6 +26,8 @@ export interface Page {
     | 'usage'
     | 'logs'
     | 'models'
+    | 'live'
+    | 'whatIf'
     | 'channels'
     | 'routing'
     | 'users'
@@ -57,6 +61,8 @@ const PAGES: readonly Page[] = [
   },
   { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
   { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
+  { name: 'live', path: '/live', icon: IconActivity, role: Role.admin, letter: 'w' },
+  { name: 'whatIf', path: '/what-if', icon: IconCalculator, role: Role.admin, letter: 'i' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
   { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },

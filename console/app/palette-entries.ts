@@ -1,5 +1,11 @@
+import { useDebouncedValue } from '@mantine/hooks'
 import {
   type Icon,
+  IconBox,
+  IconKey,
+  IconRoute,
+  IconUsers,
+  IconUsersGroup,
   IconKeyboard,
   IconLanguage,
   IconListCheck,
@@ -9,14 +15,19 @@ import {
   IconSun,
   IconUserCircle,
 } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { type Found, findQuery } from '../api/find.ts'
 import { LANGUAGES, setPreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
+import { COMMANDS, commandIn } from './palette-commands.ts'
 
 /** A page or an action in the palette. */
 interface PaletteEntry {
+  /** A second text, such as the owner of a key. */
+  readonly detail?: string
   readonly label: string
   /** Further words by which the entry is found. */
   readonly words: string
@@ -24,19 +35,29 @@ interface PaletteEntry {
   readonly run: () => void
 }
 
-/** The id of a call. */
-const CALL_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** The shortest text for which objects are sought. */
+const MIN_SOUGHT = 2
+/** Milliseconds without a letter after which objects are sought. */
+const PAUSE_MS = 150
+
+const ICONS: Readonly<Record<Found['kind'], Icon>> = {
+  key: IconKey,
+  model: IconBox,
+  channel: IconRoute,
+  user: IconUsers,
+  group: IconUsersGroup,
+  call: IconListDetails,
+}
 
 /** The pages and actions for this role that match the typed text. */
 export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
   const texts = useTexts()
-  const { palette, keys, channels, account, shell, shortcuts } = texts
+  const { palette, keys, channels, users, account, shell, shortcuts } = texts
   const { profile, isAdmin, isRoot } = useSignedIn()
   const navigate = useNavigate()
   const wanted = text.trim().toLowerCase()
   const go = (to: string) => (): void => void navigate({ href: to })
-  if (CALL_ID.test(wanted))
-    return [{ label: palette.callById(wanted), words: '', icon: IconListDetails, run: go(`/logs/${wanted}`) }]
+  const objects = useFound(text, go)
   const entries: PaletteEntry[] = [
     ...pagesOf(profile.role).map(({ name, path, icon }) => ({
       label: titleOf(name, texts),
@@ -48,7 +69,10 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
     ...(isRoot ? [{ label: texts.setup.title, words: '', icon: IconListCheck, run: go('/setup') }] : []),
     { label: keys.create, words: palette.words.keys, icon: IconPlus, run: go('/keys?new=1') },
     ...(isAdmin
-      ? [{ label: channels.add, words: palette.words.channels, icon: IconPlus, run: go('/channels/new') }]
+      ? [
+          { label: channels.add, words: palette.words.channels, icon: IconPlus, run: go('/channels/new') },
+          { label: users.add, words: palette.words.users, icon: IconPlus, run: go('/users?new=1') },
+        ]
       : []),
     ...(['light', 'dark'] as const).map((theme) => ({
       label: `${shell.theme}: ${shell.themes[theme]}`,
@@ -64,5 +88,46 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
     })),
     { label: shortcuts.title, words: '', icon: IconKeyboard, run: onHelp },
   ]
-  return entries.filter(({ label, words }) => `${label} ${words}`.toLowerCase().includes(wanted))
+  const matching = entries.filter((entry) => textOf(entry).includes(wanted))
+  // "ann" is a user rather than the middle of "channels".
+  const begins = (entry: PaletteEntry): boolean => textOf(entry).includes(` ${wanted}`)
+  return [...matching.filter(begins), ...objects, ...matching.filter((entry) => !begins(entry))]
+}
+
+function textOf({ label, words }: PaletteEntry): string {
+  return ` ${label} ${words}`.toLowerCase()
+}
+
+/** The objects that the typed text finds, or what a command does with them. */
+function useFound(text: string, go: (to: string) => () => void): readonly PaletteEntry[] {
+  const texts = useTexts()
+  const { palette } = texts
+  const { profile, isAdmin, isRoot } = useSignedIn()
+  const [settled] = useDebouncedValue(text.trim(), PAUSE_MS)
+  const typed = isAdmin ? commandIn(settled) : undefined
+  const command = typed && (typed.word !== 'price' || isRoot) ? typed : undefined
+  const sought = command?.rest ?? settled
+  const { data = [] } = useQuery({
+    ...findQuery(profile.id, sought),
+    enabled: sought.length >= MIN_SOUGHT,
+  })
+  // Results of an earlier text would be opened in place of those that are meant.
+  if (settled !== text.trim() || sought.length < MIN_SOUGHT) return []
+  if (!command)
+    return data.map((found) => ({
+      label: palette.found[found.kind](found.label),
+      detail: found.detail,
+      words: '',
+      icon: ICONS[found.kind],
+      run: go(found.path),
+    }))
+  const { kind, icon, run } = COMMANDS[command.word]
+  return data
+    .filter((found) => found.kind === kind)
+    .map((found) => ({
+      label: palette.commands[command.word](found.label),
+      words: '',
+      icon,
+      run: () => void run(found, texts, (path) => go(path)()),
+    }))
 }

@@ -79,9 +79,9 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
         </p>
       )}
       <div role="listbox" id={`${id}-list`} aria-label={palette.title}>
-        {entries.map(({ label, icon: Icon }, index) => (
+        {entries.map(({ label, detail, icon: Icon }, index) => (
           <div
-            key={label}
+            key={`${index} ${label}`}
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === at}
@@ -93,6 +93,7 @@ function Search({ onClose, onHelp }: { readonly onClose: () => void; readonly on
           >
             <Icon size={16} stroke={1.6} aria-hidden />
             {label}
+            {detail !== undefined && detail !== '' && <small>{detail}</small>}
           </div>
         ))}
       </div>

@@ -98,6 +98,16 @@ const ofMembers = [
 const ofAdmins = [
   createRoute({
     getParentRoute: () => admin,
+    path: '/what-if',
+    component: lazyPage(async () => (await import('../pages/what-if/what-if-page.tsx')).WhatIfPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/live',
+    component: lazyPage(async () => (await import('../pages/live/live-page.tsx')).LivePage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/channels',
     component: lazyPage(async () => (await import('../pages/channels/channels-page.tsx')).ChannelsPage),
   }),

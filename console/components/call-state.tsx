@@ -7,6 +7,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   estimated: 'warn',
   client_gone: 'off',
   cut: 'bad',
+  stopped: 'bad',
   failed: 'bad',
   crash: 'warn',
   'lost-node': 'warn',

@@ -56,14 +56,17 @@ export function useFormats() {
         return inUnits ? common.unitsOf(text) : text
       },
       exact: (quota: Quota) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
-      usd: (amount: number) =>
+      /** A price, which the gateway keeps in USD, in the currency that is shown. */
+      price: (usd: number) =>
         new Intl.NumberFormat(tag, {
           style: 'currency',
-          currency: 'USD',
+          currency: display.kind === 'CNY' ? 'CNY' : 'USD',
           currencyDisplay: 'narrowSymbol',
           minimumFractionDigits: 2,
           maximumFractionDigits: 6,
-        }).format(amount),
+        }).format(
+          display.kind === 'CNY' ? Number((usd * Number(display.usdExchangeRate)).toPrecision(12)) : usd,
+        ),
       time: (unixSeconds: number) => formatTime(unixSeconds, tag, timeZone),
       day: (unixSeconds: number) => formatDay(unixSeconds, tag, timeZone),
       recent: (unixSeconds: number) => formatRecent(unixSeconds, Date.now() / 1000, tag, timeZone),

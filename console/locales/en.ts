@@ -10,6 +10,7 @@ import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
 import { limits } from './en/limits.ts'
+import { live } from './en/live.ts'
 import { login } from './en/login.ts'
 import { logs } from './en/logs.ts'
 import { conflict } from './en/conflict.ts'
@@ -24,6 +25,7 @@ import { shell } from './en/shell.ts'
 import { shortcuts } from './en/shortcuts.ts'
 import { usage } from './en/usage.ts'
 import { users } from './en/users.ts'
+import { whatIf } from './en/what-if.ts'
 
 /** The texts in English, with a file for each page. */
 export const texts = {
@@ -40,6 +42,7 @@ export const texts = {
   login,
   overview,
   keys,
+  live,
   logs,
   call,
   channels,
@@ -51,6 +54,7 @@ export const texts = {
   models,
   playground,
   usage,
+  whatIf,
   audit,
   setup,
   account,

@@ -11,6 +11,7 @@ import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
 import { limits } from './zh/limits.ts'
+import { live } from './zh/live.ts'
 import { login } from './zh/login.ts'
 import { logs } from './zh/logs.ts'
 import { conflict } from './zh/conflict.ts'
@@ -25,6 +26,7 @@ import { shell } from './zh/shell.ts'
 import { shortcuts } from './zh/shortcuts.ts'
 import { usage } from './zh/usage.ts'
 import { users } from './zh/users.ts'
+import { whatIf } from './zh/what-if.ts'
 
 /** The texts in simplified Chinese, with a file for each page. */
 export const texts: Texts = {
@@ -41,6 +43,7 @@ export const texts: Texts = {
   login,
   overview,
   keys,
+  live,
   logs,
   call,
   channels,
@@ -52,6 +55,7 @@ export const texts: Texts = {
   models,
   playground,
   usage,
+  whatIf,
   audit,
   setup,
   account,

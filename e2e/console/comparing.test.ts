@@ -174,6 +174,25 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
+  test.each(['Responses', 'Gemini'] as const)(
+    '108: a model answers by %s, streamed and with its cost',
+    async (name) => {
+      const page = await stage.open('root', '/playground?model=demo-chat')
+      await page.getByRole('radio', { name }).check()
+      const asked = page.waitForRequest(/\/api\/playground\//)
+      await page.getByRole('textbox', { name: 'System prompt' }).fill('Be brief.')
+      await sendAndWait(page, 'Say hello.')
+      const path = name === 'Gemini' ? '/models/demo-chat:streamGenerateContent' : '/responses'
+      expect(new URL((await asked).url()).pathname).toBe(`/api/playground${path}`)
+      expect(await talk(page).getByRole('region').innerText()).toContain('simulated model')
+      // The answer is part of the next request.
+      const again = page.waitForRequest(/\/api\/playground\//)
+      await sendAndWait(page, 'And again.')
+      expect((await again).postData()).toContain('simulated model')
+      await page.context().close()
+    },
+  )
+
   test('129: on a phone the model is above the message, and there is no word of Enter', async () => {
     const page = await stage.open('root', '/playground', {
       viewport: { width: 375, height: 740 },

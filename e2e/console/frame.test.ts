@@ -15,6 +15,8 @@ const PAGES = [
   ['/usage', 'Usage'],
   ['/logs', 'Logs'],
   ['/models', 'Models'],
+  ['/live', 'Live calls'],
+  ['/what-if', 'What if'],
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/routing', 'Routing'],
@@ -122,7 +124,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
       .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
-    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit']) {
+    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit', '/live', '/what-if']) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
     }

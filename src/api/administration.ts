@@ -2,6 +2,7 @@ import { csvName } from '../management/csv-name.ts'
 import { z } from 'zod'
 import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '../management/audit-log.ts'
 import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
+import { find, findQuery, findSchema } from '../management/find.ts'
 import { pageOf, pageQuery } from '../management/page.ts'
 import { listOptions, optionSchema } from '../management/settings/list-options.ts'
 import { optionBody, setOption } from '../management/settings/set-option.ts'
@@ -17,6 +18,13 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Version, and how quota is displayed',
     responseBody: statusSchema,
     handle: ({ parts }) => Promise.resolve(gatewayStatus(parts.settings())),
+  }),
+  forAccounts('GET', '/api/find', {
+    summary: 'Keys, models, channels, users, groups and calls by a part of their name, or by their id',
+    errorStatuses: [400],
+    query: findQuery,
+    responseBody: findSchema,
+    handle: ({ user, query, parts }) => find(parts, query.q, user),
   }),
   forAccounts('GET', '/api/console', {
     summary: 'The account, the gateway and what is set up, as every page of the console needs them',

@@ -6,6 +6,7 @@ import { rerankRequestSchema } from '@sluice/wire/rerank'
 import { responsesRequestSchema } from '@sluice/wire/responses'
 import type { CallEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
+import { MEDIA_ENDPOINTS } from './media.ts'
 
 const COMMON = { method: 'POST', area: 'relay', kind: 'raw', access: 'api-key', keyIn: 'bearer' } as const
 const MESSAGES = { ...COMMON, area: 'messages', keyIn: 'x-api-key' } as const
@@ -43,17 +44,32 @@ export const responses: CallEndpoint = {
   handle: (exchange, caller, relay) => relay.call('responses', exchange, caller),
 }
 
+/** `docs/api.md: Embeddings`. */
+const embeddings: CallEndpoint = {
+  ...COMMON,
+  path: '/v1/embeddings',
+  summary: 'Vectors of texts',
+  requestSchema: embeddingsRequestSchema,
+  contentTypes: WHOLE,
+  handle: (exchange, caller, relay) => relay.call('embeddings', exchange, caller),
+}
+
 /** Paths of both versions; they differ in the type of documents that Cohere's clients declare. */
 const RERANK_PATHS = [
   ['/v1/rerank', 'rerank'],
   ['/v2/rerank', 'rerank v2'],
 ] as const
 
-/** Endpoints of conversations, each with the path prefix that the playground replaces. */
-const CONVERSATIONS: readonly (readonly [CallEndpoint, string])[] = [
+/** Paths of images and audio that the playground has. */
+const PLAYED_MEDIA = new Set(['/v1/images/generations', '/v1/audio/speech'])
+
+/** The endpoints of the playground, each with the path prefix that it replaces. */
+const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],
   [messages, '/v1/'],
   [responses, '/v1/'],
+  [embeddings, '/v1/'],
+  ...MEDIA_ENDPOINTS.filter(({ path }) => PLAYED_MEDIA.has(path)).map((one) => [one, '/v1/'] as const),
   ...GEMINI_ENDPOINTS.filter(({ path }) => /^\/v1beta\/.*:(?:g|streamG)enerateContent$/.test(path)).map(
     (endpoint) => [endpoint, '/v1beta/'] as const,
   ),
@@ -71,14 +87,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     contentTypes: WHOLE_OR_STREAMED,
     handle: (exchange, caller, relay) => relay.call('completions', exchange, caller),
   },
-  {
-    ...COMMON,
-    path: '/v1/embeddings',
-    summary: 'Vectors of texts',
-    requestSchema: embeddingsRequestSchema,
-    contentTypes: WHOLE,
-    handle: (exchange, caller, relay) => relay.call('embeddings', exchange, caller),
-  },
+  embeddings,
   {
     ...COMMON,
     path: '/v1/moderations',
@@ -128,8 +137,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
   ),
 ]
 
-/** Conversations in every dialect, with a key that a signed-in account names. `docs/api.md: Playground`. */
-export const PLAYGROUND_ENDPOINTS: readonly CallEndpoint[] = CONVERSATIONS.map(([endpoint, prefix]) => ({
+/** Calls with a key that a signed-in account names. `docs/api.md: Playground`. */
+export const PLAYGROUND_ENDPOINTS: readonly CallEndpoint[] = PLAYED.map(([endpoint, prefix]) => ({
   ...endpoint,
   path: endpoint.path.replace(prefix, '/api/playground/'),
   access: 'keyed-account',

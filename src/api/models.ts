@@ -5,7 +5,9 @@ import {
   managedModels,
   managedModelSchema,
   modelPriceBody,
+  modelPricesBody,
   setModelPrice,
+  setModelPrices,
 } from '../management/models/managed-models.ts'
 import { pricing, pricingSchema } from '../management/models/pricing.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
@@ -121,6 +123,12 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [409],
     body: modelPriceBody,
     handle: ({ body, parts }) => setModelPrice(parts, body),
+  }),
+  forRoot('PUT', '/api/models/prices', {
+    summary: 'Sets the prices of several models, all or none',
+    errorStatuses: [409],
+    body: modelPricesBody,
+    handle: ({ body, parts }) => setModelPrices(parts, body),
   }),
   forAccounts('GET', '/api/pricing', {
     summary: 'Prices of the models that the account may call',

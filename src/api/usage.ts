@@ -62,6 +62,16 @@ import {
   usageSchema,
   usageStatSchema,
 } from '../management/usage/usage-object.ts'
+import {
+  ownRunningCalls,
+  ownRunningSchema,
+  runningCalls,
+  runningPath,
+  runningQuery,
+  runningSchema,
+  stopCall,
+} from '../management/usage/running-calls.ts'
+import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
 import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
@@ -232,6 +242,32 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: ownValuesQuery,
     responseBody: z.array(usageValueSchema),
     handle: ({ user, query, parts }) => usageValues(parts, query, user.id),
+  }),
+  forAdmins('POST', '/api/usage/what-if', {
+    summary: 'What the calls of a period would have cost at other prices, ratios or models',
+    body: whatIfBody,
+    responseBody: whatIfSchema,
+    handle: ({ body, parts }) => whatIf(parts, body),
+  }),
+  forAdmins('GET', '/api/running', {
+    summary: "All users' calls under way, on this node or on all nodes",
+    errorStatuses: [400],
+    query: runningQuery,
+    responseBody: runningSchema,
+    handle: ({ query, parts }) => runningCalls(parts, query),
+  }),
+  forAccounts('GET', '/api/running/self', {
+    summary: "The account's own calls under way, on this node or on all nodes",
+    errorStatuses: [400],
+    query: runningQuery,
+    responseBody: ownRunningSchema,
+    handle: ({ user, query, parts }) => ownRunningCalls(parts, query, user.id),
+  }),
+  forAccounts('POST', '/api/running/:id/stop', {
+    summary: "Ends one of the account's own calls under way, or any for administrators",
+    errorStatuses: [404],
+    params: runningPath,
+    handle: ({ user, params, parts }) => stopCall(parts, params.id, user),
   }),
   forAdmins('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',

@@ -19,7 +19,10 @@ const MAX_BYTES = 32 * 1024 * 1024
 /** Number of questions that are remembered, so that each is answered once. */
 const REMEMBERED = 1_000
 
-const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})$/
+/** What is asked is after the node, `kind` or `kind:argument`; without it, the health of channels. */
+const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})(?: ([a-z]{1,20})(?::(\S{1,100}))?)?$/
+/** The report that every version has. */
+const HEALTH = 'health'
 const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
 
 const deflate = promisify(deflateRaw)
@@ -49,7 +52,7 @@ export function namedNodes(names: () => readonly string[]): KnownNodes {
 }
 
 /**
- * Exchanges reports between the nodes of a cluster on request: `report? QUESTION NODE` asks, and each other
+ * Exchanges reports between the nodes of a cluster on request: `report? QUESTION NODE KIND` asks, and each other
  * node answers `report QUESTION NODE INDEX COUNT CHUNK`, a compressed text in chunks. Nothing is stored, and
  * nothing is sent without a question.
  */
@@ -59,9 +62,10 @@ export class NodeReports {
   readonly #nodes: KnownNodes
   readonly #answered = new Set<string>()
   readonly #endListening: () => void
-  #report: (() => Promise<string>) | undefined
-  #asked: Asked | undefined
-  #answers: Promise<readonly string[]> | undefined
+  readonly #reports = new Map<string, (argument: string) => Promise<string>>()
+  readonly #asked = new Map<string, Asked>()
+  /** Answers that are being collected or are still fresh, by what was asked. */
+  readonly #answers = new Map<string, Promise<readonly string[]>>()
 
   /** Answers are accepted from `nodes` only. */
   constructor(node: string, announcer: Announcer, nodes: KnownNodes) {
@@ -71,43 +75,49 @@ export class NodeReports {
     this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
   }
 
-  /** Sets the function that produces the report of this node. */
-  answerWith(report: () => Promise<string>): void {
-    this.#report = report
+  /** Sets the function that produces the reports of this node of one kind. */
+  answerWith(report: (argument: string) => Promise<string>, kind = HEALTH): void {
+    this.#reports.set(kind, report)
   }
 
   /** Resolves to the reports of the nodes that answer within a second, in any order. */
-  others(): Promise<readonly string[]> {
-    this.#answers ??= this.#ask()
-    return this.#answers
+  others(question = HEALTH): Promise<readonly string[]> {
+    const known = this.#answers.get(question)
+    if (known) return known
+    const answers = this.#ask(question)
+    this.#answers.set(question, answers)
+    return answers
   }
 
   close(): void {
     this.#endListening()
-    this.#asked?.end()
+    for (const asked of this.#asked.values()) asked.end()
   }
 
-  async #ask(): Promise<readonly string[]> {
+  async #ask(question: string): Promise<readonly string[]> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const asked: Asked = { id: randomUUID(), chunks: new Map(), whole: [], left: MAX_BYTES, end }
-    setTimeout(() => (this.#answers = undefined), WAIT_MS + FRESH_MS).unref()
+    setTimeout(() => this.#answers.delete(question), WAIT_MS + FRESH_MS).unref()
     if (this.#nodes.count() < 2) return []
-    this.#asked = asked
+    this.#asked.set(asked.id, asked)
     const timer = setTimeout(end, WAIT_MS).unref()
-    this.#announcer.announce(`report? ${asked.id} ${this.#node}`).catch(end)
+    this.#announcer
+      .announce(`report? ${asked.id} ${this.#node}${question === HEALTH ? '' : ` ${question}`}`)
+      .catch(end)
     await ended
     clearTimeout(timer)
-    this.#asked = undefined
+    this.#asked.delete(asked.id)
     return textsOf(asked)
   }
 
   #onText(text: string): void {
-    const [, question, asker] = QUESTION.exec(text) ?? []
+    const [, question, asker, kind = HEALTH, argument = ''] = QUESTION.exec(text) ?? []
     if (question !== undefined && asker !== this.#node && this.#isNew(question))
-      void this.#answer(question).catch(() => {})
+      void this.#answer(question, kind, argument).catch(() => {})
     const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
-    if (id === undefined || id !== this.#asked?.id || !this.#nodes.knows(node)) return
-    this.#onChunk(this.#asked, node, { index: Number(index), count: Number(count), chunk })
+    const asked = id === undefined ? undefined : this.#asked.get(id)
+    if (!asked || !this.#nodes.knows(node)) return
+    this.#onChunk(asked, node, { index: Number(index), count: Number(count), chunk })
   }
 
   #isNew(question: string): boolean {
@@ -120,9 +130,10 @@ export class NodeReports {
     return true
   }
 
-  async #answer(question: string): Promise<void> {
-    if (!this.#report) return
-    const packed = (await deflate(await this.#report())).toString('base64')
+  async #answer(question: string, kind: string, argument: string): Promise<void> {
+    const report = this.#reports.get(kind)
+    if (!report) return
+    const packed = (await deflate(await report(argument))).toString('base64')
     const count = Math.ceil(packed.length / CHUNK_LENGTH)
     for (let index = 0; index < count; index += 1) {
       const chunk = packed.slice(index * CHUNK_LENGTH, (index + 1) * CHUNK_LENGTH)

@@ -1,10 +1,12 @@
 import type { Channel } from '../domain/records/channel.ts'
+import type { Json } from '../domain/json.ts'
+import type { Price } from '../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
-import { type IgnoredEntry, type MergedSettings, mergeLayers } from './merge-layers.ts'
+import { type IgnoredEntry, type MergedSettings, mergeLayers, priceFrom } from './merge-layers.ts'
 import { child, keys } from './yaml-node.ts'
 
 /** The part of the store from which stored settings are read. */
@@ -90,6 +92,10 @@ export class LiveConfig implements LiveSettings {
       this.#warnIgnored(merged.ignored)
       this.#merged = merged
     })
+  }
+
+  readPrice(value: Json): Price {
+    return priceFrom(value)
   }
 
   async preview(

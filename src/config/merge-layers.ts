@@ -5,7 +5,9 @@ import { pricedByRatios, readRatios } from '../domain/ratios.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
 import type { Config } from './config.ts'
+import { price } from './prices.ts'
 import { readSections } from './read-sections.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { freeze } from './freeze.ts'
@@ -239,6 +241,14 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   if (exact !== undefined) return { price: exact }
   const price = pricedByRatios(readRatios(ratios), base)
   return price && { price: priceTexts(price) }
+}
+
+/** Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's message. */
+export function priceFrom(value: Json): Price {
+  const { data, error } = price.safeParse(jsonToYaml(value))
+  if (data) return data
+  const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
+  throw new GatewayError('invalid_request', issues.join('; '))
 }
 
 /** Converts JSON to the tree of an equivalent YAML file. Variables are not substituted. */

@@ -14,6 +14,7 @@ export const OBJECT_KINDS = [
   'model',
   'price',
   'session',
+  'call',
 ] as const
 
 /** Kind of an object. */
@@ -40,7 +41,7 @@ export interface FieldChange {
 /** Object of an entry. */
 export interface AuditedObject {
   readonly kind: ObjectKind
-  /** Null for settings and sessions, which only have names. */
+  /** Null for settings, sessions and calls, which only have names. */
   readonly id: number | null
   readonly name: string
 }

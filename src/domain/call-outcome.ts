@@ -12,6 +12,8 @@ export type SettlementReason =
    * The upstream broke off, timed out or failed after content had been delivered, or the hold was used up.
    */
   | 'cut'
+  /** Somebody stopped the call; what had been delivered is charged. */
+  | 'stopped'
   /** Nothing was delivered, and nothing is charged. */
   | 'failed'
   /** The gateway crashed during the call; the next start settled it at its last recorded progress. */
@@ -25,13 +27,14 @@ export const STATUS_WORDS: Readonly<Record<SettlementReason, string>> = {
   estimated: 'Estimated',
   client_gone: 'Caller left',
   cut: 'Cut',
+  stopped: 'Stopped',
   failed: 'Failed',
   crash: 'Recovered',
   'lost-node': 'Recovered',
 }
 
 /** Reasons of calls that count as failed, whether or not the client got a part of the response. */
-export const FAILED_REASONS = ['failed', 'cut', 'crash', 'lost-node'] as const
+export const FAILED_REASONS = ['failed', 'cut', 'stopped', 'crash', 'lost-node'] as const
 
 /** Irregularities of responses that the usage log reports. */
 export const CALL_NOTES = [

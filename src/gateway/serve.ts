@@ -29,6 +29,7 @@ import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
+import { answerAboutCalls } from '../management/usage/running-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/response-handler.ts'
@@ -228,6 +229,7 @@ export async function serve({
     simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,
+    running: relay.running,
     liveCalls,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
@@ -235,6 +237,7 @@ export async function serve({
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
+  if (nodes.reports) answerAboutCalls(nodes.reports, management)
   opened.use(
     await serveOperator({
       running: config,

@@ -6,6 +6,9 @@ import type { Passwords } from '../accounts/authentication/passwords.ts'
 import type { SignIns } from '../accounts/authentication/sign-ins.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import type { Json } from '../domain/json.ts'
+import type { Price } from '../domain/price.ts'
+import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
@@ -42,6 +45,19 @@ interface ChannelObservations {
   readonly minutes: ChannelMinutes
 }
 
+/** Questions to the other nodes, `kind` or `kind:argument`, and the answers of this one. */
+interface NodeQuestions {
+  others(question?: string): Promise<readonly string[]>
+  answerWith(report: (argument: string) => Promise<string>, kind?: string): void
+}
+
+/** The calls under way on this node. */
+interface RunningSource {
+  list(): readonly RunningCall[]
+  /** Stops a call of this user, or of any user if undefined. Returns false if there is no such call. */
+  stop(id: string, userId: number | undefined): boolean
+}
+
 /** Additional services, for sign-ins and the administration of channels, options and prices. */
 export interface AdministrationServices extends ManagementServices {
   readonly liveConfig: LiveSettings
@@ -50,7 +66,8 @@ export interface AdministrationServices extends ManagementServices {
   /** The name of this node. */
   readonly node: string
   /** Reports of the other nodes; undefined if there cannot be any. */
-  readonly otherNodes: { others(): Promise<readonly string[]> } | undefined
+  readonly otherNodes: NodeQuestions | undefined
+  readonly running: RunningSource
   readonly liveCalls: LiveCalls
   /** Determines where a call would go, without making it. */
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
@@ -77,6 +94,8 @@ export interface LiveSettings {
   storedChannel(name: string): Channel | undefined
   /** Ids of channels that get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
+  /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
+  readPrice(value: Json): Price
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**

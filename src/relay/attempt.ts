@@ -8,7 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfStatus, noUsableResponse, GATEWAY_STOPPING } from './failure.ts'
+import { type Failure, failureOfStatus, noUsableResponse } from './failure.ts'
 import { PassedResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
@@ -85,9 +85,14 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onClientLeft(isReached))
   }
 
-  /** Ends the attempt because the gateway stops. */
-  stop(): void {
-    if (!this.isFinished) this.#giveUp(GATEWAY_STOPPING)
+  /** Output tokens and cost so far, by the gateway's own count. */
+  get progress(): { readonly tokens: number; readonly cost: number } {
+    return this.#handler.progress
+  }
+
+  /** Ends the attempt because the gateway or the call is stopped. */
+  stop(failure: Failure): void {
+    if (!this.isFinished) this.#giveUp(failure)
   }
 
   /** Called once a second. */

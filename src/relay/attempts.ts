@@ -14,6 +14,7 @@ import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 import {
+  CALL_STOPPED,
   CLIENT_GONE,
   missingEndpointFailure,
   type Failure,
@@ -72,7 +73,7 @@ export class Attempts {
   /** Ends the running attempts and allows no further ones. */
   stop(): void {
     this.#stopped = true
-    for (const attempt of this.#underWay) attempt.stop()
+    for (const attempt of this.#underWay) attempt.stop(GATEWAY_STOPPING)
   }
 
   /** Stops the timer. */
@@ -228,6 +229,7 @@ export class Attempts {
     const { request } = call.plan
     if (response.isAborted) return CLIENT_GONE
     if (this.#stopped) return GATEWAY_STOPPING
+    if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
     using counted = this.#parts.health.begin(channel)
     const { load, minutes } = this.#parts
@@ -239,6 +241,7 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
+    call.attempt = attempt
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)
@@ -289,6 +292,7 @@ export class Attempts {
       end === undefined ||
       end === 'settled' ||
       end === GATEWAY_STOPPING ||
+      end === CALL_STOPPED ||
       end.next === 'same-again'
     ) {
       if (attempt.succeeded) counted.succeeded()
@@ -316,7 +320,11 @@ function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly Upst
 
 /** Reports whether the upstream failed, rather than the client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
-  const isOwn = failure === CLIENT_GONE || failure === GATEWAY_STOPPING || failure.cause === UNWRITTEN
+  const isOwn =
+    failure === CLIENT_GONE ||
+    failure === GATEWAY_STOPPING ||
+    failure === CALL_STOPPED ||
+    failure.cause === UNWRITTEN
   return !isOwn && failure.isExpected !== true
 }
 

@@ -1,5 +1,6 @@
 import type { Response, UpstreamRequest } from '@sluice/http1'
 import { particularsText, type AttemptEntry, type CallDelays } from '../domain/call-detail.ts'
+import type { SettlementReason } from '../domain/call-outcome.ts'
 import { charge } from '../domain/charge.ts'
 import { type AnsweredError, keptName, type KeptError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
@@ -20,7 +21,7 @@ import type { Lasting } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passthrough.ts'
 import type { Drains } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
-import type { Failure } from './failure.ts'
+import { CALL_STOPPED, type Failure } from './failure.ts'
 import { keptWords, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
@@ -36,6 +37,16 @@ export interface CallServices {
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly unpriced: UnpricedTools
+}
+
+/** Reasons of calls that ended early, which is `stopped` where somebody stopped them. */
+const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
+
+/** An attempt under way, as its call sees it. */
+interface RunningAttempt {
+  /** Output tokens and cost so far, by the gateway's own count. */
+  readonly progress: { readonly tokens: number; readonly cost: number }
+  stop(failure: Failure): void
 }
 
 /** One admitted call: its plan, its hold, and the client's response. */
@@ -55,6 +66,9 @@ export class Call implements MediaRequester {
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
   #error: AnsweredError | undefined
+  /** The attempt under way. */
+  attempt: RunningAttempt | undefined
+  #isStopped = false
   #firstByteMs: number | null = null
   /** The prompt as the current attempt sends it. */
   #prompt = new SentPrompt(undefined)
@@ -135,6 +149,19 @@ export class Call implements MediaRequester {
     this.#firstByteMs ??= this.#tookMs
   }
 
+  /** Whether somebody stopped the call. */
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Ends the call at once, for what was delivered. Returns false if it is over already. */
+  stop(): boolean {
+    if (this.hold.isSettled) return false
+    this.#isStopped = true
+    this.attempt?.stop(CALL_STOPPED)
+    return true
+  }
+
   /** Whether the first byte of the attempt's response arrived. */
   get hasFirstByte(): boolean {
     return this.#firstByteMs !== null
@@ -142,11 +169,14 @@ export class Call implements MediaRequester {
 
   /** Records the output and the tools used so far. From now on they are charged even after a crash. */
   mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
+    this.hold.markProgress(this.costOf(target, tokens, uses) - this.hold.facts.prompt_amount)
+  }
+
+  /** The charge of the prompt as it was estimated, this output and these uses of tools. */
+  costOf(target: Target, tokens: number, uses: readonly ToolUse[]): number {
     const { estimate, rate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
-    const usage = { ...NO_USAGE, input, output: tokens }
-    const amount = charge(rate, usage, {}, pricesOf(this, target, uses))
-    this.hold.markProgress(amount - this.hold.facts.prompt_amount)
+    return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
   }
 
   /** Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
@@ -211,7 +241,8 @@ export class Call implements MediaRequester {
     const { facts } = this.hold
     const { settings, asked, model, group } = this.plan
     const { limits, metrics } = this.services
-    const { usage, tools, quota, reason } = priced
+    const { usage, tools, quota } = priced
+    const reason = this.#isStopped && CUT_SHORT.has(priced.reason) ? 'stopped' : priced.reason
     const tookMs = this.#tookMs
     const settlement: Settlement = {
       usage,

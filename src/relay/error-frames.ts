@@ -44,10 +44,11 @@ export function spentError(call: Call): AnsweredError {
 
 /** The error of a stream that ended before it was complete. */
 export function cutError(failure: Failure): AnsweredError {
-  const { failureCause } = failure
+  const { failureCause, inStream = UPSTREAM_CUT } = failure
   // Whatever ended a response that had begun: the client has a part of it.
-  const cause = failureCause === 'gateway' ? failureCause : 'provider_broken'
-  return { cause, status: 200, ...UPSTREAM_CUT, message: failure.refusal?.message ?? CUT_SENTENCE }
+  const isOurs = failureCause === 'gateway' || failureCause === 'stopped'
+  const cause = isOurs ? failureCause : 'provider_broken'
+  return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? CUT_SENTENCE }
 }
 
 /** The error that an upstream reported in the middle of a stream. */

@@ -40,6 +40,8 @@ export interface Failure {
   readonly status?: number
   /** The upstream's message, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
+  /** Type and code of the error in a stream that has begun; those of a broken upstream if absent. */
+  readonly inStream?: { readonly type: string; readonly code: string }
   /** Whether no warning is needed, because this is an ordinary response of the endpoint. */
   readonly isExpected?: boolean
 }
@@ -312,6 +314,17 @@ export const GATEWAY_STOPPING: Failure = {
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
   failureCause: 'gateway',
+}
+
+/** Somebody stopped the call. `docs/api.md: Calls under way`. */
+export const CALL_STOPPED: Failure = {
+  next: 'nowhere',
+  blames: 'none',
+  failureCause: 'stopped',
+  cooldownMs: undefined,
+  refusal: new GatewayError('call_stopped', 'this call was stopped'),
+  cause: 'stopped',
+  inStream: { type: 'gateway_error', code: 'call_stopped' },
 }
 
 /** Cause of failures created by `unwrittenFailure`. */

@@ -49,6 +49,12 @@ export class OutputWatch {
     return tokens + Math.max(contentFrames - frames, Math.ceil((emittedBytes - bytes) / BYTES_PER_TOKEN))
   }
 
+  /** Output so far, and what it costs together with the prompt. */
+  get progress(): { readonly tokens: number; readonly cost: number } {
+    const { tokens } = this
+    return { tokens, cost: this.#call.costOf(this.#target, tokens, this.#emitted.tools.uses) }
+  }
+
   /**
    * Number of bytes of the stream that cannot contain more output than the hold covers or can grow to. Text
    * is only a small part of an event.

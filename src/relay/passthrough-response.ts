@@ -121,7 +121,7 @@ export class PassedResponse extends ResponseHandler {
     const reason = failure.refusal?.message ?? CUT_SENTENCE
     this.call.noteError(cutError(failure))
     this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
-      tap ? gatewayErrorFrame(this.call, tap, UPSTREAM_CUT, reason) : undefined,
+      tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_CUT, reason) : undefined,
     )
   }
 

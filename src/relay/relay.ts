@@ -46,6 +46,7 @@ import { groupsOf, planCall, Rates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
+import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
   type StoredResponseRequest,
@@ -74,6 +75,8 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
 export class Relay {
   /** Handles requests for responses by id. */
   readonly responses: ResponseRequests
+  /** The calls under way. */
+  readonly running = new RunningCalls()
   readonly #parts: RelayParts
   readonly #rates: Rates
   readonly #routing: Routing
@@ -309,6 +312,7 @@ export class Relay {
       ? OpenHold.unrecorded(account, facts)
       : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#parts, incoming, first, hold)
+    const entry = this.running.add(call, caller)
     try {
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure
@@ -317,6 +321,7 @@ export class Relay {
       if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
       throw error
     } finally {
+      this.running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }

@@ -62,6 +62,11 @@ export abstract class ResponseHandler {
     return this.#finishedAt
   }
 
+  /** Output tokens and cost so far, by the gateway's own count; only streams are counted. */
+  get progress(): { readonly tokens: number; readonly cost: number } {
+    return { tokens: 0, cost: 0 }
+  }
+
   /** Reports whether a response of this type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)

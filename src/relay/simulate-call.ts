@@ -65,7 +65,14 @@ export async function simulateCall(
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const asked = settings.models.get(name)
-    const common = { dialect, body: Buffer.alloc(0), fields: undefined, takeMemory: () => {}, settings, asked }
+    const common = {
+      dialect,
+      body: Buffer.alloc(0),
+      fields: undefined,
+      takeMemory: () => {},
+      settings,
+      asked,
+    }
     const plans = await planCall(common, request, resolutions, new Rates(UNSTORED))
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(parts, caller, plans, hold)

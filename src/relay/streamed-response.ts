@@ -73,6 +73,10 @@ export class StreamedResponse extends ResponseHandler {
     this.#gate = new DeliveryGate(call.hold)
   }
 
+  override get progress(): { readonly tokens: number; readonly cost: number } {
+    return this.call.hasFirstByte ? this.#watch.progress : super.progress
+  }
+
   onData(chunk: Buffer): void {
     if (this.state === 'over') return
     this.call.noteFirstByte()
@@ -104,7 +108,7 @@ export class StreamedResponse extends ResponseHandler {
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? CUT_SENTENCE
     this.call.noteError(cutError(failure))
-    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, UPSTREAM_CUT, reason))
+    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_CUT, reason))
   }
 
   override onTick(nowMs: number): void {

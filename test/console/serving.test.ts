@@ -48,6 +48,9 @@ describe('a page of the console', () => {
     '/users',
     '/users/1',
     '/audit',
+    '/live',
+    '/what-if',
+    '/import',
     '/settings',
     '/account',
   ])('%s is index.html', async (path) => {

@@ -140,3 +140,54 @@ describe('models and their prices', () => {
     expect((await list(ADA)).data).toEqual(before)
   })
 })
+
+describe('prices of several models', () => {
+  const putAll = (items: readonly object[], account: Account = AS_ROOT) =>
+    manage(fixture.gateway.url, account, 'PUT /api/models/prices', { items })
+
+  test('101: they are set in one request, all or none, and a refusal names the model', async () => {
+    const price = { input: '1', output: '2' }
+    const version = (await modelOf('novel'))?.version
+    expect((await putAll([{ model: 'novel', price }], ADA)).status).toBe(403)
+    const wrong = await putAll([
+      { model: 'novel', price },
+      { model: 'gpt-4o', price: { input: '1', output: '-2' } },
+    ])
+    expect([wrong.status, wrong.message]).toEqual([400, expect.stringContaining('gpt-4o')])
+    const managed = await putAll([
+      { model: 'novel', price },
+      { model: 'filed', price },
+    ])
+    expect([managed.status, managed.message]).toEqual([409, expect.stringContaining('filed')])
+    const outdated = await putAll([
+      { model: 'novel', price, version },
+      { model: 'gpt-4o', price, version: '0000000000000000' },
+    ])
+    expect([outdated.status, outdated.message]).toEqual([409, expect.stringContaining('gpt-4o')])
+    expect(
+      (
+        await putAll([
+          { model: 'novel', price },
+          { model: 'novel', price },
+        ])
+      ).status,
+    ).toBe(400)
+    expect((await putAll([])).status).toBe(400)
+    expect((await modelOf('novel'))?.version).toBe(version)
+
+    const done = await putAll([
+      { model: 'novel', price, version },
+      { model: 'gpt-4o', price },
+    ])
+    expect(done.status).toBe(200)
+    for (const name of ['novel', 'gpt-4o'])
+      expect(await modelOf(name)).toMatchObject({ source: 'set', price: { input: '1', output: '2' } })
+  })
+
+  test('130: the prices for members name the endpoints of a model', async () => {
+    const { body } = await manage(fixture.gateway.url, ANN, 'GET /api/pricing')
+    const models = body['data'] as readonly { model_name: string; endpoints: readonly string[] }[]
+    const filed = models.find(({ model_name }) => model_name === 'filed')
+    expect(filed?.endpoints).toEqual(expect.arrayContaining(['chat', 'messages', 'responses', 'gemini']))
+  })
+})

@@ -22,6 +22,31 @@ const CALLS = [
   ['/v1beta/models/m:generateContent', '/api/playground/models/m:generateContent', { contents: CONTENTS }],
 ] as const
 
+/** Calls without a conversation, with what their upstream responds. */
+const OTHERS = [
+  [
+    '/v1/embeddings',
+    '/api/playground/embeddings',
+    { model: 'vectors', input: 'hi' },
+    '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":9,"total_tokens":9}}',
+    'application/json',
+  ],
+  [
+    '/v1/images/generations',
+    '/api/playground/images/generations',
+    { model: 'pictures', prompt: 'a cat' },
+    '{"created":1,"data":[{"b64_json":"aGk="}]}',
+    'application/json',
+  ],
+  [
+    '/v1/audio/speech',
+    '/api/playground/audio/speech',
+    { model: 'voices', input: 'hello', voice: 'alloy' },
+    'sound',
+    'audio/mpeg',
+  ],
+] as const
+
 let fixture: Fixture
 const cookies = new Map<Person, string>()
 /** Ids of keys by name. */
@@ -30,8 +55,15 @@ beforeAll(async () => {
   const limited = { rate_limit: { requests: 1, window: '1h' } }
   fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 9, window: '1h' }, critical: { requests: 0 } },
-    models: priced(['m', 'other']),
-    channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'other'] })],
+    models: {
+      ...priced(['m', 'other', 'vectors']),
+      pictures: { price: { image: 0.02 } },
+      voices: { price: { characters: 20 } },
+    },
+    channels: [
+      channel('m', upstream.baseUrl('m'), { models: ['m', 'other'] }),
+      ...['vectors', 'pictures', 'voices'].map((name) => channel(name, upstream.baseUrl(name))),
+    ],
     users: [
       { ...ROOT, tokens: [token('ofroot')] },
       user(
@@ -98,6 +130,21 @@ describe('the playground', () => {
       const [charged, row] = [rowOf(withKey), rowOf(without)]
       expect(charged?.quota).toBeGreaterThan(0)
       expect(row).toMatchObject({ token_id: keys.get('ann'), user_id: 2, quota: charged?.quota })
+    },
+  )
+
+  test.each(OTHERS)(
+    '108: the playground makes calls of %s like a call with the key',
+    async (path, played, body, reply, type) => {
+      const headers = { 'content-type': type }
+      fixture.upstream.script(body.model, { kind: 'whole', body: Buffer.from(reply), headers })
+      const withKey = await call(fixture.gateway.url, body, { path, key: 'ann' })
+      const without = await play(played, body)
+      expect([withKey.status, without.status]).toEqual([200, 200])
+      expect(without.text).toBe(withKey.text)
+      expect(rowOf(without)?.quota).toBe(rowOf(withKey)?.quota)
+      expect(rowOf(without)?.quota).toBeGreaterThan(0)
+      expect((await play(played, body, { key: 'ada' })).status).toBe(404)
     },
   )
 

@@ -14,6 +14,7 @@ export const audit = {
     model: 'Model',
     price: 'Price',
     session: 'Session',
+    call: 'Call',
   },
   actor: 'Actor',
   table: 'Changes',

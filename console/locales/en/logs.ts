@@ -58,6 +58,7 @@ export const logs = {
     client_gone: 'Caller left',
     failed: 'Failed',
     crash: 'Recovered',
+    stopped: 'Stopped',
     'lost-node': 'Recovered',
   },
   notes: { cut_arguments: 'arguments cut off' },

@@ -4,7 +4,22 @@ export const palette = {
   search: 'Search pages and actions',
   empty: 'Nothing found.',
   go: (page: string) => page,
-  callById: (id: string) => `Call ${id}`,
+  found: {
+    key: (name: string) => `Key ${name}`,
+    model: (name: string) => `Model ${name}`,
+    channel: (name: string) => `Channel ${name}`,
+    user: (name: string) => `User ${name}`,
+    group: (name: string) => `Group ${name}`,
+    call: (model: string) => `Call of ${model}`,
+  },
+  commands: {
+    disable: (name: string) => `Disable channel ${name}`,
+    test: (name: string) => `Test channel ${name}`,
+    price: (name: string) => `Edit price of ${name}`,
+    spend: (name: string) => `Spend of ${name}`,
+  },
+  tested: (name: string) => `Channel “${name}” answered`,
+  testFailed: (name: string, message: string) => `Channel “${name}” failed: ${message}`,
   words: {
     keys: 'keys tokens 令牌',
     logs: 'logs calls requests',
@@ -17,6 +32,8 @@ export const palette = {
     overview: 'overview home',
     playground: 'playground try chat',
     usage: 'usage spend charts statistics',
+    live: 'live running calls stop 实时调用',
+    whatIf: 'what if prices recost 假设',
     audit: 'audit changes history',
   },
 }

@@ -16,6 +16,7 @@ export const audit: Texts['audit'] = {
     model: '模型',
     price: '价格',
     session: '会话',
+    call: '调用',
   },
   actor: '操作者',
   table: '更改',

@@ -58,6 +58,7 @@ export const logs: Texts['logs'] = {
     client_gone: '调用方离开',
     failed: '失败',
     crash: '已恢复',
+    stopped: '已停止',
     'lost-node': '已恢复',
   },
   notes: { cut_arguments: '参数被截断' },

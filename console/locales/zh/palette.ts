@@ -6,7 +6,22 @@ export const palette: Texts['palette'] = {
   search: '搜索页面和操作',
   empty: '没有结果。',
   go: (page) => page,
-  callById: (id) => `调用 ${id}`,
+  found: {
+    key: (name) => `密钥 ${name}`,
+    model: (name) => `模型 ${name}`,
+    channel: (name) => `渠道 ${name}`,
+    user: (name) => `用户 ${name}`,
+    group: (name) => `分组 ${name}`,
+    call: (model) => `${model} 的调用`,
+  },
+  commands: {
+    disable: (name) => `禁用渠道 ${name}`,
+    test: (name) => `测试渠道 ${name}`,
+    price: (name) => `编辑 ${name} 的价格`,
+    spend: (name) => `${name} 的消费`,
+  },
+  tested: (name) => `渠道“${name}”有应答`,
+  testFailed: (name, message) => `渠道“${name}”失败：${message}`,
   words: {
     keys: '密钥 令牌 keys tokens',
     logs: '日志 调用 logs calls',
@@ -19,6 +34,8 @@ export const palette: Texts['palette'] = {
     overview: '概览 首页 overview',
     playground: '试用 对话 playground chat',
     usage: '用量 统计 消费 usage',
+    live: 'live running calls stop 实时调用',
+    whatIf: 'what if prices recost 假设',
     audit: '审计 更改 audit',
   },
 }

@@ -4,7 +4,7 @@ import type { NewKey } from '../../api/keys.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { maskedKey } from './masked-key.ts'
-import { SnippetTabs } from './snippet-tabs.tsx'
+import { SnippetTabs } from '../../components/snippet-tabs.tsx'
 
 /** A key that was just created; it is masked until the user reveals it. */
 export function CreatedKeyDialog({

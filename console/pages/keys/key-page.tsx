@@ -20,7 +20,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
 import { KeyUsage } from './key-usage.tsx'
-import { SnippetTabs } from './snippet-tabs.tsx'
+import { SnippetTabs } from '../../components/snippet-tabs.tsx'
 import { useKeyChanges } from './use-key-changes.ts'
 import { useRevealedKey } from './use-revealed-key.ts'
 

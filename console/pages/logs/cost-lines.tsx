@@ -66,9 +66,9 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
 
 function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CountedLine }) {
   const { call } = useTexts()
-  const { count, money, exact, usd } = useFormats()
+  const { count, money, exact, price: priceText } = useFormats()
   const { nameOf, isPerMillion } = useLineNames()
-  const shown = price === undefined ? '' : usd(Number(price))
+  const shown = price === undefined ? '' : priceText(Number(price))
   return (
     <tr data-part={price === undefined || undefined}>
       <th scope="row">{nameOf(kind)}</th>

@@ -19,6 +19,7 @@ export const STATUSES = {
   cut: 'cut',
   client_gone: 'client_gone',
   failed: 'failed',
+  stopped: 'stopped',
   crash: 'crash,lost-node',
 } as const
 

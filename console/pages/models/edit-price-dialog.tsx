@@ -1,56 +1,131 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
-import { type ManagedModel, setPrice } from '../../api/models.ts'
+import { useState } from 'react'
+import { type ManagedModel, setPrice, setPrices } from '../../api/models.ts'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { say } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { editedPrice, exampleCost, isPrice, typedPrice } from './edited-price.ts'
+import {
+  editedPrice,
+  exampleCost,
+  isPrice,
+  isTokenCount,
+  type TypedPrice,
+  typedPrice,
+} from './edited-price.ts'
+import { MainPrices, MorePrices, Tiers } from './price-inputs.tsx'
 
-/** Sets the price of a model, or restores its built-in price. */
+/** Sets the price of one model or of several, or restores the built-in price of one. */
 export function EditPriceDialog({
-  model,
+  edited,
   onClose,
 }: {
-  readonly model: ManagedModel | undefined
+  /** Empty while the dialog is closed. */
+  readonly edited: readonly ManagedModel[]
   readonly onClose: () => void
 }) {
   const { models, common } = useTexts()
   return (
     <Modal
-      opened={model !== undefined}
+      opened={edited.length > 0}
       onClose={onClose}
-      title={models.editPrice}
+      title={edited.length > 1 ? models.setPrice : models.editPrice}
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      {model && <PriceForm model={model} onClose={onClose} />}
+      {edited.length > 0 && <EditPriceForm edited={edited} onClose={onClose} />}
     </Modal>
   )
 }
 
-function PriceForm({ model, onClose }: { readonly model: ManagedModel; readonly onClose: () => void }) {
+function EditPriceForm({
+  edited,
+  onClose,
+}: {
+  readonly edited: readonly ManagedModel[]
+  readonly onClose: () => void
+}) {
   const { models, common } = useTexts()
-  const { profile } = useSignedIn()
-  const { usd } = useFormats()
-  const client = useQueryClient()
+  const { price: priceText } = useFormats()
+  const [areMoreOpen, setAreMoreOpen] = useState(false)
+  const [only, ...others] = edited
+  const isOne = others.length === 0
+  const form = usePriceForm(isOne ? only : undefined)
+  const saving = useSaving(edited, onClose)
+  const example = exampleCost(form.values)
+  return (
+    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <Stack gap="md">
+        <p>{isOne ? only?.model : models.count(edited.length)}</p>
+        <MainPrices form={form} />
+        <p role="status">
+          {example === undefined ? models.perMillionOnly : models.example(priceText(example))}
+        </p>
+        <Button variant="subtle" aria-expanded={areMoreOpen} onClick={() => setAreMoreOpen(!areMoreOpen)}>
+          {models.morePrices}
+        </Button>
+        {areMoreOpen && <MorePrices form={form} />}
+        {isOne ? <Tiers form={form} /> : <p>{models.tiersOfEachStay}</p>}
+        <Refusal error={saving.error} />
+      </Stack>
+      <Group justify="flex-end" mt="lg" gap="sm">
+        {isOne && only?.source === 'set' && (
+          <Button variant="default" onClick={() => void saving.run(null)} disabled={saving.isRunning}>
+            {models.useBuiltIn}
+          </Button>
+        )}
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning}>
+          {models.savePrice}
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+function usePriceForm(model: ManagedModel | undefined) {
+  const { models, common } = useTexts()
   const amount = (text: string): string | null => (isPrice(text) ? null : common.notAnAmount)
-  const form = useForm({
-    initialValues: typedPrice(model),
+  const optional = (text: string): string | null => (text.trim() === '' ? null : amount(text))
+  return useForm<TypedPrice>({
+    initialValues: typedPrice(model ?? { price: null, tiers: [] }),
     validateInputOnBlur: true,
-    validate: {
-      input: amount,
-      output: amount,
-      cached: (text) => (text.trim() === '' ? null : amount(text)),
+    validate: (typed) => {
+      const errors: Record<string, string | null> = {}
+      for (const [name, text] of Object.entries(typed.amounts))
+        errors[`amounts.${name}`] = name === 'input' || name === 'output' ? amount(text) : optional(text)
+      for (const [place, tier] of typed.tiers.entries()) {
+        errors[`tiers.${place}.above`] = isTokenCount(tier.above) ? null : models.notTokens
+        errors[`tiers.${place}.input`] = amount(tier.input)
+        errors[`tiers.${place}.output`] = amount(tier.output)
+        errors[`tiers.${place}.cache_read`] = optional(tier.cache_read)
+      }
+      return Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== null))
     },
   })
-  const saving = useAction(async (price: object | null) => {
+}
+
+/** Saves the typed price of all models, all or none; null restores the built-in price of the only one. */
+function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
+  const { models } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  return useAction(async (typed: TypedPrice | null) => {
+    const [only, ...others] = edited
     try {
-      await setPrice(model, price)
-      say(models.priceSaved(model.model))
-      onClose()
+      if (only && others.length === 0) {
+        await setPrice(only, typed && editedPrice(only, typed))
+        say(models.priceSaved(only.model))
+      } else if (typed) {
+        await setPrices(edited.map((model) => ({ ...model, price: priceOfEach(model, typed) })))
+        say(models.pricesSaved(edited.length))
+      }
+      onSaved()
     } finally {
       await Promise.all(
         ['managed-models', 'models'].map((name) =>
@@ -59,38 +134,9 @@ function PriceForm({ model, onClose }: { readonly model: ManagedModel; readonly 
       )
     }
   })
-  const example = exampleCost(form.values)
-  return (
-    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(editedPrice(model, typed)))}>
-      <Stack gap="md">
-        <p>{model.model}</p>
-        {(['input', 'output', 'cached'] as const).map((name) => (
-          <TextInput
-            key={name}
-            label={models.prices[name]}
-            inputMode="decimal"
-            autoComplete="off"
-            rightSection={models.usd}
-            rightSectionWidth={60}
-            {...(name === 'input' && { 'data-autofocus': true })}
-            {...(name === 'cached' && { description: models.cachedHint })}
-            {...form.getInputProps(name)}
-          />
-        ))}
-        <p role="status">{example === undefined ? models.perMillionOnly : models.example(usd(example))}</p>
-        {model.tiers.length > 0 && <p>{models.tiersStay(model.tiers.length)}</p>}
-        <Refusal error={saving.error} />
-      </Stack>
-      <Group justify="flex-end" mt="lg" gap="sm">
-        {model.source === 'set' && (
-          <Button variant="default" onClick={() => void saving.run(null)} disabled={saving.isRunning}>
-            {models.useBuiltIn}
-          </Button>
-        )}
-        <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning}>
-          {models.savePrice}
-        </Button>
-      </Group>
-    </form>
-  )
+}
+
+/** With several models, tiers are not shown, so that each keeps its own. */
+function priceOfEach(model: ManagedModel, typed: TypedPrice): object {
+  return editedPrice(model, { ...typed, tiers: typedPrice(model).tiers })
 }

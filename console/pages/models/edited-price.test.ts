@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ManagedModel } from '../../api/models.ts'
-import { editedPrice, exampleCost, isPrice } from './edited-price.ts'
+import { editedPrice, exampleCost, isPrice, NO_TIER, typedPrice } from './edited-price.ts'
 
 const MODEL: ManagedModel = {
   model: 'm',
@@ -23,25 +23,61 @@ const MODEL: ManagedModel = {
   version: 'v',
 }
 
-test('prices that were derived from others are derived again, and all others and the tiers stay', () => {
-  expect(editedPrice(MODEL, { input: ' 4 ', output: '15', cached: '0.5' })).toEqual({
+test('102: what the form does not show stays, and what followed from other prices follows from the new ones', () => {
+  const price = { ...MODEL.price, tools: { web_fetch: '0.01' }, search_unit: '0.002', image_input: '4' }
+  const typed = typedPrice({ ...MODEL, price })
+  expect(typed.amounts).toMatchObject({
+    input: '3',
+    output: '15',
+    cache_read: '0.3',
+    cache_write_5m: '',
+    cache_write_1h: '7',
+    audio_input: '',
+    audio_output: '40',
+    image_input: '4',
+    request: '',
+  })
+  const changed = { ...typed, amounts: { ...typed.amounts, input: ' 4 ', cache_read: '0.5', second: '0.1' } }
+  expect(editedPrice({ price }, changed)).toEqual({
     input: '4',
     output: '15',
     cache_read: '0.5',
     cache_write_1h: '7',
     audio_output: '40',
-    request: '0',
-    tiers: MODEL.tiers,
+    image_input: '4',
+    second: '0.1',
+    tools: { web_fetch: '0.01' },
+    search_unit: '0.002',
+    tiers: [{ above: 1000, input: '6', output: '20' }],
   })
-  expect(editedPrice({ ...MODEL, price: null, tiers: [] }, { input: '1', output: '2', cached: '' })).toEqual({
+  const { amounts } = typedPrice({ price: null, tiers: [] })
+  expect(
+    editedPrice({ price: null }, { amounts: { ...amounts, input: '1', output: '2' }, tiers: [] }),
+  ).toEqual({
     input: '1',
     output: '2',
   })
 })
 
+test('102: tiers are typed, and keep what the form does not show of them', () => {
+  const tiers = [{ above: 1000, input: '6', output: '20', cache_read: '0.6', audio_input: '9' }]
+  const typed = typedPrice({ ...MODEL, tiers })
+  expect(typed.tiers).toEqual([
+    { above: '1000', input: '6', output: '20', cache_read: '', kept: { audio_input: '9' } },
+  ])
+  const added = [...typed.tiers, { ...NO_TIER, above: '5000', input: '8', output: '30' }]
+  expect(editedPrice(MODEL, { ...typed, tiers: added })).toMatchObject({
+    tiers: [
+      { above: 1000, input: '6', output: '20', audio_input: '9' },
+      { above: 5000, input: '8', output: '30' },
+    ],
+  })
+})
+
 test('an example shows the cost of a call at the typed prices', () => {
-  expect(exampleCost({ input: '3', output: '15', cached: '' })).toBe(0.0105)
-  expect(exampleCost({ input: '3', output: 'a lot', cached: '' })).toBeUndefined()
+  const { amounts } = typedPrice({ price: null, tiers: [] })
+  expect(exampleCost({ amounts: { ...amounts, input: '3', output: '15' } })).toBe(0.0105)
+  expect(exampleCost({ amounts: { ...amounts, input: '3', output: 'a lot' } })).toBeUndefined()
   expect(['1', '0.25', ' 2 '].every(isPrice)).toBe(true)
   expect(['', '-1', '1e3', '.5', '1,5'].some(isPrice)).toBe(false)
 })

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Checkbox } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -10,29 +10,66 @@ import { EditPriceDialog } from './edit-price-dialog.tsx'
 /**
  * All models for administrators. Those without a price are first, because their calls are refused or free.
  */
-export function ManagedModelTable({ models: all }: { readonly models: readonly ManagedModel[] }) {
+export function ManagedModelTable({
+  models: all,
+  ticked,
+  onTick,
+}: {
+  readonly models: readonly ManagedModel[]
+  /** The names of the models that are ticked. */
+  readonly ticked: ReadonlySet<string>
+  readonly onTick: (name: string, isTicked: boolean) => void
+}) {
   const { models } = useTexts()
   const [edited, setEdited] = useState<ManagedModel>()
-  const columns = useColumns(setEdited)
+  const ticks = useTickColumn(ticked, onTick)
+  const columns = [...ticks, ...useColumns(setEdited)]
   const rows = all.toSorted((one, other) => Number(other.price === null) - Number(one.price === null))
   return (
     <>
       <DataTable label={models.title} columns={columns} rows={rows} keyOf={({ model }) => model} />
-      <EditPriceDialog model={edited} onClose={() => setEdited(undefined)} />
+      <EditPriceDialog edited={edited ? [edited] : []} onClose={() => setEdited(undefined)} />
     </>
   )
+}
+
+/** The ticks of models whose prices can be set here; none for those who may not. */
+function useTickColumn(
+  ticked: ReadonlySet<string>,
+  onTick: (name: string, isTicked: boolean) => void,
+): readonly Column<ManagedModel>[] {
+  const { models } = useTexts()
+  const { isRoot } = useSignedIn()
+  if (!isRoot) return []
+  return [
+    {
+      key: 'tick',
+      label: models.tick,
+      isLabelHidden: true,
+      cell: ({ model, source }) =>
+        source !== 'file' && (
+          <Checkbox
+            aria-label={models.tickOf(model)}
+            checked={ticked.has(model)}
+            onChange={({ currentTarget: { checked } }) => onTick(model, checked)}
+          />
+        ),
+    },
+  ]
 }
 
 function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<ManagedModel>[] {
   const { models } = useTexts()
   const { isRoot } = useSignedIn()
-  const { usd } = useFormats()
+  const { price: priceText } = useFormats()
   const price = ({ price: prices }: ManagedModel, name: string): string => {
     const amount = prices?.[name]
-    return typeof amount === 'string' && !isByCall(prices) ? usd(Number(amount)) : '–'
+    return typeof amount === 'string' && !isByCall(prices) ? priceText(Number(amount)) : '–'
   }
   const input = (model: ManagedModel): string =>
-    isByCall(model.price) ? models.perCall(usd(Number(model.price?.['request']))) : price(model, 'input')
+    isByCall(model.price)
+      ? models.perCall(priceText(Number(model.price?.['request'])))
+      : price(model, 'input')
   const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
     further.length === 0 ? (
       only

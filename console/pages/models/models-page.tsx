@@ -1,5 +1,7 @@
+import { Button, Select, Switch } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
+import { useState } from 'react'
+import { type ManagedModel, managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -9,13 +11,14 @@ import { useSearchState } from '../../components/search-state.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
 import classes from './models-page.module.css'
 
 /** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {
   const { models } = useTexts()
-  const { isAdmin } = useSignedIn()
+  const { isAdmin, display } = useSignedIn()
   const [{ q = '' }, setSearch] = useSearchState()
   const wanted = q.toLowerCase()
   return (
@@ -23,7 +26,7 @@ export function ModelsPage() {
       <PageHead title={models.title} />
       <Toolbar>
         <FilterField label={models.filter} value={q} onFilter={(text) => setSearch({ q: text })} />
-        <p className={classes['unit']}>{models.perMillion}</p>
+        <p className={classes['unit']}>{models.perMillion(display.kind === 'CNY' ? 'CNY' : 'USD')}</p>
       </Toolbar>
       {isAdmin ? <AllModels wanted={wanted} /> : <OwnModels wanted={wanted} />}
     </>
@@ -32,15 +35,68 @@ export function ModelsPage() {
 
 function AllModels({ wanted }: { readonly wanted: string }) {
   const { models } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile, isRoot } = useSignedIn()
+  const [{ vendor = '', unpriced, edit }, setSearch] = useSearchState()
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set())
+  const [edited, setEdited] = useState<readonly ManagedModel[]>([])
   return (
     <AnswerOf query={useQuery(managedModelsQuery(profile.id))} rows={10}>
       {(all) => {
-        const found = all.filter(({ model, vendor }) => isWanted(wanted, model, vendor ?? ''))
-        return found.length === 0 ? (
-          <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
-        ) : (
-          <ManagedModelTable models={found} />
+        const found = all.filter(
+          (one) =>
+            isWanted(wanted, one.model, one.vendor ?? '') &&
+            (vendor === '' || (one.vendor ?? '') === vendor) &&
+            (unpriced === undefined || one.price === null),
+        )
+        const chosen = found.filter(({ model }) => ticked.has(model))
+        return (
+          <>
+            <Toolbar>
+              <Select
+                label={models.vendor}
+                placeholder={models.allVendors}
+                searchable
+                clearable
+                data={[...new Set(all.flatMap((one) => one.vendor ?? []))].toSorted()}
+                value={vendor || null}
+                onChange={(name) => setSearch({ vendor: name ?? undefined })}
+              />
+              <Switch
+                label={models.sources.none}
+                checked={unpriced !== undefined}
+                onChange={({ currentTarget: { checked } }) =>
+                  setSearch({ unpriced: checked ? '1' : undefined })
+                }
+              />
+              {isRoot && (
+                <Button disabled={chosen.length === 0} onClick={() => setEdited(chosen)}>
+                  {models.setPrice}
+                </Button>
+              )}
+            </Toolbar>
+            {found.length === 0 ? (
+              <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+            ) : (
+              <ManagedModelTable
+                models={found}
+                ticked={ticked}
+                onTick={(name, isTicked) =>
+                  setTicked(new Set([...ticked, name].filter((one) => isTicked || one !== name)))
+                }
+              />
+            )}
+            <EditPriceDialog
+              edited={
+                edit === undefined
+                  ? edited
+                  : all.filter(({ model, source }) => isRoot && source !== 'file' && model === edit)
+              }
+              onClose={() => {
+                setEdited([])
+                if (edit !== undefined) setSearch({ edit: undefined })
+              }}
+            />
+          </>
         )
       }}
     </AnswerOf>
@@ -71,9 +127,10 @@ function isWanted(wanted: string, name: string, vendor: string): boolean {
 
 function useColumns(): readonly Column<PricedModel>[] {
   const { models } = useTexts()
-  const { usd } = useFormats()
+  const { price: priceText } = useFormats()
   const price = (model: PricedModel, amount: number | undefined): string =>
-    model.perCall !== undefined || amount === undefined ? '–' : usd(amount)
+    model.perCall !== undefined || amount === undefined ? '–' : priceText(amount)
+  const words: Readonly<Record<string, string>> = models.endpointWords
   return [
     { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
     { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
@@ -82,15 +139,15 @@ function useColumns(): readonly Column<PricedModel>[] {
       label: models.input,
       isNumber: true,
       cell: (model) =>
-        model.perCall === undefined ? price(model, model.input) : models.perCall(usd(model.perCall)),
+        model.perCall === undefined ? price(model, model.input) : models.perCall(priceText(model.perCall)),
     },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, model.output) },
     { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, model.cached) },
     {
-      key: 'protocols',
-      label: models.protocols,
+      key: 'endpoints',
+      label: models.endpoints,
       phone: 'hidden',
-      cell: ({ protocols }) => protocols.join(', '),
+      cell: ({ endpoints }) => endpoints.map((name) => words[name] ?? name).join(', '),
     },
   ]
 }

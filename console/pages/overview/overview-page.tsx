@@ -12,15 +12,17 @@ import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
-import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { AllSpend } from './all-spend.tsx'
+import { Callable } from './callable.tsx'
+import { Connect, RECENT } from './connect.tsx'
 import { KeyList } from './key-list.tsx'
 import classes from './overview-page.module.css'
+import { Left } from './left.tsx'
 import { OverviewBudgets } from './overview-budgets.tsx'
 import { TopSpenders } from './top-spenders.tsx'
 import { TroubledChannels } from './troubled-channels.tsx'
 
-const RECENT = 5
 const SPENDERS = 5
 const MINUTE_S = 60
 
@@ -46,16 +48,19 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title={overview.title} />
+      {!isAdmin && <Connect />}
       <section aria-label={overview.spend}>
         <h2 className={classes['heading']}>
           {overview.spend}
           <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
         </h2>
         <AnswerOf query={month} rows={2}>
-          {({ totals }) => <Spend totals={totals} />}
+          {(found) => (isAdmin ? <AllSpend month={found} /> : <Spend totals={found.totals} />)}
         </AnswerOf>
       </section>
+      <Left name={isAdmin ? overview.yourAccount : overview.left} />
       <OverviewBudgets keys={keys.data?.items ?? []} />
+      {!isAdmin && <Callable />}
       <div className={classes['two']}>
         <section aria-label={overview.recent}>
           <h2 className={classes['heading']}>
@@ -99,9 +104,7 @@ export function OverviewPage() {
 }
 
 function Spend({ totals }: { readonly totals: UsagePoint }) {
-  const { overview, limits, common } = useTexts()
-  const { profile } = useSignedIn()
-  const { left, left_by } = useAccountLimits()
+  const { overview } = useTexts()
   const { money, exact, count } = useFormats()
   const { quota, requests, input, cached, cache_write, output } = totals
   return (
@@ -110,12 +113,6 @@ function Spend({ totals }: { readonly totals: UsagePoint }) {
         { label: overview.thisMonth, value: money(quota), title: exact(quota) },
         { label: overview.calls, value: count(requests) },
         { label: overview.tokens, value: count(input + cached + cache_write + output) },
-        {
-          label: overview.leftHere,
-          value: left === null ? common.unlimited : money(left),
-          title: left === null ? undefined : exact(left),
-          note: left_by ? limits.by[left_by](profile.group) : undefined,
-        },
       ]}
     />
   )

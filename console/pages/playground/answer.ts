@@ -1,5 +1,8 @@
 /** The protocols of the playground. */
-export const PROTOCOLS = ['chat', 'messages'] as const
+export const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini'] as const
+
+/** The protocols that are asked together. */
+export const BOTH = ['chat', 'messages'] as const
 
 /** A protocol of the playground. */
 export type Protocol = (typeof PROTOCOLS)[number]

@@ -2,9 +2,16 @@ import { callWithKey } from '../../api/playground.ts'
 import { eventsOf } from '../../components/event-splitter.ts'
 import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
 import { readChat } from './read-chat.ts'
+import { readGemini } from './read-gemini.ts'
 import { readMessages } from './read-messages.ts'
+import { readResponses } from './read-responses.ts'
 
-const READERS = { chat: readChat, messages: readMessages } as const
+const READERS = {
+  chat: readChat,
+  messages: readMessages,
+  responses: readResponses,
+  gemini: readGemini,
+} as const
 /** The maximum number of events that are kept for display. */
 const MAX_RAW = 2000
 
@@ -14,19 +21,20 @@ export interface Asking {
   readonly model: string
   readonly keyId: number
   readonly body: object
+  readonly isStream: boolean
   readonly signal: AbortSignal
 }
 
 /** Makes a call and reports its response whenever more of it has arrived; never throws. */
 export async function ask(asking: Asking, report: (answer: Answer) => void): Promise<void> {
-  const { protocol, model, keyId, body, signal } = asking
+  const { protocol, model, keyId, body, isStream, signal } = asking
   const started = performance.now()
   let answer: Answer = { protocol, model, keyId, state: 'running', content: NO_CONTENT, raw: [] }
   const change = (changes: Partial<Answer>): void => report((answer = { ...answer, ...changes }))
   const elapsed = (): number => performance.now() - started
   change({})
   try {
-    const response = await callWithKey(protocol, keyId, body, signal)
+    const response = await callWithKey({ protocol, model, isStream }, keyId, body, signal)
     const callId = response.headers.get('x-request-id')
     if (callId !== null) change({ callId })
     if (!response.ok)

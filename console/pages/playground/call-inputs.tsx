@@ -1,9 +1,9 @@
-import { SegmentedControl, Select, Switch, Textarea, TextInput } from '@mantine/core'
-import '@mantine/core/styles/SegmentedControl.css'
+import { Radio, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import type { ApiKey } from '../../api/keys.ts'
+import { PROTOCOLS } from './answer.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
-import { THINKING } from './request-body.ts'
+import { THINKING } from './typed-request.ts'
 import type { TypedCall } from './typed-call.ts'
 
 /** The settings of calls: key, protocol, what the model is told, tools. */
@@ -33,20 +33,17 @@ export function CallInputs({
         value={keyId === undefined ? null : String(keyId)}
         onChange={(key) => onKey(key ?? undefined)}
       />
-      <div role="group" aria-label={playground.protocol}>
-        <SegmentedControl
-          fullWidth
-          size="xs"
-          className={classes['protocols'] ?? ''}
-          aria-label={playground.protocol}
-          data={(['chat', 'messages', 'both'] as const).map((value) => ({
-            value,
-            label: playground.protocols[value],
-          }))}
-          value={typed.protocol}
-          onChange={(protocol) => onType({ protocol })}
-        />
-      </div>
+      <Radio.Group
+        label={playground.protocol}
+        value={typed.protocol}
+        onChange={(protocol) => onType({ protocol })}
+      >
+        <Stack gap={8}>
+          {([...PROTOCOLS, 'both'] as const).map((value) => (
+            <Radio key={value} value={value} label={playground.protocols[value]} />
+          ))}
+        </Stack>
+      </Radio.Group>
       <Textarea
         label={playground.system}
         autosize

@@ -14,7 +14,7 @@ export function callableModels(
   key: ApiKey | undefined,
 ): readonly PricedModel[] {
   const conversing = models.filter(
-    ({ protocols, perCall, output }) => protocols.length > 0 && perCall === undefined && output > 0,
+    ({ endpoints, perCall, output }) => endpoints.includes('chat') && perCall === undefined && output > 0,
   )
   const allowed = key && allowedModels(key)
   return allowed ? conversing.filter(({ name }) => allowed.includes(name)) : conversing

@@ -1,4 +1,5 @@
 import { Modal, Tabs } from '@mantine/core'
+import { pathOf } from '../../api/playground.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { codeSamples } from './code-samples.ts'
@@ -9,7 +10,7 @@ import type { Call } from './use-conversation.ts'
 export function CodeDialog({
   opened,
   onClose,
-  call: { model, protocol, bodyOf },
+  call: { model, protocol, isStream, bodyOf },
 }: {
   readonly opened: boolean
   readonly onClose: () => void
@@ -19,8 +20,9 @@ export function CodeDialog({
   const samples = opened
     ? codeSamples({
         origin: location.origin,
-        protocol,
+        path: `/${protocol === 'gemini' ? 'v1beta' : 'v1'}/${pathOf({ protocol, model, isStream })}`,
         bodies: {
+          curl: bodyOf({ model, protocol }),
           chat: bodyOf({ model, protocol: 'chat' }),
           messages: bodyOf({ model, protocol: 'messages' }),
         },

@@ -1,5 +1,3 @@
-import type { Protocol } from './answer.ts'
-
 /** A program that sends the same request. */
 export interface CodeSample {
   readonly name: 'curl' | 'OpenAI Python' | 'OpenAI Node' | 'Anthropic Python' | 'Anthropic Node'
@@ -8,26 +6,24 @@ export interface CodeSample {
 
 type Body = Readonly<Record<string, unknown>>
 
-const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
-
-/** Programs for both bodies of a request; the key is read from `SLUICE_KEY`. */
+/** Programs for a request in both protocols of libraries; the key is read from `SLUICE_KEY`. */
 export function codeSamples({
   origin,
-  protocol,
+  path,
   bodies,
 }: {
   readonly origin: string
-  /** The protocol of the curl example. */
-  readonly protocol: Protocol
-  readonly bodies: Readonly<Record<Protocol, object>>
+  /** The path of the curl example. */
+  readonly path: string
+  readonly bodies: { readonly curl: object; readonly chat: object; readonly messages: object }
 }): readonly CodeSample[] {
-  const body = JSON.stringify(bodies[protocol], undefined, 2).replaceAll("'", String.raw`'\''`)
+  const body = JSON.stringify(bodies.curl, undefined, 2).replaceAll("'", String.raw`'\''`)
   const chat = bodies.chat as Body
   const messages = bodies.messages as Body
   return [
     {
       name: 'curl',
-      code: `curl -N ${origin}${PATHS[protocol]} \\
+      code: `curl -N '${origin}${path}' \\
   -H "Authorization: Bearer $SLUICE_KEY" \\
   -H "Content-Type: application/json" \\
   -d '${body}'`,

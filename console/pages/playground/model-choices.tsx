@@ -85,10 +85,10 @@ function ModelChoice({
   readonly onChoose: (name: string) => void
 }) {
   const { playground } = useTexts()
-  const { usd } = useFormats()
+  const { price } = useFormats()
   const priceOf = (name: string): string => {
     const found = models.find((one) => one.name === name)
-    return found ? playground.price(usd(found.input), usd(found.output)) : ''
+    return found ? playground.price(price(found.input), price(found.output)) : ''
   }
   return (
     <Select

@@ -12,7 +12,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { PROTOCOLS, type Question, type Target } from './answer.ts'
+import { BOTH, type Question, type Target } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
@@ -20,7 +20,8 @@ import { callableModels, usableKeys } from './callable-models.ts'
 import { keptConversation, useKeptConversation } from './kept-conversation.ts'
 import { MAX_MODELS, ModelChoices } from './model-choices.tsx'
 import classes from './playground-page.module.css'
-import { type CallSettings, requestBody } from './request-body.ts'
+import { requestBody } from './request-body.ts'
+import type { CallSettings } from './typed-request.ts'
 import { Talk } from './talk.tsx'
 import type { TypedCall } from './typed-call.ts'
 import { toolsIn } from './tools-json.ts'
@@ -112,6 +113,7 @@ function Playground({
   }
   const next: Call = {
     ...(targets[0] ?? { model: '', protocol: 'chat' }),
+    isStream: settings.stream,
     bodyOf: (target) => requestBody(target, settings, exchanges, { text: draft, images: [], results: [] }),
   }
   return (
@@ -213,7 +215,7 @@ function searchOf(names: readonly string[]): SearchState {
 }
 
 function targetsOf(models: readonly string[], { protocol }: TypedCall): readonly Target[] {
-  const protocols = protocol === 'both' ? PROTOCOLS : [protocol]
+  const protocols = protocol === 'both' ? BOTH : [protocol]
   return models.flatMap((model) => protocols.map((one) => ({ model, protocol: one })))
 }
 

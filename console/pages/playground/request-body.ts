@@ -1,25 +1,15 @@
 import type { Answer, Exchange, Question, Target } from './answer.ts'
-import type { Tool } from './tools-json.ts'
+import { geminiBody } from './gemini-body.ts'
+import { responsesBody } from './responses-body.ts'
+import {
+  type Asked,
+  BUDGETS,
+  type CallSettings,
+  given,
+  objectIn,
+  type TypedRequest,
+} from './typed-request.ts'
 
-/** The thinking levels that the playground offers. */
-export const THINKING = ['off', 'low', 'medium', 'high'] as const
-
-/** A thinking level. */
-export type Thinking = (typeof THINKING)[number]
-
-/** The settings of a request; undefined ones are left to the model. */
-export interface CallSettings {
-  readonly system: string
-  readonly thinking: Thinking
-  readonly temperature: number | undefined
-  readonly topP: number | undefined
-  readonly maxTokens: number | undefined
-  readonly tools: readonly Tool[]
-  readonly stream: boolean
-}
-
-/** Tokens for thinking by level, as the gateway converts efforts. */
-const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 /** The messages protocol requires a maximum. */
 const USUAL_MAX_TOKENS = 4096
 
@@ -31,20 +21,15 @@ export function requestBody(
   question: Question,
 ): object {
   const request = { ...settings, model: target.model, asked: askedBefore(target, before, question), question }
-  return target.protocol === 'chat' ? chatBody(request) : messagesBody(request)
+  return BODIES[target.protocol](request)
 }
 
-/** A request before it has the form of a protocol. */
-interface TypedRequest extends CallSettings {
-  readonly model: string
-  readonly asked: readonly Asked[]
-  readonly question: Question
-}
-
-interface Asked {
-  readonly question: Question
-  readonly answer: Answer
-}
+const BODIES = {
+  chat: chatBody,
+  messages: messagesBody,
+  responses: responsesBody,
+  gemini: geminiBody,
+} as const
 
 /**
  * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
@@ -168,17 +153,4 @@ function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer):
       ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: objectIn(input) })),
     ],
   }
-}
-
-function objectIn(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text || '{}')
-    return typeof value === 'object' && value !== null ? value : {}
-  } catch {
-    return {}
-  }
-}
-
-function given(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

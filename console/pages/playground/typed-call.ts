@@ -1,5 +1,5 @@
 import type { Protocol } from './answer.ts'
-import type { Thinking } from './request-body.ts'
+import type { Thinking } from './typed-request.ts'
 
 /** The typed settings of a call; empty texts leave a setting to the model. */
 export interface TypedCall {

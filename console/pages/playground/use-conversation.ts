@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Answer, Exchange, Question, Target } from './answer.ts'
 import { ask } from './ask.ts'
-import { type CallSettings, requestBody } from './request-body.ts'
+import { requestBody } from './request-body.ts'
+import type { CallSettings } from './typed-request.ts'
 
 /** A conversation with one model, or with several that get the same questions. */
 export interface Conversation {
@@ -16,6 +17,7 @@ export interface Conversation {
 
 /** A call as it was sent, and as it would have been sent to another target. */
 export interface Call extends Target {
+  readonly isStream: boolean
   readonly bodyOf: (target: Target) => object
 }
 
@@ -44,10 +46,12 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
     setRunning(stopping)
     setExchanges([...exchanges, { id, question, answers: [] }])
     const bodyOf = (target: Target): object => requestBody(target, settings, exchanges, question)
-    setLast({ ...first, bodyOf })
+    setLast({ ...first, isStream: settings.stream, bodyOf })
     const asked = targets.map((target, place) =>
-      ask({ ...target, keyId, body: bodyOf(target), signal: stopping.signal }, (answer) =>
-        setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
+      ask(
+        { ...target, keyId, body: bodyOf(target), isStream: settings.stream, signal: stopping.signal },
+        (answer) =>
+          setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
       ),
     )
     void Promise.all(asked).then(() => {

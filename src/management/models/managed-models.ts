@@ -99,36 +99,84 @@ export const modelPriceBody = z.object(
   { error: 'expected an object with model and price' },
 )
 
+/** Prices of several models. */
+export const modelPricesBody = z.object(
+  {
+    items: z
+      .array(modelPriceBody, { error: 'expected a list of models with prices' })
+      .min(1, { error: 'expected at least one model' })
+      .max(500, { error: 'expected at most 500 models' }),
+  },
+  { error: 'expected an object with items' },
+)
+
 /**
  * Sets the price of one model, replacing what was set before, including ratios; null removes what was set.
  * Throws `managed_by_file` if the file declares the model, `changed_meanwhile` if the model has a version
  * other than the given one, and `invalid_request` if gateway.yaml would not accept the price.
  */
-export async function setModelPrice(
-  { store, settings, liveConfig }: AdministrationServices,
-  { model, price, version }: z.output<typeof modelPriceBody>,
+export function setModelPrice(
+  services: AdministrationServices,
+  item: z.output<typeof modelPriceBody>,
 ): Promise<void> {
+  return setPrices(services, [item])
+}
+
+/** Sets the prices of several models, all or none. A refusal names the model. */
+export function setModelPrices(
+  services: AdministrationServices,
+  { items }: z.output<typeof modelPricesBody>,
+): Promise<void> {
+  const repeated = items.find(({ model }, place) => items.findIndex((one) => one.model === model) < place)
+  if (repeated) throw new GatewayError('invalid_request', `items: ${repeated.model} is named twice`)
+  return setPrices(services, items)
+}
+
+async function setPrices(
+  { store, settings, liveConfig }: AdministrationServices,
+  items: readonly z.output<typeof modelPriceBody>[],
+): Promise<void> {
+  for (const { model } of items) requireUndeclared(liveConfig, model)
+  const changes = items.map(({ model, price }) => {
+    const value = price === null ? undefined : { exact: price as { readonly [key: string]: Json } }
+    return { section: 'ratios' as const, name: model, value }
+  })
+  const changed = new Set(items.map(({ model }) => model))
+  let expected: readonly EntryChange[] = []
+  await liveConfig.change(
+    (stored) => {
+      const set = new Map(
+        stored.entries.flatMap(({ section, name, value }) => (section === 'ratios' ? [[name, value]] : [])),
+      )
+      // Another node may set a price before this one writes, so the write checks these values.
+      expected = items.flatMap(({ model, version }) => {
+        if (version === undefined || version === null) return []
+        const present = pricePart(settings(), liveConfig, stored, model).version
+        requireModelVersion(version, present, items.length > 1 ? model : undefined)
+        return [{ section: 'ratios', name: model, value: set.get(model) }]
+      })
+      const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || !changed.has(name))
+      const entries = changes.flatMap(({ value, ...entry }) => (value ? [{ ...entry, value }] : []))
+      return { ...stored, entries: [...others, ...entries] }
+    },
+    () => store.write('setEntries', { changes, expected }),
+  )
+}
+
+function requireModelVersion(given: string, present: string, model: string | undefined): void {
+  try {
+    requireVersion(given, present)
+  } catch (error) {
+    if (!(error instanceof GatewayError) || model === undefined) throw error
+    throw new GatewayError('changed_meanwhile', `${model}: ${error.message}`)
+  }
+}
+
+function requireUndeclared(liveConfig: LiveSettings, model: string): void {
   if (liveConfig.declared.models.has(model)) {
     throw new GatewayError(
       'managed_by_file',
       `model: models.${model} is set in gateway.yaml, and can be changed there alone`,
     )
   }
-  const value = price === null ? undefined : { exact: price as { readonly [key: string]: Json } }
-  const isBased = version !== undefined && version !== null
-  let expected: readonly EntryChange[] = []
-  await liveConfig.change(
-    (stored) => {
-      if (isBased) {
-        requireVersion(version, pricePart(settings(), liveConfig, stored, model).version)
-        const before = stored.entries.find(({ section, name }) => section === 'ratios' && name === model)
-        // Another node may set the price before this one writes, so the write checks this value.
-        expected = [{ section: 'ratios', name: model, value: before?.value }]
-      }
-      const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || name !== model)
-      const entry = value && { section: 'ratios' as const, name: model, value }
-      return { ...stored, entries: entry ? [...others, entry] : others }
-    },
-    () => store.write('setEntries', { changes: [{ section: 'ratios', name: model, value }], expected }),
-  )
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
-import { endpointTypes } from '../../domain/endpoints.ts'
+import { endpointsFor, endpointTypes } from '../../domain/endpoints.ts'
 import { FREE_PRICE, type ImagePrices } from '../../domain/price.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
@@ -37,6 +37,8 @@ const model = z.object({
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
+  /** Where calls of the model can be made: chat, messages, embeddings … */
+  endpoints: z.array(z.string()),
 })
 
 interface Served {
@@ -130,6 +132,7 @@ function priced(
       owned_by: vendor ?? 'custom',
       enable_groups: [...groups],
       supported_endpoint_types: endpointTypes(protocols),
+      endpoints: endpointsFor(protocols, name, price),
     },
   ]
 }

@@ -178,6 +178,7 @@ export const AUDITED: {
   recordRefusedSignIn: null,
   recordReveal: null,
   recordSessionUse: null,
+  recordStop: null,
   recordStreamedPart: null,
   pruneAuditLog: null,
   pruneBudgets: null,

@@ -213,3 +213,16 @@ export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal
   }))
   await appendEntries(db, origin, entries)
 }
+
+/** A running call that somebody stopped. */
+interface Stop {
+  readonly callId: string
+  readonly origin?: Origin
+}
+
+/** Adds a stopped call to the audit log. */
+export async function recordStop(db: Db, { callId, origin }: Stop): Promise<void> {
+  if (!origin) return
+  const object = { kind: 'call', id: null, name: callId } as const
+  await appendEntries(db, origin, [{ action: 'call.stop', object, changes: [] }])
+}

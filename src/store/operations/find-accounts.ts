@@ -304,6 +304,50 @@ export async function ownTokenKeys(
   return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
 }
 
+/** The length of the end of a key by which it can be found. */
+const END_LENGTH = 4
+
+/**
+ * Finds live tokens, of one user or of all, whose name contains a part in any case, or whose key ends with it
+ * if it is four characters long; `end` is then that end. Only then are keys decrypted.
+ */
+export async function findKeys(
+  db: Db,
+  {
+    userId,
+    part,
+    limit,
+  }: { readonly userId: number | undefined; readonly part: string; readonly limit: number },
+  secrets: Secrets,
+): Promise<
+  readonly {
+    readonly id: number
+    readonly name: string
+    readonly owner: number
+    readonly username: string
+    readonly end: string
+  }[]
+> {
+  let query = liveTokens(db).select(['id', 'name', 'key_cipher', 'user_id as owner'])
+  if (userId !== undefined) query = query.where('user_id', '=', userId)
+  const sought = part.toLowerCase()
+  const found = []
+  for (const { key_cipher: cipher, ...row } of await query.orderBy('id', 'desc').execute()) {
+    const isEnd = part.length === END_LENGTH && keyOf(cipher, row.id, secrets).endsWith(part)
+    if (!isEnd && !row.name.toLowerCase().includes(sought)) continue
+    found.push({ ...row, end: isEnd ? part : '' })
+    if (found.length === limit) break
+  }
+  if (found.length === 0) return []
+  const owners = await db
+    .selectFrom('users')
+    .select(['id', 'username'])
+    .where('id', 'in', [...new Set(found.map(({ owner }) => owner))])
+    .execute()
+  const names = new Map(owners.map(({ id, username }) => [id, username]))
+  return found.map((row) => ({ ...row, username: names.get(row.owner) ?? '' }))
+}
+
 /** Reads a page of a user's live tokens, newest first, and their total number. */
 export async function keyedTokenPage(
   db: Db,

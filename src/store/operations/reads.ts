@@ -8,6 +8,7 @@ export { conservation } from './conservation.ts'
 export {
   countUsers,
   credentials,
+  findKeys,
   hasBcryptPasswords,
   listUsers,
   managedUser,
@@ -45,7 +46,7 @@ export {
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-export { callDetail, listUsage, scanUsage } from './usage-log.ts'
+export { callDetail, listUsage, priceSets, scanUsage } from './usage-log.ts'
 export {
   usageCoverage,
   usageSeries,

@@ -173,6 +173,25 @@ export async function callDetail(
   }
 }
 
+/** Reads the prices of some versions, each by model and group. */
+export async function priceSets(
+  db: Db,
+  { versions }: { readonly versions: readonly string[] },
+): Promise<
+  readonly {
+    readonly version: string
+    readonly model: string
+    readonly group: string
+    readonly content: string
+  }[]
+> {
+  return await db
+    .selectFrom('price_sets')
+    .select(['version', 'model', 'group_name as group', 'content'])
+    .where('version', 'in', versions)
+    .execute()
+}
+
 /**
  * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
  * end of the log. A scan without matches may have a next one.

@@ -13,6 +13,7 @@ export {
   recordExceededBudget,
   recordRefusedSignIn,
   recordReveal,
+  recordStop,
   pruneAuditLog,
 } from './audit-log.ts'
 export { pruneBudgets, pruneLentBudgets } from './budgets.ts'

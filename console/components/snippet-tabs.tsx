@@ -1,9 +1,9 @@
 import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { modelsQuery } from '../../api/models.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
-import { useSignedIn } from '../../components/session.tsx'
-import { useTexts } from '../../locales/use-texts.tsx'
+import { modelsQuery } from '../api/models.ts'
+import { CopyButton } from './copy-button.tsx'
+import { useSignedIn } from './session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { snippetsOf } from './snippets.ts'
 import classes from './snippet-tabs.module.css'
 
@@ -23,7 +23,7 @@ export function SnippetTabs({
   const { profile } = useSignedIn()
   const { data: models } = useQuery(modelsQuery(profile.id))
   const callable = models?.filter(({ name }) => limitedTo.length === 0 || limitedTo.includes(name))
-  const chat = callable?.find(({ protocols }) => protocols.some((protocol) => protocol !== 'jina-rerank'))
+  const chat = callable?.find(({ endpoints }) => endpoints.includes('chat'))
   const model = chat?.name ?? limitedTo[0]
   if (model === undefined) return models ? <p>{keys.noModel}</p> : null
   const snippets = snippetsOf({ origin: location.origin, model, key: insertedKey })

@@ -1,0 +1,21 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { findSchema } from '../../src/management/find.ts'
+import { queryText, request } from './client.ts'
+
+/** An object that was found, with its page. */
+export type Found = z.output<typeof findSchema>['items'][number]
+
+const FRESH_MS = 10_000
+
+/** The objects that a text finds. */
+export function findQuery(userId: number, text: string) {
+  return queryOptions({
+    queryKey: [userId, 'find', text],
+    queryFn: async () =>
+      (await request<{ readonly items: readonly Found[] }>('GET', `/api/find${queryText({ q: text })}`))
+        .items,
+    enabled: text.trim() !== '',
+    staleTime: FRESH_MS,
+  })
+}

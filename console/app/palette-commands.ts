@@ -1,0 +1,75 @@
+import { type Icon, IconChartBar, IconCoin, IconPlayerPause, IconPlugConnected } from '@tabler/icons-react'
+import { changeChannel, testAllChannels } from '../api/channels.ts'
+import type { Found } from '../api/find.ts'
+import { say, sayFailure } from '../components/notify.tsx'
+import type { Texts } from '../locales/use-texts.tsx'
+import { queryClient } from './query-client.ts'
+
+const [ENABLED, DISABLED] = [1, 2] as const
+
+/** What can be done with an object by a word before its name. */
+interface Command {
+  readonly kind: Found['kind']
+  readonly icon: Icon
+  readonly run: (found: Found, texts: Texts, go: (path: string) => void) => Promise<void> | void
+}
+
+/** The commands by their words; all are for administrators, `price` for root. */
+export const COMMANDS = {
+  disable: {
+    kind: 'channel',
+    icon: IconPlayerPause,
+    run: ({ id, label }, texts) => turnOff(Number(id), label, texts),
+  },
+  test: {
+    kind: 'channel',
+    icon: IconPlugConnected,
+    run: ({ id, label }, texts) => testOne(Number(id), label, texts),
+  },
+  price: {
+    kind: 'model',
+    icon: IconCoin,
+    run: ({ label }, _, go) => go(`/models?q=${encodeURIComponent(label)}&edit=${encodeURIComponent(label)}`),
+  },
+  spend: {
+    kind: 'user',
+    icon: IconChartBar,
+    run: ({ label }, _, go) => go(`/usage?user=${encodeURIComponent(label)}`),
+  },
+} as const satisfies Readonly<Record<string, Command>>
+
+/** The word of a command. */
+export type CommandWord = keyof typeof COMMANDS
+
+/** The command that a typed text begins, and the rest of the text. */
+export function commandIn(text: string): { readonly word: CommandWord; readonly rest: string } | undefined {
+  const [, word = '', rest = ''] = /^(\p{L}+)\s+(.+)$/u.exec(text.trim()) ?? []
+  return word.toLowerCase() in COMMANDS ? { word: word.toLowerCase() as CommandWord, rest } : undefined
+}
+
+async function turnOff(id: number, name: string, texts: Texts): Promise<void> {
+  const turn = async (status: 1 | 2): Promise<void> => {
+    try {
+      await changeChannel(id, { status })
+      await queryClient.invalidateQueries()
+      if (status === DISABLED)
+        say(texts.channels.switchedOff(name), { label: texts.keys.undo, run: () => void turn(ENABLED) })
+    } catch (error) {
+      sayFailure(error, texts)
+    }
+  }
+  await turn(DISABLED)
+}
+
+async function testOne(id: number, name: string, texts: Texts): Promise<void> {
+  try {
+    const result = (await testAllChannels([id])).get(id)
+    say(
+      result?.success === true
+        ? texts.palette.tested(name)
+        : texts.palette.testFailed(name, result?.message ?? ''),
+    )
+  } catch (error) {
+    sayFailure(error, texts)
+  }
+}

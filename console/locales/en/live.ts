@@ -1,0 +1,21 @@
+import { s } from './plural.ts'
+
+/** Texts in English: calls under way. */
+export const live = {
+  title: 'Live calls',
+  table: 'Calls under way',
+  empty: 'No call is under way.',
+  count: (count: number, text: string) => `${text} call${s(count)} under way`,
+  started: 'Started',
+  model: 'Model',
+  key: 'Key',
+  user: 'User',
+  channel: 'Channel',
+  tokens: 'Tokens',
+  cost: 'Cost',
+  time: 'Time',
+  states: { waiting: 'waits', sent: 'sent', answering: 'answering' },
+  at: (channel: string, attempt: number) => (attempt > 1 ? `${channel} (attempt ${attempt})` : channel),
+  stop: 'Stop',
+  stopped: 'The call was stopped. What came until then is charged.',
+}

@@ -1,0 +1,36 @@
+import type { Texts } from '../en.ts'
+
+/** Texts in simplified Chinese: what if. */
+export const whatIf: Texts['whatIf'] = {
+  title: '假设分析',
+  hint: '对一段时间内的调用重新计价，每次调用只舍入一次，与实际计费相同。不会改变任何内容。',
+  period: '时间段',
+  periods: {
+    '7d': '最近 7 天',
+    '30d': '最近 30 天',
+    '90d': '最近 90 天',
+    month: '本月',
+    'last-month': '上月',
+  },
+  add: { price: '添加价格', ratio: '添加倍率', model: '添加模型' },
+  kinds: { price: '其他价格', ratio: '其他倍率', model: '其他模型' },
+  remove: '移除此更改',
+  model: '模型',
+  input: '输入',
+  output: '输出',
+  cached: '缓存输入',
+  group: '分组',
+  ratio: '倍率',
+  from: '替换',
+  to: '改用',
+  calculate: '计算',
+  result: '结果',
+  calls: '调用次数',
+  charged: '实际计费',
+  wouldBe: '假设计费',
+  difference: '差额',
+  differenceOf: (amount) => `差额 ${amount}`,
+  all: '所有模型',
+  leftOut: (_, text, charged) => `${text} 次调用（${charged}）未计入：其费用无法由用量推算。`,
+  notExact: '日志中已没有此时间段的全部调用。',
+}

@@ -1,0 +1,116 @@
+import { Button } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type RunningCall, runningCallsQuery, stopCall } from '../../api/running.ts'
+import { AnswerOf } from '../../components/answer-of.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { MoneyText } from '../../components/money-text.tsx'
+import { say } from '../../components/notify.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+/** The calls under way, with what they have cost so far. */
+export function LivePage() {
+  const { live } = useTexts()
+  const { profile } = useSignedIn()
+  const { count } = useFormats()
+  const client = useQueryClient()
+  const query = useQuery(runningCallsQuery(profile.id))
+  const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set())
+  const { run, error } = useAction(async (id: string) => {
+    setStopping((before) => new Set([...before, id]))
+    try {
+      await stopCall(id)
+      say(live.stopped)
+    } finally {
+      setStopping((before) => new Set([...before].filter((one) => one !== id)))
+      await client.invalidateQueries({ queryKey: [profile.id, 'running'] })
+    }
+  })
+  const columns = useColumns(query.data?.at ?? 0, stopping, (id) => void run(id))
+  return (
+    <>
+      <PageHead title={live.title} />
+      <Refusal error={error} />
+      <AnswerOf query={query}>
+        {({ items, total }) =>
+          items.length === 0 ? (
+            <Empty text={live.empty} />
+          ) : (
+            <>
+              <p role="status">{live.count(total, count(total))}</p>
+              <DataTable label={live.table} columns={columns} rows={items} keyOf={({ id }) => id} />
+            </>
+          )
+        }
+      </AnswerOf>
+    </>
+  )
+}
+
+function useColumns(
+  at: number,
+  stopping: ReadonlySet<string>,
+  onStop: (id: string) => void,
+): readonly Column<RunningCall>[] {
+  const { live, common } = useTexts()
+  const { count, duration } = useFormats()
+  return [
+    {
+      key: 'started',
+      label: live.started,
+      phone: 'value',
+      cell: ({ started_at }) => <TimeText at={started_at} isWhole />,
+    },
+    { key: 'model', label: live.model, phone: 'title', cell: ({ model_name }) => model_name },
+    { key: 'key', label: live.key, cell: ({ token_name }) => token_name },
+    {
+      key: 'user',
+      label: live.user,
+      cell: ({ user_id, username }) => (
+        <Link to="/users/$id" params={{ id: String(user_id) }}>
+          {username}
+        </Link>
+      ),
+    },
+    {
+      key: 'channel',
+      label: live.channel,
+      cell: ({ channel, attempt, state, node }) => (
+        <span title={node}>
+          {live.at(channel, attempt)} <small>{live.states[state]}</small>
+        </span>
+      ),
+    },
+    {
+      key: 'tokens',
+      label: live.tokens,
+      isNumber: true,
+      cell: ({ output_tokens }) => count(output_tokens),
+    },
+    { key: 'cost', label: live.cost, isNumber: true, cell: ({ cost }) => <MoneyText quota={cost} /> },
+    {
+      key: 'time',
+      label: live.time,
+      isNumber: true,
+      cell: ({ started_at }) => duration(Math.max(0, at - started_at) * 1000),
+    },
+    {
+      key: 'actions',
+      label: common.actions,
+      isLabelHidden: true,
+      phone: 'actions',
+      cell: ({ id }) => (
+        <Button variant="default" size="compact-sm" loading={stopping.has(id)} onClick={() => onStop(id)}>
+          {live.stop}
+        </Button>
+      ),
+    },
+  ]
+}

@@ -1,0 +1,81 @@
+import { ActionIcon, Button, TextInput } from '@mantine/core'
+import type { UseFormReturnType } from '@mantine/form'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { MAIN_PRICES, MORE_PRICES, NO_TIER, type TypedPrice } from './edited-price.ts'
+import classes from './models-page.module.css'
+
+/** The form of a price. */
+export type PriceForm = UseFormReturnType<TypedPrice>
+
+/** The prices that most models have. */
+export function MainPrices({ form }: { readonly form: PriceForm }) {
+  const { models } = useTexts()
+  return MAIN_PRICES.map((name) => (
+    <TextInput
+      key={name}
+      label={models.prices[name]}
+      inputMode="decimal"
+      autoComplete="off"
+      rightSection={models.usd}
+      rightSectionWidth={60}
+      {...(name === 'input' && { 'data-autofocus': true })}
+      {...(name === 'cache_read' && { description: models.cachedHint })}
+      {...form.getInputProps(`amounts.${name}`)}
+    />
+  ))
+}
+
+/** All other prices; those left empty follow from the main ones, or are 0. */
+export function MorePrices({ form }: { readonly form: PriceForm }) {
+  const { models } = useTexts()
+  return (
+    <div className={classes['more']}>
+      {MORE_PRICES.map((name) => (
+        <TextInput
+          key={name}
+          label={models.prices[name]}
+          inputMode="decimal"
+          autoComplete="off"
+          {...form.getInputProps(`amounts.${name}`)}
+        />
+      ))}
+    </div>
+  )
+}
+
+/** The prices of long prompts, which then apply to the whole call. */
+export function Tiers({ form }: { readonly form: PriceForm }) {
+  const { models } = useTexts()
+  return (
+    <div role="group" aria-label={models.tiers} className={classes['tiers']}>
+      {form.values.tiers.map((_, place) => (
+        <div key={place} role="group" aria-label={models.tierOf(place + 1)}>
+          {(['above', ...MAIN_PRICES] as const).map((name) => (
+            <TextInput
+              key={name}
+              label={name === 'above' ? models.above : models.prices[name]}
+              inputMode="decimal"
+              autoComplete="off"
+              {...form.getInputProps(`tiers.${place}.${name}`)}
+            />
+          ))}
+          <ActionIcon
+            aria-label={models.removeTier(place + 1)}
+            onClick={() => form.removeListItem('tiers', place)}
+          >
+            <IconX size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      <Button
+        variant="default"
+        size="compact-sm"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        onClick={() => form.insertListItem('tiers', NO_TIER)}
+      >
+        {models.addTier}
+      </Button>
+    </div>
+  )
+}

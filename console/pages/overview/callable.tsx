@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { AnswerOf } from '../../components/answer-of.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './overview-page.module.css'
+
+const MAX_SHOWN = 12
+
+/** The models that the account may call, and what they cost. */
+export function Callable() {
+  const { overview, models } = useTexts()
+  const { profile } = useSignedIn()
+  const { price } = useFormats()
+  const amount = ({ perCall }: PricedModel, usd: number): string => (perCall === undefined ? price(usd) : '–')
+  const columns: readonly Column<PricedModel>[] = [
+    { key: 'model', label: models.model, phone: 'title', cell: ({ name }) => name },
+    {
+      key: 'input',
+      label: models.input,
+      isNumber: true,
+      cell: (model) =>
+        model.perCall === undefined ? price(model.input) : models.perCall(price(model.perCall)),
+    },
+    { key: 'output', label: models.output, isNumber: true, cell: (model) => amount(model, model.output) },
+  ]
+  return (
+    <section aria-label={overview.callable}>
+      <h2 className={classes['heading']}>
+        {overview.callable}
+        <span>{overview.perMillion}</span>
+        <Link to="/models">{overview.allModels}</Link>
+      </h2>
+      <AnswerOf query={useQuery(modelsQuery(profile.id))}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty text={overview.noModels} />
+          ) : (
+            <DataTable
+              label={overview.callable}
+              columns={columns}
+              rows={all.slice(0, MAX_SHOWN)}
+              keyOf={({ name }) => name}
+            />
+          )
+        }
+      </AnswerOf>
+    </section>
+  )
+}

@@ -1,0 +1,30 @@
+import { Figures } from '../../components/figures.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useAccountLimits } from '../../components/use-account-limits.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './overview-page.module.css'
+
+/** What is left to the account, and by what it is limited. */
+export function Left({ name }: { readonly name: string }) {
+  const { overview, limits, common } = useTexts()
+  const { profile } = useSignedIn()
+  const { money, exact } = useFormats()
+  const { left, left_by } = useAccountLimits()
+  return (
+    <section aria-label={name}>
+      <h2 className={classes['heading']}>{name}</h2>
+      <Figures
+        figures={[
+          {
+            label: overview.leftHere,
+            value: left === null ? common.unlimited : money(left),
+            title: left === null ? undefined : exact(left),
+            note: left_by ? limits.by[left_by](profile.group) : undefined,
+          },
+        ]}
+      />
+      {left !== null && left <= 0 && <Problem text={overview.nothingLeft} />}
+    </section>
+  )
+}

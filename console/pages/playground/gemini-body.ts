@@ -1,0 +1,61 @@
+import type { Answer, Question } from './answer.ts'
+import { BUDGETS, given, objectIn, type TypedRequest } from './typed-request.ts'
+
+/** The body of a request by the Gemini protocol; its model is in the path. */
+export function geminiBody(request: TypedRequest): object {
+  const { system, thinking, temperature, topP, maxTokens, tools, asked, question } = request
+  const names = new Map(
+    asked.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
+  )
+  const generationConfig = {
+    ...given({ temperature, topP, maxOutputTokens: maxTokens }),
+    ...(thinking !== 'off' && {
+      thinkingConfig: { thinkingBudget: BUDGETS[thinking], includeThoughts: true },
+    }),
+  }
+  return {
+    ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
+    contents: [
+      ...asked.flatMap((one) => [userContent(one.question, names), modelContent(one.answer)]),
+      userContent(question, names),
+    ],
+    ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
+    ...(tools.length > 0 && {
+      tools: [
+        {
+          functionDeclarations: tools.map(({ name, description, schema }) => ({
+            name,
+            ...given({ description }),
+            parameters: schema,
+          })),
+        },
+      ],
+    }),
+  }
+}
+
+function userContent({ text, images, results }: Question, names: ReadonlyMap<string, string>): object {
+  return {
+    role: 'user',
+    parts: [
+      ...results.map(({ id, text: result }) => ({
+        functionResponse: { name: names.get(id) ?? id, response: { result } },
+      })),
+      ...images.map((url) => {
+        const [, mimeType = '', data = ''] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? []
+        return { inlineData: { mimeType, data } }
+      }),
+      ...(text === '' ? [] : [{ text }]),
+    ],
+  }
+}
+
+function modelContent({ content: { text, calls } }: Answer): object {
+  return {
+    role: 'model',
+    parts: [
+      ...(text === '' ? [] : [{ text }]),
+      ...calls.map(({ name, input }) => ({ functionCall: { name, args: objectIn(input) } })),
+    ],
+  }
+}

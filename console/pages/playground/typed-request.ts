@@ -1,0 +1,50 @@
+import type { Answer, Question } from './answer.ts'
+import type { Tool } from './tools-json.ts'
+
+/** The thinking levels that the playground offers. */
+export const THINKING = ['off', 'low', 'medium', 'high'] as const
+
+/** A thinking level. */
+export type Thinking = (typeof THINKING)[number]
+
+/** The settings of a request; undefined ones are left to the model. */
+export interface CallSettings {
+  readonly system: string
+  readonly thinking: Thinking
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  readonly maxTokens: number | undefined
+  readonly tools: readonly Tool[]
+  readonly stream: boolean
+}
+
+/** Tokens for thinking by level, as the gateway converts efforts. */
+export const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
+
+/** A request before it has the form of a protocol. */
+export interface TypedRequest extends CallSettings {
+  readonly model: string
+  readonly asked: readonly Asked[]
+  readonly question: Question
+}
+
+/** A question of before, with the answer that the conversation has. */
+export interface Asked {
+  readonly question: Question
+  readonly answer: Answer
+}
+
+/** The object of a JSON text; empty if there is none. */
+export function objectIn(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text || '{}')
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** An object without its undefined fields. */
+export function given(fields: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { questionOf } from './changes.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 24, 12)
+
+test('a period is that of the account, and changes have the form of the gateway', () => {
+  const question = questionOf(
+    'last-month',
+    [
+      { kind: 'price', model: 'a', input: ' 1 ', output: '2', cached: '' },
+      { kind: 'ratio', group: 'vip', ratio: '0.5' },
+      { kind: 'model', from: 'a', to: 'b' },
+      { kind: 'model', from: 'c', to: '' },
+    ],
+    NOW_MS,
+    'Asia/Shanghai',
+  )
+  expect(question).toEqual({
+    from: Date.UTC(2026, 8, 30, 16) / 1000,
+    to: Date.UTC(2026, 9, 31, 16) / 1000,
+    change: { prices: { a: { input: '1', output: '2' } }, ratios: { vip: '0.5' }, models: { a: 'b' } },
+  })
+})
+
+test('days count back from now', () => {
+  const { from, to } = questionOf('7d', [], NOW_MS, 'UTC')
+  expect(to - from).toBe(7 * 86_400 + 1)
+})

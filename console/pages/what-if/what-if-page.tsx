@@ -1,0 +1,143 @@
+import { Button, Select } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { managedModelsQuery } from '../../api/models.ts'
+import { askWhatIf, type WhatIf } from '../../api/what-if.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { MoneyText } from '../../components/money-text.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useSearchState } from '../../components/search-state.ts'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { ChangeRow } from './change-row.tsx'
+import { CHANGE_KINDS, NO_CHANGE, type Period, PERIODS, questionOf, type TypedChange } from './changes.ts'
+import classes from './what-if-page.module.css'
+
+/** What the calls of a period would have cost at other prices, ratios or models. Nothing is changed. */
+export function WhatIfPage() {
+  const { whatIf } = useTexts()
+  const { profile, groups } = useSignedIn()
+  const { timeZone } = useFormats()
+  const [search, setSearch] = useSearchState()
+  const period = PERIODS.find((one) => one === search['period']) ?? '30d'
+  const { data: models = [] } = useQuery(managedModelsQuery(profile.id))
+  const [changes, setChanges] = useState<readonly TypedChange[]>([])
+  const [result, setResult] = useState<WhatIf>()
+  const { run, isRunning, error } = useAction(async () => {
+    setResult(undefined)
+    setResult(await askWhatIf(questionOf(period, changes, Date.now(), timeZone)))
+  })
+  const groupNames = [...new Set([...models.flatMap((one) => one.groups), ...Object.keys(groups)])]
+  return (
+    <>
+      <PageHead title={whatIf.title} />
+      <p className={classes['hint']}>{whatIf.hint}</p>
+      <form
+        className={classes['form']}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void run()
+        }}
+      >
+        <Select
+          label={whatIf.period}
+          allowDeselect={false}
+          data={PERIODS.map((value) => ({ value, label: whatIf.periods[value] }))}
+          value={period}
+          onChange={(value) => setSearch({ period: value as Period })}
+        />
+        {changes.map((change, place) => (
+          <ChangeRow
+            key={place}
+            change={change}
+            models={models.map(({ model }) => model)}
+            groups={groupNames}
+            onChange={(typed) => setChanges(changes.with(place, typed))}
+            onRemove={() => setChanges(changes.toSpliced(place, 1))}
+          />
+        ))}
+        <div className={classes['buttons']}>
+          {CHANGE_KINDS.map((kind) => (
+            <Button
+              key={kind}
+              variant="default"
+              leftSection={<IconPlus size={16} aria-hidden />}
+              onClick={() => setChanges([...changes, NO_CHANGE[kind]])}
+            >
+              {whatIf.add[kind]}
+            </Button>
+          ))}
+          <Button type="submit" loading={isRunning}>
+            {whatIf.calculate}
+          </Button>
+        </div>
+      </form>
+      <Refusal error={error} />
+      {result && <Result result={result} />}
+    </>
+  )
+}
+
+function Result({ result }: { readonly result: WhatIf }) {
+  const { whatIf } = useTexts()
+  const { money, exact, count } = useFormats()
+  const columns = useColumns()
+  const { difference, left_out: leftOut, by_model: rows, calls, charged, would_be } = result
+  return (
+    <>
+      <p
+        role="status"
+        aria-label={whatIf.difference}
+        className={classes['difference']}
+        title={exact(difference)}
+      >
+        {whatIf.differenceOf(`${difference > 0 ? '+' : ''}${money(difference)}`)}
+      </p>
+      {leftOut.calls > 0 && (
+        <p className={classes['hint']}>
+          {whatIf.leftOut(leftOut.calls, count(leftOut.calls), money(leftOut.charged))}
+        </p>
+      )}
+      {!result.exact && <p className={classes['hint']}>{whatIf.notExact}</p>}
+      <DataTable
+        label={whatIf.result}
+        columns={columns}
+        rows={rows}
+        keyOf={({ model }) => model}
+        foot={{ model: whatIf.all, calls, charged, would_be }}
+      />
+    </>
+  )
+}
+
+function useColumns(): readonly Column<WhatIf['by_model'][number]>[] {
+  const { whatIf } = useTexts()
+  const { count } = useFormats()
+  return [
+    { key: 'model', label: whatIf.model, phone: 'title', cell: ({ model }) => model },
+    { key: 'calls', label: whatIf.calls, isNumber: true, cell: ({ calls }) => count(calls) },
+    {
+      key: 'charged',
+      label: whatIf.charged,
+      isNumber: true,
+      cell: ({ charged }) => <MoneyText quota={charged} />,
+    },
+    {
+      key: 'would-be',
+      label: whatIf.wouldBe,
+      isNumber: true,
+      cell: ({ would_be }) => <MoneyText quota={would_be} />,
+    },
+    {
+      key: 'difference',
+      label: whatIf.difference,
+      isNumber: true,
+      phone: 'value',
+      cell: ({ charged, would_be }) => <MoneyText quota={would_be - charged} />,
+    },
+  ]
+}

@@ -1,0 +1,99 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+describe.skipIf(withoutBrowser())('the overview', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  test("119: a member's overview has the address, snippets, models with prices, and says when the first call arrives", async () => {
+    const page = await stage.open('caller', '/')
+    const connect = page.getByRole('region', { name: 'Connect' })
+    const address = connect.getByRole('textbox', { name: 'Base URL' })
+    expect(await address.inputValue()).toBe(`${stage.gateway.url}/v1`)
+    await connect.getByRole('tablist', { name: 'Snippets' }).waitFor()
+    await connect.getByRole('button', { name: 'Copy base URL' }).waitFor()
+    await connect.getByRole('link', { name: 'Create key' }).waitFor()
+    const status = connect.getByRole('status', { name: 'First call' })
+    await status.getByText(/^Waiting for a call/).waitFor()
+    await stage.call('demo-chat', PEOPLE.caller.key)
+    await status.getByText('Your first call arrived').waitFor()
+    // Asked again, it waits for another one.
+    await connect.getByRole('button', { name: 'Try it' }).click()
+    await status.getByText(/^Waiting for a call/).waitFor()
+    await stage.call('demo-chat', PEOPLE.caller.key)
+    await status.getByText('Your first call arrived').waitFor()
+    await page.getByRole('region', { name: 'Left', exact: true }).getByText('$10.00').waitFor()
+    const models = page.getByRole('table', { name: 'Models you may call' })
+    const row = models.getByRole('row', { name: /^demo-chat / })
+    expect(await row.innerText()).toMatch(/\$0\.50\s+\$2\.00/)
+    await page.context().close()
+  })
+
+  test('119: an account without quota is told so, and whom to ask', async () => {
+    await stage.api('POST', '/api/user/', { username: 'poor', password: 'poor password', role: 1, quota: 0 })
+    const page = await stage.open(undefined, '/login')
+    await page.getByRole('textbox', { name: 'Username' }).fill('poor')
+    await page.getByRole('textbox', { name: 'Password' }).fill('poor password')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page
+      .getByRole('region', { name: 'Left', exact: true })
+      .getByText('There is no quota left on your account. Ask an administrator.')
+      .waitFor()
+    await page.context().close()
+  })
+
+  test("120: an administrator's overview has 30 days, errors and p95 of all, and the own account apart", async () => {
+    const page = await stage.open('admin', '/')
+    const spend = page.getByRole('region', { name: 'Spend' })
+    await spend.getByRole('figure', { name: 'Last 30 days' }).getByRole('listitem').nth(29).waitFor()
+    for (const label of ['This month', 'Errors', '95 % answered within'])
+      await spend.getByText(label).waitFor()
+    expect(await spend.getByText('Left on your account').count()).toBe(0)
+    await page.getByRole('region', { name: 'Your account' }).getByText('Left on your account').waitFor()
+    await page.context().close()
+  })
+
+  test.each([
+    ['wide', { width: 1280, height: 800 }],
+    ['narrow', { width: 375, height: 740 }],
+  ] as const)('123: a message that floats covers no primary button of a %s page', async (_, viewport) => {
+    const page = await stage.open('root', '/keys', { viewport })
+    const row = page.getByRole('row', { name: /first/ })
+    await row.getByRole('button', { name: 'Disable' }).click()
+    const undo = page.getByRole('button', { name: 'Undo' })
+    await undo.waitFor()
+    await page.waitForTimeout(500)
+    expect(await coveredButtons(page)).toEqual([])
+    for (const path of ['/playground', '/settings', '/models']) {
+      await page.evaluate((to) => history.pushState({}, '', to), path)
+      await page.waitForTimeout(300)
+      expect(await coveredButtons(page)).toEqual([])
+    }
+    await undo.click()
+    await page.context().close()
+  })
+})
+
+/** The names of primary buttons that a message overlaps. */
+function coveredButtons(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const notes = [...document.querySelectorAll('.mantine-Notification-root')].map((one) =>
+      one.getBoundingClientRect(),
+    )
+    return [...document.querySelectorAll<HTMLElement>('main [data-variant="filled"]')]
+      .filter((button) => {
+        const { left, right, top, bottom } = button.getBoundingClientRect()
+        return notes.some(
+          (note) => note.left < right && note.right > left && note.top < bottom && note.bottom > top,
+        )
+      })
+      .map((button) => button.innerText)
+  })
+}

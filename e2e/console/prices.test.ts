@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+
+/** Models without a price. */
+const NOVEL = ['novel-a', 'novel-b']
+/** The prices that *More prices* shows. */
+const MORE = [
+  'Cache writes 5 min',
+  'Cache writes 1 h',
+  'Per call',
+  'Web search',
+  'Image input',
+  'Audio input',
+  'Image output',
+  'Audio output',
+  'Per second',
+  'Per million characters',
+]
+
+describe.skipIf(withoutBrowser())('prices', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    stage.upstream.script('scripted', { kind: 'whole' })
+    await stage.api('POST', '/api/channel/', {
+      name: 'other',
+      type: 1,
+      base_url: stage.upstream.baseUrl('novel'),
+      key: 'k',
+      models: [...NOVEL, 'gpt-4o-mini'].join(','),
+    })
+    for (const model of ['demo-chat', 'scripted', 'scripted']) await stage.call(model)
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  test('103: without a change the difference is 0; with another price it is that of each call', async () => {
+    const page = await stage.open('admin', '/what-if')
+    await page.getByRole('button', { name: 'Calculate' }).click()
+    const difference = page.getByRole('status', { name: 'Difference' })
+    await difference.getByText('$0.00').waitFor()
+
+    await page.getByRole('button', { name: 'Add price' }).click()
+    const change = page.getByRole('group', { name: 'Another price' })
+    await change.getByRole('combobox', { name: 'Model' }).click()
+    await page.getByRole('option', { name: 'scripted', exact: true }).click()
+    await change.getByRole('textbox', { name: 'Input', exact: true }).fill('0')
+    await change.getByRole('textbox', { name: 'Output' }).fill('0')
+    await change.getByRole('textbox', { name: 'Cached input' }).fill('0')
+    await page.getByRole('button', { name: 'Calculate' }).click()
+    const { items } = await stage.api<{ items: { model_name: string; quota: number }[] }>('GET', '/api/log/')
+    const charged = items
+      .filter(({ model_name }) => model_name === 'scripted')
+      .reduce((sum, { quota }) => sum + quota, 0)
+    const row = page.getByRole('table', { name: 'Result' }).getByRole('row', { name: /^scripted 2 / })
+    await expect
+      .poll(() => row.getByRole('cell').nth(4).locator('[title]').getAttribute('title'))
+      .toBe(`${-charged / 500_000} USD`)
+    await page.context().close()
+  })
+
+  /** Sets a price over HTTP. */
+  const setPrice = (model: string, price: object | null): Promise<unknown> =>
+    stage.api('PUT', '/api/models/price', { model, price })
+  const priceOf = async (model: string): Promise<{ price: Record<string, unknown>; tiers: unknown[] }> => {
+    const all = await stage.api<{ model: string; price: Record<string, unknown>; tiers: unknown[] }[]>(
+      'GET',
+      '/api/models',
+    )
+    const found = all.find((one) => one.model === model)
+    if (!found) throw new Error(`${model} is not listed`)
+    return found
+  }
+
+  test('101: Vendor and Without a price select models; ticked ones get a price in one request', async () => {
+    const page = await stage.open('root', '/models')
+    const table = page.getByRole('table', { name: 'Models' })
+    await page.getByRole('switch', { name: 'Without a price' }).click({ force: true })
+    await expect.poll(() => table.getByRole('row').count()).toBe(NOVEL.length + 1)
+    const requests: string[] = []
+    page.on('request', (request) => {
+      if (request.method() === 'PUT') requests.push(new URL(request.url()).pathname)
+    })
+    for (const name of NOVEL) await page.getByRole('checkbox', { name: `Choose ${name}` }).check()
+    await page.getByRole('button', { name: 'Set price' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Set price' })
+    await dialog.getByRole('textbox', { name: 'Input', exact: true }).fill('1')
+    await dialog.getByRole('textbox', { name: 'Output' }).fill('3')
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(requests).toEqual(['/api/models/prices'])
+    for (const name of NOVEL) expect((await priceOf(name)).price).toMatchObject({ input: '1', output: '3' })
+    await page.getByText('No model has this in its name.').waitFor()
+
+    await page.goto('/models')
+    await page.getByRole('combobox', { name: 'Vendor' }).click()
+    await page.getByRole('option', { name: 'openai' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('vendor')).toBe('openai')
+    await table.getByRole('row', { name: /gpt-4o-mini/ }).waitFor()
+    expect(await table.getByRole('row', { name: /novel/ }).count()).toBe(0)
+    await page.context().close()
+  })
+
+  test('102: Edit price has every price and tiers, Cancel changes nothing, and what is not shown stays', async () => {
+    await setPrice('gpt-4o-mini', {
+      input: '1',
+      output: '2',
+      tools: { web_fetch: '0.01' },
+      cache_write_5m: '9',
+    })
+    const page = await stage.open('root', '/models?q=gpt-4o-mini')
+    const open = async () => {
+      await page.getByRole('button', { name: 'Edit price' }).click()
+      return page.getByRole('dialog', { name: 'Edit price' })
+    }
+    const first = await open()
+    await first.getByRole('textbox', { name: 'Input', exact: true }).fill('7')
+    await first.getByRole('button', { name: 'Cancel' }).click()
+    await first.waitFor({ state: 'detached' })
+    expect((await priceOf('gpt-4o-mini')).price).toMatchObject({ input: '1' })
+
+    const dialog = await open()
+    await dialog.getByRole('button', { name: 'More prices' }).click()
+    for (const name of MORE)
+      expect(await dialog.getByRole('textbox', { name, exact: true }).count(), name).toBe(1)
+    const write = dialog.getByRole('textbox', { name: 'Cache writes 5 min' })
+    expect(await write.inputValue()).toBe('9')
+    await dialog.getByRole('textbox', { name: 'Audio input' }).fill('5')
+    await dialog.getByRole('button', { name: 'Add a price for long prompts' }).click()
+    const tier = dialog.getByRole('group', { name: 'Long prompts 1' })
+    await tier.getByRole('textbox', { name: 'Above tokens' }).fill('1000')
+    await tier.getByRole('textbox', { name: 'Input', exact: true }).fill('2')
+    await tier.getByRole('textbox', { name: 'Output' }).fill('4')
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { price, tiers } = await priceOf('gpt-4o-mini')
+    expect(price).toMatchObject({
+      input: '1',
+      output: '2',
+      cache_write_5m: '9',
+      audio_input: '5',
+      tools: { web_fetch: '0.01' },
+    })
+    expect(tiers).toMatchObject([{ above: 1000, input: '2', output: '4' }])
+    await setPrice('gpt-4o-mini', null)
+    await page.context().close()
+  })
+
+  test('104: prices are shown in the currency of the display', async () => {
+    await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
+    await stage.api('PUT', '/api/option/', { key: 'USDExchangeRate', value: '7' })
+    const page = await stage.open('root', '/models?q=scripted')
+    const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /scripted/ })
+    await row.getByText('¥7.00').waitFor()
+    await row.getByText('¥14.00').waitFor()
+    await page.getByText('CNY per million tokens').waitFor()
+    await page.goto('/playground?model=scripted')
+    await page.getByText('¥7.00 in, ¥14.00 out per million').first().waitFor()
+    await page.context().close()
+    await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
+  })
+
+  test('130: a member sees the endpoints of a model in words', async () => {
+    const page = await stage.open('caller', '/models?q=scripted')
+    const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /scripted/ })
+    await row.getByText('Chat, Messages, Responses, Gemini').waitFor()
+    expect(await page.getByText(/\b(?:compat|vendor)\b/).count()).toBe(0)
+    await page.context().close()
+  })
+})

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { type RunningCall, RUNNING_STATES } from '../../domain/running-call.ts'
+import type { User } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AdministrationServices } from '../services.ts'
+
+/** The maximum number of calls that are listed of each node. */
+const MAX_LISTED = 500
+
+/** The question to the other nodes for their running calls. */
+const LIST = 'running'
+/** The question whether a node has stopped a call. */
+const STOP = 'stop'
+
+/** The nodes that are included. */
+export const runningQuery = z.object({
+  nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
+})
+
+/** The path of a running call: the `x-request-id` of its response. */
+export const runningPath = z.object({ id: z.uuid({ error: 'expected the id of a call' }) })
+
+const ownItem = z.object({
+  id: z.string(),
+  started_at: z.int(),
+  user_id: z.int(),
+  username: z.string(),
+  token_id: z.int(),
+  token_name: z.string(),
+  model_name: z.string(),
+  kind: z.string(),
+  is_stream: z.boolean(),
+  attempt: z.int(),
+  state: z.enum(RUNNING_STATES),
+  output_tokens: z.int(),
+  cost: z.int(),
+  held: z.int(),
+})
+const item = ownItem.extend({ channel: z.string() })
+
+type Item = z.output<typeof item>
+
+const listOf = <Shown extends z.ZodType>(shown: Shown) =>
+  z.object({ node: z.string(), at: z.int(), total: z.int(), items: z.array(shown) })
+const withOthers = <Shown extends z.ZodType>(shown: Shown) =>
+  listOf(shown).extend({ others: z.array(listOf(shown)) })
+
+/** The calls under way on this node, with those of the other nodes if they were requested. */
+export const runningSchema = withOthers(item)
+
+/** The same for a user, without channels. */
+export const ownRunningSchema = withOthers(ownItem)
+
+/** What one node reports to another. */
+const report = listOf(item)
+
+type Running = z.output<typeof report>
+
+type RunningParts = Pick<AdministrationServices, 'running' | 'otherNodes' | 'node' | 'nowMs'>
+
+/** The calls under way, the oldest first; of one user, or of all if undefined. `docs/api.md: Calls under way`. */
+export async function runningCalls(
+  parts: RunningParts,
+  { nodes }: z.output<typeof runningQuery>,
+  userId?: number,
+): Promise<z.output<typeof runningSchema>> {
+  // All of them are listed and filtered here, so that the other nodes are asked once for all readers.
+  const reports = nodes === 'all' ? ((await parts.otherNodes?.others(LIST)) ?? []) : []
+  const others = reports.flatMap((text) => readReport(text) ?? []).map((one) => ofUser(one, userId))
+  return {
+    ...ofUser(ownRunning(parts), userId),
+    others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)),
+  }
+}
+
+/** The same without channels. */
+export async function ownRunningCalls(
+  parts: RunningParts,
+  query: z.output<typeof runningQuery>,
+  userId: number,
+): Promise<z.output<typeof ownRunningSchema>> {
+  const { others, ...own } = await runningCalls(parts, query, userId)
+  const withoutChannels = (running: Running) => ({
+    ...running,
+    items: running.items.map((one) => ownItem.parse(one)),
+  })
+  return { ...withoutChannels(own), others: others.map(withoutChannels) }
+}
+
+/** Ends a call, on whichever node it runs: one of the account's own, or any for administrators. */
+export async function stopCall(
+  parts: RunningParts & Pick<AdministrationServices, 'store'>,
+  id: string,
+  user: User,
+): Promise<void> {
+  const ownerId = user.role >= Role.admin ? undefined : user.id
+  const isStopped =
+    parts.running.stop(id, ownerId) ||
+    ((await parts.otherNodes?.others(`${STOP}:${id}:${ownerId ?? ''}`)) ?? []).includes('stopped')
+  if (!isStopped) throw new GatewayError('not_found', `no call with the id ${id} is under way`)
+  await parts.store.write('recordStop', { callId: id })
+}
+
+/** Answers the questions of other nodes about the calls of this one. */
+export function answerAboutCalls(
+  reports: NonNullable<AdministrationServices['otherNodes']>,
+  parts: RunningParts,
+): void {
+  reports.answerWith(async () => JSON.stringify(ownRunning(parts)), LIST)
+  reports.answerWith(async (argument) => {
+    const [id = '', owner = ''] = argument.split(':')
+    return parts.running.stop(id, owner === '' ? undefined : Number(owner)) ? 'stopped' : ''
+  }, STOP)
+}
+
+function ownRunning({ running, node, nowMs }: RunningParts): Running {
+  return { node, at: Math.floor(nowMs() / 1000), total: 0, items: running.list().map(itemOf) }
+}
+
+function ofUser(running: Running, userId: number | undefined): Running {
+  const items =
+    userId === undefined ? running.items : running.items.filter(({ user_id }) => user_id === userId)
+  return { ...running, total: items.length, items: items.slice(0, MAX_LISTED) }
+}
+
+function itemOf(call: RunningCall): Item {
+  return {
+    id: call.id,
+    started_at: Math.floor(call.startedMs / 1000),
+    user_id: call.user.id,
+    username: call.user.username,
+    token_id: call.token.id,
+    token_name: call.token.name,
+    model_name: call.model,
+    kind: call.kind,
+    is_stream: call.stream,
+    channel: call.channel,
+    attempt: call.attempt,
+    state: call.state,
+    output_tokens: call.tokens,
+    cost: call.cost,
+    held: call.held,
+  }
+}
+
+// Nodes of other versions may send reports that this one cannot read.
+function readReport(text: string): Running | undefined {
+  try {
+    return report.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
