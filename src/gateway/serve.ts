@@ -32,8 +32,6 @@ import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
-import { HelperThreads } from '../relay/helper-threads.ts'
-import { TokenCounter } from '../relay/token-counter.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
@@ -65,6 +63,7 @@ import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
+import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
@@ -81,6 +80,7 @@ interface ServeParts {
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
+  readonly helpers: Helpers
 }
 
 /** The running gateway, without its listening sockets. */
@@ -103,6 +103,7 @@ export async function serve({
   secrets,
   accounts,
   connections,
+  helpers: { threads, tokens, tokensLoaded },
 }: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
@@ -142,8 +143,7 @@ export async function serve({
   let addressOf = addresses()
 
   const [health, missing] = [new ChannelHealth(), new MissingModels()]
-  const helpers = opened.adopt(new HelperThreads(log), (open) => open.close())
-  const isDegraded = (): boolean => !helpers.areComplete || workers?.isComplete() === false
+  const isDegraded = (): boolean => !threads.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
@@ -166,13 +166,11 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new TokenCounter(Math.random(), helpers), (open) => open.close())
-  const tokenizer = count.load()
   const callParts = {
     ledger,
     upstreams,
     metrics,
-    count,
+    count: tokens,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
@@ -192,7 +190,7 @@ export async function serve({
       minutes,
       missing,
       ...shared,
-      recordings: opened.adopt(new RecordingLengths(helpers), (lengths) => lengths.close()),
+      recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
       drains: new Drains(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
@@ -281,7 +279,7 @@ export async function serve({
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
-    readiness: readinessOf({ isDraining: () => draining, loaded: tokenizer, accounts, isDegraded }),
+    readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
     tracing,
@@ -289,7 +287,7 @@ export async function serve({
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
   // A worker begins to listen once it is ready.
-  if (workers) await tokenizer
+  if (workers) await tokensLoaded
   const everything = opened.move()
   return {
     app,
