@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import { FLAGS } from './flags.mjs'
 
 // Commands that serve calls.
@@ -32,6 +33,7 @@ function bundledNode() {
 function isBuiltOfSources() {
   const list = new URL('../dist/sources.json', import.meta.url)
   if (!existsSync(list)) return false
+  const root = fileURLToPath(new URL('../', import.meta.url))
   let states
   try {
     states = Object.entries(JSON.parse(readFileSync(list, 'utf8')))
@@ -39,7 +41,7 @@ function isBuiltOfSources() {
     return false
   }
   return states.every(([path, [size, mtimeMs]]) => {
-    const now = statSync(new URL(`../${path}`, import.meta.url), { throwIfNoEntry: false })
+    const now = statSync(root + path, { throwIfNoEntry: false })
     return now !== undefined && now.size === size && now.mtimeMs === mtimeMs
   })
 }

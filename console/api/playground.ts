@@ -1,8 +1,9 @@
+import type { ClientProtocol } from '@sluice/wire/protocols'
 import { openResponse } from './client.ts'
 
 /** What is called: a model in a protocol, as a stream or whole. */
 export interface CalledModel {
-  readonly protocol: 'chat' | 'messages' | 'responses' | 'gemini'
+  readonly protocol: ClientProtocol
   readonly model: string
   readonly isStream: boolean
 }

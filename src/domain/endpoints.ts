@@ -1,10 +1,4 @@
-import {
-  type ClientProtocol,
-  type ProtocolName,
-  PROTOCOLS,
-  protocolsThat,
-  type ServedProtocol,
-} from '@sluice/wire/protocols'
+import { CLIENT_PROTOCOLS, type ProtocolName, PROTOCOLS, type ServedProtocol } from '@sluice/wire/protocols'
 import type { Price } from './price.ts'
 import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 
@@ -46,14 +40,6 @@ export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointTyp
 }
 
 /**
- * Endpoints of conversations, which are available whichever conversation protocol the channels speak, because
- * calls are converted.
- */
-const CONVERSATIONS = protocolsThat(
-  ({ isConversation, hasClients }) => isConversation && hasClients,
-) as ClientProtocol[]
-
-/**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
  * endpoints that are not conversations, a model has the one that its name implies, or otherwise its price.
  */
@@ -67,8 +53,9 @@ export function endpointsFor(
   const others = new Set<Endpoint>(names.flatMap((name) => UPSTREAM_PROTOCOLS[name].serves))
   if (named !== undefined && others.has(named)) return [named]
   return [
+    // Conversations are available whichever of their protocols the channels speak, because calls are converted.
     ...(names.some((name) => PROTOCOLS[name].isConversation)
-      ? ([...CONVERSATIONS, 'completions'] as const)
+      ? ([...CLIENT_PROTOCOLS, 'completions'] as const)
       : []),
     ...(others.has('rerank') ? (['rerank'] as const) : []),
   ]

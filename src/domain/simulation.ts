@@ -1,3 +1,4 @@
+import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { Channel } from './records/channel.ts'
 
 /** Why a channel would not be tried; null if it would. */
@@ -16,7 +17,7 @@ export interface SimulatedCall {
   /** Whether the caller is an API key, whose quota and permissions apply. */
   readonly isKey: boolean
   readonly model: string
-  readonly protocol: 'chat' | 'messages' | 'responses' | 'gemini'
+  readonly protocol: ClientProtocol
   readonly promptTokens: number
   readonly maxTokens: number | undefined
   /** Channels that are left out. */

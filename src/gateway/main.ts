@@ -5,6 +5,7 @@ import type { FirstCredentials } from './seed-accounts.ts'
 import { listen } from './listen.ts'
 import { openLog } from './open-log.ts'
 import { gatewaySecrets } from './gateway-secrets.ts'
+import { openHelpers } from './open-helpers.ts'
 import { openLedger } from './open-ledger.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -58,6 +59,7 @@ export async function startGateway(
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
+  const helpers = openHelpers(opened, log)
   let app: App | undefined
   const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
   if (server.fewConnections) log.warn(server.fewConnections)
@@ -73,7 +75,7 @@ export async function startGateway(
   const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
-    await serve({ config, log, lines, secrets, accounts, connections: server.connections }),
+    await serve({ config, log, lines, secrets, accounts, connections: server.connections, helpers }),
   )
   app = serving.app
   const everything = opened.move()

@@ -34,8 +34,6 @@ import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
-import { HelperThreads } from '../relay/helper-threads.ts'
-import { TokenCounter } from '../relay/token-counter.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
@@ -67,6 +65,7 @@ import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
+import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
@@ -83,6 +82,7 @@ interface ServeParts {
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
+  readonly helpers: Helpers
 }
 
 /** The running gateway, without its listening sockets. */
@@ -105,6 +105,7 @@ export async function serve({
   secrets,
   accounts,
   connections,
+  helpers: { threads, tokens, tokensLoaded },
 }: ServeParts): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
@@ -146,8 +147,7 @@ export async function serve({
   const minutes = new ChannelMinutes()
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
-  const helpers = opened.adopt(new HelperThreads(log), (open) => open.close())
-  const isDegraded = (): boolean => !helpers.areComplete || workers?.isComplete() === false
+  const isDegraded = (): boolean => !threads.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
@@ -170,13 +170,11 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new TokenCounter(Math.random(), helpers), (open) => open.close())
-  const tokenizer = count.load()
   const callParts = {
     ledger,
     upstreams,
     metrics,
-    count,
+    count: tokens,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
@@ -196,7 +194,7 @@ export async function serve({
       minutes,
       missing,
       ...shared,
-      recordings: opened.adopt(new RecordingLengths(helpers), (lengths) => lengths.close()),
+      recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
       drains: new Drains(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
@@ -292,7 +290,7 @@ export async function serve({
     ),
     isOpen: () => !isShut,
     isStaying: () => !draining,
-    readiness: readinessOf({ isDraining: () => draining, loaded: tokenizer, accounts, isDegraded }),
+    readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
     tracing,
@@ -300,7 +298,7 @@ export async function serve({
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
   // A worker begins to listen once it is ready.
-  if (workers) await tokenizer
+  if (workers) await tokensLoaded
   const everything = opened.move()
   return {
     app,

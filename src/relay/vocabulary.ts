@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import process from 'node:process'
 import { LRUCache } from 'lru-cache'
 
 /** Rank of bytes that are not a token. */
@@ -96,9 +96,11 @@ export class Vocabulary {
 function decode(file: Uint8Array, ends: Uint32Array): number {
   const values = new Uint8Array(256)
   for (let value = 0; value < BASE64.length; value++) values[BASE64.charCodeAt(value)] = value
-  let [tokens, size] = [0, 0]
-  for (let at = 0; at < file.length; at = file.indexOf(NEW_LINE, at) + 1 || file.length) {
-    let [bits, count] = [0, 0]
+  let tokens = 0
+  let size = 0
+  for (let at = 0; at < file.length; at++) {
+    let bits = 0
+    let count = 0
     for (; file[at] !== SPACE && file[at] !== PADDING; at++) {
       bits = ((bits << 6) | (values[file[at] as number] as number)) & 0xffff
       count += 6
@@ -107,12 +109,15 @@ function decode(file: Uint8Array, ends: Uint32Array): number {
       file[size++] = bits >> count
     }
     ends[tokens++] = size
+    while (file[at] !== NEW_LINE && at < file.length) at++
   }
   return tokens
 }
 
 /** Maximum number of pieces whose counts are cached, in about 2 MB. */
 const MAX_PIECES = 10_000
+/** Pieces up to this length are counted each time, which costs no more than their digest. */
+const MAX_UNCACHED_LENGTH = 16
 
 /**
  * Counts the tokens of texts piece by piece and caches the counts: clients send a conversation again with
@@ -130,7 +135,9 @@ export class PieceCounts {
 
   /** The tokens of a piece. */
   tokensOf(piece: string): number {
-    const digest = hash('sha256', piece, 'base64')
+    if (piece.length <= MAX_UNCACHED_LENGTH) return this.#countPiece(piece)
+    // Loaded with the first text, because the start waits for the vocabulary.
+    const digest = process.getBuiltinModule('node:crypto').hash('sha256', piece, 'base64')
     const known = this.#known.get(digest)
     if (known !== undefined) return known
     const tokens = this.#countPiece(piece)

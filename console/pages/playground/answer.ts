@@ -1,11 +1,10 @@
-/** The protocols of the playground. */
-export const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini'] as const
+import type { ClientProtocol } from '@sluice/wire/protocols'
 
 /** The protocols that are asked together. */
 export const BOTH = ['chat', 'messages'] as const
 
 /** A protocol of the playground. */
-export type Protocol = (typeof PROTOCOLS)[number]
+export type Protocol = ClientProtocol
 
 /** What answers a question: a model in a protocol. */
 export interface Target {

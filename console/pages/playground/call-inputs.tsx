@@ -1,6 +1,6 @@
 import { Radio, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import type { ApiKey } from '../../api/keys.ts'
-import { PROTOCOLS } from './answer.ts'
+import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { THINKING } from './typed-request.ts'
@@ -39,7 +39,7 @@ export function CallInputs({
         onChange={(protocol) => onType({ protocol })}
       >
         <Stack gap={8}>
-          {([...PROTOCOLS, 'both'] as const).map((value) => (
+          {([...CLIENT_PROTOCOLS, 'both'] as const).map((value) => (
             <Radio key={value} value={value} label={playground.protocols[value]} />
           ))}
         </Stack>

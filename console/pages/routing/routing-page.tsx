@@ -1,3 +1,4 @@
+import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { Button, Group, Select, Switch, TextInput } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -17,7 +18,6 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './routing-page.module.css'
 
 const REFRESH_MS = 10_000
-const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini'] as const
 const PROMPT_TOKENS = '1000'
 
 /** The channels of a model in the order in which they are tried, and what would become of a call. */
@@ -36,7 +36,7 @@ export function RoutingPage() {
       {
         model,
         group,
-        protocol: PROTOCOLS.find((one) => one === protocol) ?? 'chat',
+        protocol: CLIENT_PROTOCOLS.find((one) => one === protocol) ?? 'chat',
         without: left,
         prompt_tokens: Number(sizes.prompt) || 0,
         max_tokens: sizes.output === '' ? null : Number(sizes.output) || 0,
@@ -70,7 +70,7 @@ export function RoutingPage() {
         <Select
           label={t.protocol}
           allowDeselect={false}
-          data={PROTOCOLS.map((value) => ({ value, label: channels.protocols[value] }))}
+          data={CLIENT_PROTOCOLS.map((value) => ({ value, label: channels.protocols[value] }))}
           value={protocol}
           onChange={(chosen) => setSearch({ protocol: chosen ?? undefined })}
         />

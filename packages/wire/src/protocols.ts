@@ -72,3 +72,8 @@ export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 export function protocolsThat(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
+
+/** Protocols from and to which a conversation can be converted, in order. */
+export const CLIENT_PROTOCOLS = protocolsThat(
+  ({ isConversation, hasClients }) => isConversation && hasClients,
+) as ClientProtocol[]

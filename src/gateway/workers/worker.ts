@@ -12,6 +12,7 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import { Link } from '../../ipc/link.ts'
 import { setCollectorFlags } from '../v8-flags.ts'
 import { prepareServer } from '../listen.ts'
+import { openHelpers } from '../open-helpers.ts'
 import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
@@ -37,6 +38,7 @@ export async function runWorker(given: Environment): Promise<number> {
   await using opened = new AsyncDisposableStack()
   const { log, lines } = openLog(environment, index)
   opened.adopt(lines, (open) => open.close())
+  const helpers = openHelpers(opened, log)
   let app: App | undefined
   const server = opened.adopt(
     prepareServer(() => app),
@@ -72,6 +74,7 @@ export async function runWorker(given: Environment): Promise<number> {
       secrets,
       accounts,
       connections: server.connections,
+      helpers,
     }),
   )
   app = serving.app

@@ -1,3 +1,4 @@
+import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { z } from 'zod'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
@@ -24,7 +25,7 @@ export const simulationBody = z.object(
     group: textField('expected the name of a group').nullish(),
     token_id: z.int({ error: 'expected the id of a key' }).positive().nullish(),
     protocol: z
-      .enum(['chat', 'messages', 'responses', 'gemini'], {
+      .enum(CLIENT_PROTOCOLS, {
         error: 'expected chat, messages, responses or gemini',
       })
       .default('chat'),

@@ -40,5 +40,7 @@ export function topValue(scan: ScannedObject, name: string): unknown {
 
 /** Converts a name to camel case, which responses use. */
 export function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
+  return name.includes('_')
+    ? name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
+    : name
 }
