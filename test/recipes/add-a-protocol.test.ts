@@ -16,7 +16,14 @@ const ACME = {
 test('a protocol that is added to the table causes compile errors where a decision is needed', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
     'console/locales/en/channels.ts',
+    'console/pages/channels/advanced-inputs.tsx',
     'console/pages/channels/channel-inputs.tsx',
+    'console/pages/playground/ask.ts',
+    'console/pages/playground/call-inputs.tsx',
+    'console/pages/playground/comparison.tsx',
+    'console/pages/playground/exchange-view.tsx',
+    'console/pages/playground/request-body.ts',
+    'console/pages/routing/routing-page.tsx',
     'packages/wire/src/chat/reasoning-details.ts',
     'packages/wire/src/envelope.ts',
     'packages/wire/src/system-prompt.ts',
