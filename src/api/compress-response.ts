@@ -25,8 +25,9 @@ export interface EncodedBody {
   readonly headers: ResponseHeaders
 }
 
-/** Compresses a body, off the main thread, unless it is small. */
-export async function encodeBody(body: Buffer, encoding: Encoding): Promise<EncodedBody> {
+/** Compresses a body, off the main thread, unless it is small; `encoding` is undefined where none was negotiated. */
+export async function encodeBody(body: Buffer, encoding: Encoding | undefined): Promise<EncodedBody> {
+  if (encoding === undefined) return { body, headers: {} }
   const headers = { vary: 'accept-encoding' }
   if (encoding === 'identity' || body.length <= MIN_BYTES) return { body, headers }
   const encoded = await (encoding === 'br' ? WHOLE.br(body, BROTLI) : WHOLE.gzip(body, GZIP))
@@ -34,16 +35,17 @@ export async function encodeBody(body: Buffer, encoding: Encoding): Promise<Enco
 }
 
 /** The headers of a response that is sent in pieces. */
-export function encodingHeaders(encoding: Encoding): ResponseHeaders {
+export function encodingHeaders(encoding: Encoding | undefined): ResponseHeaders {
+  if (encoding === undefined) return {}
   return { vary: 'accept-encoding', ...(encoding !== 'identity' && { 'content-encoding': encoding }) }
 }
 
 /** Compresses a response while it is sent. */
 export function encodePieces(
   pieces: AsyncIterable<string>,
-  encoding: Encoding,
+  encoding: Encoding | undefined,
 ): AsyncIterable<string | Buffer> {
-  if (encoding === 'identity') return pieces
+  if (encoding === undefined || encoding === 'identity') return pieces
   const encoder = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
   // An error of the source destroys the encoder, whose reader gets it.
   return pipeline(Readable.from(pieces, { objectMode: true }), encoder, () => {})

@@ -159,7 +159,7 @@ export class JsonApi {
       response.writeHead(302, { location: String(data), 'content-length': '0', ...headers }).end()
       return
     }
-    const encoding = endpoint.path.startsWith('/api/') ? acceptedEncoding(request) : 'identity'
+    const encoding = endpoint.path.startsWith('/api/') ? acceptedEncoding(request) : undefined
     if (endpoint.text && isText(endpoint, data)) {
       const { filename } = endpoint.text
       const name =

@@ -24,7 +24,7 @@ export async function sendJson(
   response: Response,
   headers: ResponseHeaders,
   value: unknown,
-  encoding: Encoding = 'identity',
+  encoding?: Encoding,
 ): Promise<void> {
   const pieces = jsonPieces(value)
   const first = nextBatch(pieces)
@@ -38,7 +38,7 @@ export async function sendBody(
   response: Response,
   headers: ResponseHeaders,
   given: Buffer,
-  encoding: Encoding = 'identity',
+  encoding?: Encoding,
 ): Promise<void> {
   const { body, headers: own } = await encodeBody(given, encoding)
   const length = String(body.length)
@@ -117,7 +117,7 @@ export function sendText(
   { type, filename, isEndless }: Omit<TextFormat, 'filename'> & { readonly filename?: string | undefined },
   headers: ResponseHeaders,
   text: AsyncIterable<string>,
-  accepted: Encoding = 'identity',
+  accepted?: Encoding,
 ): Promise<void> {
   const encoding = isEndless ? 'identity' : accepted
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }

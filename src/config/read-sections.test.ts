@@ -49,6 +49,8 @@ describe('the documented defaults', () => {
         trusted_proxies: [],
         metrics_token: '',
         usage_log_days: 90,
+        error_details: true,
+        refusals_kept: 100_000,
         console: true,
         quota_low: { digits: 5n, scale: 0 },
         slot_days: 100,

@@ -59,6 +59,7 @@ const FIELDS = {
   status: fc.constantFrom(1, 2),
   tag: fc.option(word),
   test_model: fc.option(word),
+  project: fc.option(word),
   auto_ban: fc.constantFrom(0, 1),
   status_code_mapping: fc.string(),
   param_override: fc.option(fc.string()),
