@@ -124,6 +124,8 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       group: 'open',
       vendor_routes: '{"acme": "default"}',
       ...NO_TERMS,
+      left: 100_000,
+      left_by: 'key',
       limits_by: 'operator',
       operator_limits: {
         expired_time: 4_073_500_800,

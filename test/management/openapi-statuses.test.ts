@@ -167,7 +167,7 @@ function smallAnswer({ path }: Endpoint): Behaviour | undefined {
 
 /** A request for images or audio that can be served, and its response; undefined for other routes. */
 function mediaCall(route: Endpoint): { headers: Headers; body: Body; behaviour: Behaviour } | undefined {
-  const { path } = route
+  const path = route.path.replace('/api/playground/', '/v1/')
   if (!takesForm(route) || path === '/v1/images/edits') {
     if (!path.startsWith('/v1/images/') && path !== '/v1/audio/speech') return undefined
     const behaviour = path.startsWith('/v1/images/')
@@ -214,12 +214,26 @@ async function provokeByName(): Promise<void> {
     await at('POST /api/channel/models', AS_ROOT, { channel })
   }
   for (const one of [id, declared]) await at('POST /api/channel/:id/key', AS_ROOT, undefined, one)
+  for (const one of [id, declared]) await at('POST /api/channel/:id/keys', AS_ROOT, { key: 'sk-y' }, one)
+  const { data: keys } = await at('GET /api/channel/:id/keys', AS_ROOT, undefined, id)
+  const removal = ROUTES.find((one) => nameOf(one) === 'DELETE /api/channel/:id/keys/:key_id') as Endpoint
+  const keyIds = [keys[0].id, '0'.repeat(keys[0].id.length)]
+  for (const one of [id, declared])
+    for (const key of keyIds)
+      await at('PUT /api/channel/:id/keys', AS_ROOT, { id: key, state: 'retired' }, one)
+  for (const one of [id, declared])
+    for (const key of keyIds) await requestAndRecord(removal, `/api/channel/${one}/keys/${key}`, AS_ROOT)
+  for (const one of [id, 999_999]) await at('PUT /api/channel/:id/drain', AS_ROOT, { on: true }, one)
+  for (const one of [null, 999_999])
+    await at('POST /api/routing/simulate', AS_ROOT, { model: 'm', token_id: one })
   for (const one of [id, declared]) await at('PUT /api/channel/', AS_ROOT, { ...made, id: one })
   for (const one of [id, declared]) await at('DELETE /api/channel/:id', AS_ROOT, undefined, one)
   for (const one of [id, declared]) await at('POST /api/channel/batch', AS_ROOT, { ids: [one] })
   await at('PUT /api/option/', AS_ROOT, { key: 'general_setting.quota_display_type', value: 'CNY' })
   await at('PUT /api/option/', AS_ROOT, { key: 'RetryTimes', value: '3' })
   for (const model of ['m', 'unheard-of']) await at('PUT /api/models/price', AS_ROOT, { model, price: null })
+  for (const model of ['m', 'unheard-of'])
+    await at('PUT /api/models/prices', AS_ROOT, { items: [{ model, price: null }] })
   const added = { name: 'a', expired_time: -1, remain_quota: 0, unlimited_quota: true }
   await at('POST /api/token/', AS_ROOT, added)
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)
@@ -233,6 +247,18 @@ async function provokeByName(): Promise<void> {
   const { data: logged } = await at('GET /api/log/self', AS_ROOT)
   for (const name of ['GET /api/log/:id', 'GET /api/log/self/:id'])
     await at(name, AS_ROOT, undefined, logged.items[0].request_id)
+  for (const name of ['GET /api/log/values', 'GET /api/log/self/values'])
+    await at(name, AS_ROOT, undefined, '', '?field=model')
+  await at('POST /api/usage/what-if', AS_ROOT, { from: 0, to: 4_000_000_000 })
+  fixture.upstream.script('m', { kind: 'silence' })
+  const silent = { path: '/v1/chat/completions', headers: { authorization: `Bearer ${key}` } }
+  const stopped = call(fixture.gateway.url, asked, silent)
+  let running: readonly { readonly id: string }[] = []
+  while (running.length === 0) running = (await at('GET /api/running', AS_ROOT)).data.items
+  for (const one of [running[0]?.id ?? '', logged.items[0].request_id])
+    await at('POST /api/running/:id/stop', AS_ROOT, undefined, one)
+  await stopped
+  fixture.upstream.script('m', { kind: 'whole' })
   await at('POST /api/token/batch/keys', AS_ROOT, { ids: [own] })
   await at('PUT /api/token/', AS_ROOT, { id: own, name: 'b' })
   await at('PUT /api/token/', AS_ROOT, { id: own, name: 'c', version: 'an old one' })

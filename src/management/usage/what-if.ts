@@ -52,7 +52,9 @@ export const whatIfBody = z.object(
     change: z
       .object(
         {
-          prices: changesOf(z.record(z.string(), z.json(), { error: 'expected a price as in gateway.yaml' })),
+          prices: changesOf(
+            z.record(z.string(), z.unknown(), { error: 'expected a price as in gateway.yaml' }),
+          ),
           ratios: changesOf(ratio),
           models: changesOf(name),
         },
@@ -136,7 +138,10 @@ class Changed {
     currentPrice: (model: string) => Price | undefined,
   ) {
     this.#prices = new Map(
-      Object.entries(prices).map(([model, value]) => [model, named(model, () => readPrice(value))]),
+      Object.entries(prices).map(([model, value]) => [
+        model,
+        named(model, () => readPrice(value as { readonly [key: string]: Json })),
+      ]),
     )
     this.#ratios = new Map(Object.entries(ratios))
     this.#models = new Map(Object.entries(models))
