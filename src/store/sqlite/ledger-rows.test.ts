@@ -69,6 +69,9 @@ describe('a settlement', () => {
         stream: true,
         group: 'vip',
         note: 'cut_arguments',
+        cause: 'provider_failed',
+        error_status: 500,
+        error: '{"message":"no"}',
       }),
     )
     const file = new DatabaseSync(path, { readOnly: true })
@@ -88,6 +91,9 @@ describe('a settlement', () => {
         input_tokens: 1,
         cache_read_tokens: 2,
         cache_write_5m_tokens: 3,
+        cause: 'provider_failed',
+        error_status: 500,
+        error: '{"message":"no"}',
         cache_write_1h_tokens: 4,
         output_tokens: 5,
         reasoning_tokens: 6,
