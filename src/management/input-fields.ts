@@ -101,7 +101,7 @@ const MAX_SEVERAL = 100
  * absent.
  */
 export function wantedTexts() {
-  const schema = several(z.string().max(2000, { error: 'expected at most 2000 characters' }))
+  const schema = several(textField('expected a text'))
     .transform((values) => (values.length === 0 ? undefined : values))
     .optional()
   SEVERAL.add(schema)
@@ -110,7 +110,7 @@ export function wantedTexts() {
 
 /** Ids in a query of which one must match, like `wantedTexts`. */
 export function wantedIds() {
-  const schema = several(z.string().regex(/^\d{0,15}$/, { error: 'expected an id' }))
+  const schema = several(textField('expected an id').regex(/^\d{0,15}$/, { error: 'expected an id' }))
     .transform((values) => (values.length === 0 ? undefined : values.map(Number)))
     .optional()
   SEVERAL.add(schema)
@@ -120,7 +120,9 @@ export function wantedIds() {
 function several(value: z.ZodString) {
   return z
     .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
-      error: ({ errors }) => errors.flat()[0]?.message ?? 'expected a text',
+      // The first alternative is one text, the second a list.
+      error: ({ errors: [ofText = [], ofList = []], input }) =>
+        (Array.isArray(input) ? ofList : ofText)[0]?.message ?? 'expected a text',
     })
     .transform((given): readonly string[] => (typeof given === 'string' ? [given] : given).filter(Boolean))
 }
@@ -128,7 +130,7 @@ function several(value: z.ZodString) {
 /** Names in a query, several with commas between them; `choices` are the ones that there are. */
 export function wantedNames(choices: readonly string[]) {
   const expected = `expected ${choices.join(', ')}`
-  const schema = several(z.string().max(2000, { error: 'expected at most 2000 characters' }))
+  const schema = several(textField('expected a text'))
     .transform((values) => values.flatMap((value) => value.split(',')))
     .refine((names) => names.every((name) => choices.includes(name)), { error: expected })
     .transform((names) => (names.length === 0 ? undefined : names))

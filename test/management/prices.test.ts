@@ -217,6 +217,7 @@ describe('GET /api/pricing', () => {
       owned_by: 'custom',
       enable_groups: ['default'],
       supported_endpoint_types: ['compat'],
+      endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
     })
     expect(group_ratio).toEqual({ default: 1 })
     expect(usable_group).toEqual({ default: 'default' })

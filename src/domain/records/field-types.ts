@@ -134,7 +134,10 @@ export function listText(bytes: number): FieldType<string, string> {
 
 /** A text that matches a pattern. */
 export const textMatching = (pattern: RegExp, expected: string) =>
-  withRules(plainText(expected), { accepts: (given) => pattern.test(given), expected })
+  withRules(plainText(expected, { 'x-max-bytes': TEXT_BYTES.plain }), {
+    accepts: (given) => pattern.test(given),
+    expected,
+  })
 
 /** A list of distinct values, stored as JSON. */
 export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {

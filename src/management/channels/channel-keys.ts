@@ -10,7 +10,7 @@ import { channelDefinition, keyId, keysOfType, requireType } from './channel-def
 import { CHANNEL_ID, editableChannel, fieldsOf, findChannel } from './channel-object.ts'
 import { channelType } from './channel-types.ts'
 
-const KEY = z.string({ error: 'expected the id of a key' }).regex(/^[0-9a-f]{16}$/, {
+const KEY = textField('expected the id of a key').regex(/^[0-9a-f]{16}$/, {
   error: 'expected the id of a key',
 })
 

@@ -8,7 +8,7 @@ import type { UsageEntry } from '../../domain/records/usage.ts'
 import { type ChargedCounts, chargeAt } from '../../domain/reprice.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { textField } from '../input-fields.ts'
+import { anyField, textField, unionErrorMessage } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { filterOf, usageQuery } from './list-usage.ts'
 
@@ -25,7 +25,7 @@ const A_RATIO = { error: 'expected a ratio: a decimal from 0 on' }
 const name = textField('expected the name of a model').min(1, { error: 'expected the name of a model' })
 
 const ratio = z
-  .union([z.string(), z.number()], A_RATIO)
+  .union([textField(A_RATIO.error), z.number()], { error: unionErrorMessage(A_RATIO.error) })
   .transform((given, ctx): Decimal => {
     const read = parseDecimal(given)
     if (read && read.digits >= 0n) return read
@@ -53,7 +53,7 @@ export const whatIfBody = z.object(
       .object(
         {
           prices: changesOf(
-            z.record(z.string(), z.unknown(), { error: 'expected a price as in gateway.yaml' }),
+            z.record(z.string(), anyField(), { error: 'expected a price as in gateway.yaml' }),
           ),
           ratios: changesOf(ratio),
           models: changesOf(name),
