@@ -65,6 +65,7 @@ describe('GET /api/console', () => {
       setup: { has_channel: true, has_own_key: true, has_call: false },
       counts: { resting_channels: 0 },
       troubled_channels: [],
+      incidents: [],
     })
     expect((await shell(AS_ROOT)).data.counts).toEqual({ resting_channels: 0 })
     expect((await shell(ANN)).data).toMatchObject({
