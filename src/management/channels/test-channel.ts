@@ -43,10 +43,9 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-type TestParts = Pick<
-  AdministrationServices,
-  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
->
+/** What a test needs; commands that run without the gateway observe no channels. */
+type TestParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'> &
+  Partial<Pick<AdministrationServices, 'channels'>>
 
 /** The result of a test. */
 export type TestResult = z.output<typeof testResult>
@@ -91,7 +90,7 @@ async function testFound(
     const response_ms = Math.round(result.time * 1000)
     await store.write('recordChannelTest', { id: found.id, test_time, response_ms })
   }
-  parts.channels.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
+  parts.channels?.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
   return result
 }
 
