@@ -19,9 +19,9 @@ const copy = await patchedProgram([
   },
   {
     file: 'src/store/operations/usage-log.ts',
-    text: 'const listed = await listedRows(db, filter, offset + limit)',
+    text: 'const listed = await listedRows(db, filter, offset + limit, order === undefined)',
     by: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40)
-  const listed = await listedRows(db, filter, offset + limit)`,
+  const listed = await listedRows(db, filter, offset + limit, order === undefined)`,
   },
 ])
 let fixture: Fixture
