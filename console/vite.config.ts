@@ -24,10 +24,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Source maps are beside the files for debugging; the gateway does not serve them.
+    // Source maps are beside the files for debugging; the gateway does not serve them. They name files and
+    // lines, without the text of the sources, which would double the size of the package.
     sourcemap: 'hidden',
     rolldownOptions: {
       output: {
+        sourcemapExcludeSources: true,
         entryFileNames: `${NAMES}.js`,
         chunkFileNames: `${NAMES}.js`,
         assetFileNames: `${NAMES}[extname]`,

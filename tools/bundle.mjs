@@ -1,8 +1,10 @@
 // Bundles the program: hundreds of modules become a few files, so that a start takes a third of the CPU time.
 // The files keep the places that they have in the package, so that paths relative to a module's own URL stay
 // valid.
-import { cpSync, readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { rolldown } from 'rolldown'
 
 // Files of src that are started by URL: the command, and threads.
@@ -16,7 +18,7 @@ const ENTRIES = [
 ]
 
 /**
- * Writes `dist/cli` below `root`, from the sources of a repository. Returns the paths of all files in it.
+ * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository. Returns the paths of all files in it.
  * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
  */
 export async function bundle(root, packages, sources) {
@@ -48,9 +50,22 @@ export async function bundle(root, packages, sources) {
     // The SQL of the bank, which src/store/postgres/install-bank.ts reads from its own folder.
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })
+    writeFileSync(join(root, 'dist/build.json'), `${JSON.stringify({ commit: commitOf(sources) })}\n`)
     const modules = output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))
     return [...modules, ...readdirSync(bank).map((file) => join(bank, file))]
   } finally {
     await bundler.close()
+  }
+}
+
+// The commit that the sources are at, with `-dirty` if they were changed since. Where they are no clone, as
+// in the build of an image, SLUICE_COMMIT states it.
+function commitOf(sources) {
+  if (process.env.SLUICE_COMMIT) return process.env.SLUICE_COMMIT
+  const args = ['describe', '--always', '--dirty', '--abbrev=12', '--exclude=*']
+  try {
+    return execFileSync('git', args, { cwd: sources, encoding: 'utf8', stdio: 'pipe' }).trim()
+  } catch {
+    return 'unknown'
   }
 }

@@ -8,7 +8,7 @@ import type { Shell } from './shell.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
 import { addUserCommands } from './user-commands.ts'
-import { version } from '../domain/version.ts'
+import { versionWithCommit } from '../domain/version.ts'
 
 /**
  * Runs `sluice` with these arguments. When it resolves, the exit code is in `shell.exitCode`. Commands do not
@@ -23,7 +23,7 @@ export async function runCommand(args: readonly string[], shell: Shell): Promise
     })
     .exitOverride()
     .description('A gateway in front of language models: keys, quotas, channels, exact accounts.')
-    .version(version())
+    .version(versionWithCommit())
     .showHelpAfterError('(run it with --help for its arguments)')
     .addHelpText(
       'after',

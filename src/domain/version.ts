@@ -4,12 +4,16 @@ let known: string | undefined
 
 /** The version of this package, read at first use. */
 export function version(): string {
-  return (known ??= read())
+  return (known ??= field('../../package.json', 'version'))
 }
 
-function read(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  return manifest.version
+/** The version and the commit that the running program was built from, such as `0.1.0 (5d23727994c1)`. */
+export function versionWithCommit(): string {
+  const isBuilt = new URL('.', import.meta.url).pathname.endsWith('/dist/cli/')
+  return `${version()} (${isBuilt ? field('../build.json', 'commit') : 'sources'})`
+}
+
+function field(path: string, name: string): string {
+  const content = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Record<string, unknown>
+  return String(content[name])
 }

@@ -81,7 +81,7 @@ describe('the program that a clone runs', () => {
   })
 })
 
-test('a build for a clone contains its packages, and lists all sources that it was made from', {
+test('a build for a clone contains its packages, lists all its sources, and names the commit', {
   timeout: 120_000,
 }, () => {
   const folder = newFolder()
@@ -94,10 +94,14 @@ test('a build for a clone contains its packages, and lists all sources that it w
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     })
-  node('tools/build.mjs', '--for-clone')
+  execFileSync(process.execPath, ['tools/build.mjs', '--for-clone'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, SLUICE_COMMIT: '0123456789ab' },
+  })
   rmSync(join(folder, 'node_modules'))
   // The sources would fail, because their packages are missing.
-  expect(node('bin/sluice.mjs', '--version')).toMatch(/\d+\.\d+\.\d+/)
+  expect(node('bin/sluice.mjs', '--version')).toBe('0.1.0 (0123456789ab)\n')
   const list = readFileSync(join(folder, 'dist/sources.json'), 'utf8')
   for (const path of ['src/domain/price.ts', 'package-lock.json']) {
     // The list is changed, not the file, because a file's modification time cannot be restored to the
@@ -107,7 +111,7 @@ test('a build for a clone contains its packages, and lists all sources that it w
     expect(() => node('bin/sluice.mjs', '--version'), path).toThrow()
     expect(list).toContain(`"${path}":`)
   }
-  expect(readdirSync(join(folder, 'dist'))).toEqual(['cli', 'sources.json'])
+  expect(readdirSync(join(folder, 'dist'))).toEqual(['build.json', 'cli', 'sources.json'])
 })
 
 describe('stack traces of the built program', () => {

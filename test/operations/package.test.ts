@@ -87,7 +87,7 @@ function own(): { readonly version: string; readonly dependencies: Record<string
 }
 
 test('a package has the program without its dependencies, which npm installs', () => {
-  expect(readdirSync(join(folder, 'package/dist'))).toEqual(['cli'])
+  expect(readdirSync(join(folder, 'package/dist'))).toEqual(['build.json', 'cli'])
 })
 
 test('a package has the SQL of the bank in the folder of the modules that read it', () => {
