@@ -118,13 +118,6 @@ describe('commands of the tutorials', () => {
   })
 })
 
-/** The settings for gemini-cli in the README, and settings that prevent calls of other servers. */
-const GEMINI_SETTINGS = {
-  security: { auth: { selectedType: 'gemini-api-key' } },
-  general: { enableAutoUpdate: false, disableAutoUpdate: true },
-  privacy: { usageStatisticsEnabled: false },
-}
-
 /** Additional commands before those of a page. */
 function commands(text: string): TutorialBlock {
   return { kind: 'run', needs: undefined, text }
@@ -155,10 +148,7 @@ describe('commands of the other pages', () => {
         ready: 'http://127.0.0.1:3000/readyz',
         text: 'DATA_DIR=demo sluice demo | tee demo.log',
       },
-      commands(`until SLUICE_KEY=$(grep -om 1 'sk-[0-9A-Za-z]*' demo.log); do sleep 0.1; done
-echo 'The meeting is at noon.' > notes.txt
-mkdir ~/.gemini
-echo '${JSON.stringify(GEMINI_SETTINGS)}' > ~/.gemini/settings.json`),
+      commands(`until SLUICE_KEY=$(grep -om 1 'sk-[0-9A-Za-z]*' demo.log); do sleep 0.1; done`),
       ...blocksOf('README.md'),
     ])
     expect(result.outputs.join('')).toContain('"object":"chat.completion"')
