@@ -4,6 +4,7 @@ import { addChannelCommands } from './channel-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands } from './service-commands.ts'
+import { addSchemaCommand } from './schema-command.ts'
 import type { Shell } from './shell.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
@@ -48,6 +49,7 @@ docs/operations.md describes how to run the gateway.`,
   addChannelCommands(program, shell)
   addUsageCommand(program, shell)
   addBackupCommand(program, shell)
+  addSchemaCommand(program, shell)
   addMigrateCommand(program, shell)
   addImportCommand(program, shell)
 

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { SECRET, sluice } from '../fixtures/command.ts'
+
+function dataFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-schema-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+test('sluice schema brings the schema up to date, and a second run changes nothing', async () => {
+  const environment = { DATA_DIR: dataFolder(), GATEWAY_SECRET: SECRET }
+  await sluice(['user', 'create', 'ann'], environment)
+  for (let run = 0; run < 2; run += 1)
+    expect(await sluice(['schema'], environment)).toMatchObject({
+      code: 0,
+      out: 'The schema is up to date (0001-schema).\n',
+      err: '',
+    })
+})
+
+test('sluice schema fails for a database of a newer version, and for one that it cannot reach', async () => {
+  const folder = dataFolder()
+  const environment = { DATA_DIR: folder, GATEWAY_SECRET: SECRET }
+  await sluice(['user', 'create', 'ann'], environment)
+  const database = new DatabaseSync(join(folder, 'sluice.db'))
+  database.exec("INSERT INTO kysely_migration VALUES ('0009-later', '2027-01-01T00:00:00.000Z')")
+  database.close()
+  const newer = await sluice(['schema'], environment)
+  expect(newer).toMatchObject({ code: 1, out: '', err: expect.stringContaining('newer version of sluice') })
+  const away = await sluice(['schema'], {
+    ...environment,
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none',
+  })
+  expect(away).toMatchObject({ code: 1, out: '' })
+})
