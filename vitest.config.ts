@@ -7,10 +7,19 @@ import { LongestFirst } from './test/longest-first.ts'
 /** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
   'src/{accounts/ledger,store}/**/*.test.ts',
-  ...['management', 'faults', 'nodes', 'load', 'operations', 'commands', 'fuzz', 'recipes'].map(
-    (family) => `test/${family}/**/*.test.ts`,
-  ),
-  'e2e/console/*.test.ts',
+  ...[
+    'management',
+    'faults',
+    'nodes',
+    'load',
+    'operations',
+    'commands',
+    'fuzz',
+    'recipes',
+    'deploy',
+    'release',
+  ].map((family) => `test/${family}/**/*.test.ts`),
+  'e2e/{console,site}/*.test.ts',
 ]
 
 /**
