@@ -70,7 +70,11 @@ function only(kind: Kind, wanted: string): Resource & { readonly spec: Spec } {
 /** The message of the chart for values that it refuses. */
 function refusal(...settings: readonly string[]): string {
   const { code, output } = check('helm', [
-    ...['template', 'gateway', CHART, '--kube-version', '1.34.0'],
+    'template',
+    'gateway',
+    CHART,
+    '--kube-version',
+    '1.34.0',
     ...settings.flatMap((setting) => ['--set', setting]),
   ])
   expect(code).not.toBe(0)

@@ -1,5 +1,15 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -104,7 +114,10 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
     const script = `mount --bind "$1" "$1" && mount --bind "$2" "$1/data" && mount -o remount,bind,ro "$1" &&
       mount -t tmpfs tmpfs "$1/tmp" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && cd "$1/config" && shift 2 && exec chroot --userspec=${USER} "$0" "$@"`
     const data = join(folder, 'data')
-    execFileSync('install', ['-d', '-m', '0700', '-o', '1000', '-g', '1000', data])
+    if (!existsSync(data)) {
+      mkdirSync(data, { mode: 0o700 })
+      chownSync(data, 1000, 1000)
+    }
     const args = ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', script, rootfs, rootfs, data]
     const [program = '', ...rest] = command
     return spawn('unshare', [...args, program.replace(/^node$/, '/usr/bin/node'), ...rest], {
@@ -116,6 +129,12 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
         DATA_DIR: '/data',
       },
     })
+  }
+
+  /** The process that is the first one inside. */
+  function firstProcess(): number {
+    const pid = gateway?.pid
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'))
   }
 
   async function untilReady(): Promise<void> {
@@ -151,7 +170,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
       headers: { authorization: `Bearer ${key}` },
     })
     expect(answer.status).toBe(200)
-    const processes = execFileSync('pgrep', ['-P', String(gateway?.pid)], { encoding: 'utf8' }).trim()
+    const processes = firstProcess()
     const status = readFileSync(`/proc/${processes}/status`, 'utf8')
     expect(/^Uid:\t(.*)$/m.exec(status)?.[1]).toBe('1000\t1000\t1000\t1000')
     // Its first process, as in a container.
@@ -174,7 +193,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
   })
 
   test('SIGTERM to the first process stops the gateway with exit code 0, and the health check fails then', async () => {
-    const first = Number(execFileSync('pgrep', ['-P', String(gateway?.pid)], { encoding: 'utf8' }))
+    const first = firstProcess()
     const end = ended(gateway as ChildProcess)
     process.kill(first, 'SIGTERM')
     expect(await end).toBe(0)

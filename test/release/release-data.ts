@@ -117,7 +117,7 @@ export function archives(): string[] {
 }
 
 /** Unpacks an archive into a new folder; the caller deletes it. */
-export function unpacked(name: string): { readonly folder: string; discard(): void } {
+export function unpacked(name: string): { readonly folder: string; readonly discard: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-release-'))
   execFileSync('tar', ['-xzf', join(ARCHIVES, name), '-C', folder])
   return { folder, discard: () => rmSync(folder, { recursive: true }) }
@@ -207,18 +207,19 @@ export async function restorePostgres(url: string, data: PostgresData): Promise<
 export async function schemaStatements(url: string): Promise<string[]> {
   const definition = /^(?:\s|--[^\n]*\n)*(?:create(?! role)|alter|drop|comment)\b/i
   const statements: string[] = []
-  const { query } = Client.prototype
-  Client.prototype.query = function (this: Client, ...args: unknown[]) {
+  const query = Reflect.get(Client.prototype, 'query') as (...args: unknown[]) => unknown
+  const watched = function (this: Client, ...args: unknown[]): unknown {
     const [first] = args
     const text = typeof first === 'string' ? first : (first as { text?: string } | undefined)?.text
     if (text !== undefined && definition.test(text)) statements.push(text)
     return Reflect.apply(query, this, args)
-  } as typeof query
+  }
+  Reflect.set(Client.prototype, 'query', watched)
   try {
     const store = await openPostgresStore({ url, secrets: deriveSecrets(GATEWAY_SECRET) })
     await store.close()
   } finally {
-    Client.prototype.query = query
+    Reflect.set(Client.prototype, 'query', query)
   }
   return statements
 }
