@@ -23,6 +23,7 @@ const { values: options } = parseArgs({
 })
 
 const MAX_UNPACKED_BYTES = 12 * 2 ** 20
+const MAX_UNMAPPED_BYTES = 4096
 /** Files without which a package does not work or may not be distributed. */
 const NEEDED = [
   'package.json',
@@ -146,12 +147,9 @@ function packed(destination) {
   const files = new Map(pack.files.map(({ path, size }) => [path, size]))
   for (const path of NEEDED) if (!files.has(path)) problem(`the package lacks ${path}`)
   for (const path of files.keys()) if (FOR_DEVELOPERS.test(path)) problem(`the package has ${path}`)
-  for (const path of files.keys())
-    if (
-      /^(dist|console)\/.*\.js$/.test(path) &&
-      !files.has(`${path}.map`) &&
-      !path.endsWith('early-theme.js')
-    )
+  // Small files only import and export what others have.
+  for (const [path, size] of files)
+    if (/^(dist|console)\/.*\.js$/.test(path) && size > MAX_UNMAPPED_BYTES && !files.has(`${path}.map`))
       problem(`the package has no source map of ${path}`)
   if (pack.unpackedSize > MAX_UNPACKED_BYTES)
     problem(
