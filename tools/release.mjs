@@ -23,7 +23,9 @@ const { values: options } = parseArgs({
 })
 
 const MAX_UNPACKED_BYTES = 12 * 2 ** 20
-const MAX_UNMAPPED_BYTES = 4096
+const MAX_UNMAPPED_BYTES = 512
+/** Files that are not built from sources. */
+const UNMAPPED = /\/(rolldown-runtime-[^/]*|early-theme)\.js$/
 /** Files without which a package does not work or may not be distributed. */
 const NEEDED = [
   'package.json',
@@ -149,7 +151,12 @@ function packed(destination) {
   for (const path of files.keys()) if (FOR_DEVELOPERS.test(path)) problem(`the package has ${path}`)
   // Small files only import and export what others have.
   for (const [path, size] of files)
-    if (/^(dist|console)\/.*\.js$/.test(path) && size > MAX_UNMAPPED_BYTES && !files.has(`${path}.map`))
+    if (
+      /^(dist|console)\/.*\.js$/.test(path) &&
+      size > MAX_UNMAPPED_BYTES &&
+      !UNMAPPED.test(path) &&
+      !files.has(`${path}.map`)
+    )
       problem(`the package has no source map of ${path}`)
   if (pack.unpackedSize > MAX_UNPACKED_BYTES)
     problem(
