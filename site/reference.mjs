@@ -58,13 +58,18 @@ function operationText({ path, method, summary, description, parameters, request
       '',
     )
   if (parameters.length > 0)
-    lines.push('| Parameter | In | Type | |', '|---|---|---|---|', ...parameters.map(parameterRow), '')
+    lines.push(
+      '| Parameter | In | Type | Meaning |',
+      '|---|---|---|---|',
+      ...parameters.map(parameterRow),
+      '',
+    )
   const body = requestBody?.content?.['application/json']?.schema
   if (body) lines.push(...fields('Field of the body', body))
   const data = responses['200']?.content?.['application/json']?.schema
   if (data) lines.push(...fields('Field of the response', data))
   lines.push(
-    '| Status | |',
+    '| Status | Meaning |',
     '|---|---|',
     ...Object.entries(responses).map(
       ([status, { description: text }]) => `| ${status} | ${cell(text ?? '')} |`,
@@ -81,7 +86,7 @@ function parameterRow({ name, in: place, required, schema, description = '' }) {
 function fields(title, schema) {
   const rows = rowsOf(schema, '')
   if (rows.length === 0) return []
-  return [`| ${title} | Type | |`, '|---|---|---|', ...rows, '']
+  return [`| ${title} | Type | Meaning |`, '|---|---|---|', ...rows, '']
 }
 
 // Members to a depth of three, by their paths.
