@@ -24,7 +24,7 @@ function WatchedIncidents() {
   const { incidents: t } = useTexts()
   const { data } = useQuery({
     ...incidentsQuery(REFRESH_MS),
-    // The shell has just been read, so that a page makes no request of its own for them.
+    // Pages read the shell first, so that this sends no request.
     initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
     initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
   })

@@ -51,7 +51,7 @@ export async function simulateCall(
   const all = parts.settings()
   const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
   const { model: name, protocol } = call
-  // Gemini has no dialect of its own in the table, because the paths of its calls name the model.
+  // The table has no dialect for Gemini, because the paths of its calls name the model.
   const byProtocol: Partial<Record<ServedProtocol, Dialect>> = dialects
   const dialect = byProtocol[protocol] ?? { ...dialects.chat, name: protocol }
   let group = caller.token.group || caller.user.group
