@@ -1,3 +1,4 @@
+import { budgetFrom } from '../../domain/budget.ts'
 import { sql } from 'kysely'
 import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
 import {
@@ -280,6 +281,28 @@ export function ownTokenNames(
   return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
 }
 
+/** A token as short lists show it. */
+type ListedToken = Pick<Token, 'id' | 'name' | 'used_quota' | 'accessed_time' | 'budget'>
+
+/** Reads the live tokens of a user that were used last, and how many there are in all. */
+export async function recentTokens(
+  db: Db,
+  { userId, limit }: { readonly userId: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly tokens: readonly ListedToken[] }> {
+  const { total } = await countTokens(db, userId)
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'name', 'used_quota', 'accessed_time', 'budget', 'budget_period'])
+    .orderBy('accessed_time', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  const tokens = rows.map(({ budget, budget_period, ...row }) => ({
+    ...row,
+    budget: budgetFrom(budget, budget_period),
+  }))
+  return { total, tokens }
+}
+
 /** Lists the groups that a user's live tokens name, each once. */
 export async function tokenGroups(db: Db, { userId }: { readonly userId: number }): Promise<string[]> {
   const rows = await ownTokens(db, userId)
@@ -354,11 +377,15 @@ export async function keyedTokenPage(
   page: TokenPageQuery,
   secrets: Secrets,
 ): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
-  const { total } = await ownTokens(db, page.userId)
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
+  const { total } = await countTokens(db, page.userId)
   const rows = await pageOfTokens(db, page).selectAll().execute()
   return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }
+}
+
+function countTokens(db: Db, userId: number): Promise<{ readonly total: number }> {
+  return ownTokens(db, userId)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
 }
 
 /** Selects a page of a user's live tokens, newest first. */

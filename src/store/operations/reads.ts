@@ -29,6 +29,7 @@ export {
   ownTokenKeys,
   ownTokenNames,
   takenIdentifiers,
+  recentTokens,
   tokenGroups,
 } from './find-accounts.ts'
 export { failedCalls } from './failed-calls.ts'
