@@ -8,7 +8,6 @@ export { conservation } from './conservation.ts'
 export {
   countUsers,
   credentials,
-  findKeys,
   hasBcryptPasswords,
   listUsers,
   managedUser,
@@ -32,6 +31,7 @@ export {
   recentTokens,
   tokenGroups,
 } from './find-accounts.ts'
+export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageValues } from './usage-values.ts'
 export { findSignatures, orphanedContents } from './kept-data.ts'
