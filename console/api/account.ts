@@ -8,6 +8,9 @@ import { queryText, request, send } from './client.ts'
 /** The signed-in account, and the information about the gateway that every page needs. */
 export type Shell = z.output<typeof consoleShellSchema>
 
+/** A key of the account that was used recently. */
+export type RecentKey = Shell['recent_keys'][number]
+
 /** The signed-in account. */
 export type Profile = Shell['user']
 

@@ -3,15 +3,14 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
-import { changeChannel, drainChannel, testChannel } from '../api/channels.ts'
+import { testChannel } from '../api/channels.ts'
+import { drain, reloadChannels, turn } from '../components/channel-actions.ts'
 import { say, sayFailure } from '../components/notify.tsx'
 import { useFormats, useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './incidents.module.css'
 
 const REFRESH_MS = 15_000
-const ENABLED = 1
-const DISABLED = 2
 
 /** Channels in trouble, above every page of an administrator, until they are well or hidden. */
 export function Incidents() {
@@ -24,7 +23,7 @@ function WatchedIncidents() {
   const { incidents: t } = useTexts()
   const { data } = useQuery({
     ...incidentsQuery(REFRESH_MS),
-    // The shell has just been read, so that a page makes no request of its own for them.
+    // Pages read the shell first, so that this sends no request.
     initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
     initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
   })
@@ -93,45 +92,21 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
   )
 }
 
-/** What an administrator can do about a channel in trouble; what is undone is undone at one click. */
+/** What an administrator can do about a channel in trouble; one click undoes it. */
 function useChannelActions({ channel_id: id, channel: name }: Incident) {
   const texts = useTexts()
-  const { channels, keys } = texts
-  const { profile } = useSignedIn()
   const client = useQueryClient()
-  const run = async (act: () => Promise<void>): Promise<void> => {
-    try {
-      await act()
-      await Promise.all(
-        [
-          [profile.id, 'channels'],
-          [profile.id, 'channel'],
-          [profile.id, 'channel-health'],
-          ['shell'],
-          ['incidents'],
-        ].map((queryKey) => client.invalidateQueries({ queryKey })),
-      )
-    } catch (error) {
-      sayFailure(error, texts)
-    }
-  }
   return {
-    drain: () =>
-      run(async () => {
-        await drainChannel(id, true)
-        const undo = (): void => void run(async () => void (await drainChannel(id, false)))
-        say(channels.drained(name), { label: keys.undo, run: undo })
-      }),
-    disable: () =>
-      run(async () => {
-        await changeChannel(id, { status: DISABLED })
-        const undo = (): void => void run(async () => void (await changeChannel(id, { status: ENABLED })))
-        say(channels.switchedOff(name), { label: keys.undo, run: undo })
-      }),
-    test: () =>
-      run(async () => {
+    drain: () => drain(client, texts, { id, name }, true),
+    disable: () => turn(client, texts, { id, name }, false),
+    test: async () => {
+      try {
         const { success, message, time } = await testChannel(id)
-        say(success ? channels.answered(time) : channels.testFailed(message, ''))
-      }),
+        await reloadChannels(client)
+        say(success ? texts.channels.answered(time) : texts.channels.testFailed(message, ''))
+      } catch (error) {
+        sayFailure(error, texts)
+      }
+    },
   }
 }

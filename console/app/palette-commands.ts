@@ -1,11 +1,10 @@
 import { type Icon, IconChartBar, IconCoin, IconPlayerPause, IconPlugConnected } from '@tabler/icons-react'
-import { changeChannel, testAllChannels } from '../api/channels.ts'
+import { testAllChannels } from '../api/channels.ts'
 import type { Found } from '../api/find.ts'
+import { turn } from '../components/channel-actions.ts'
 import { say, sayFailure } from '../components/notify.tsx'
 import type { Texts } from '../locales/use-texts.tsx'
 import { queryClient } from './query-client.ts'
-
-const [ENABLED, DISABLED] = [1, 2] as const
 
 /** What can be done with an object by a word before its name. */
 interface Command {
@@ -19,7 +18,7 @@ export const COMMANDS = {
   disable: {
     kind: 'channel',
     icon: IconPlayerPause,
-    run: ({ id, label }, texts) => turnOff(Number(id), label, texts),
+    run: ({ id, label }, texts) => turn(queryClient, texts, { id: Number(id), name: label }, false),
   },
   test: {
     kind: 'channel',
@@ -45,20 +44,6 @@ export type CommandWord = keyof typeof COMMANDS
 export function commandIn(text: string): { readonly word: CommandWord; readonly rest: string } | undefined {
   const [, word = '', rest = ''] = /^(\p{L}+)\s+(.+)$/u.exec(text.trim()) ?? []
   return word.toLowerCase() in COMMANDS ? { word: word.toLowerCase() as CommandWord, rest } : undefined
-}
-
-async function turnOff(id: number, name: string, texts: Texts): Promise<void> {
-  const turn = async (status: 1 | 2): Promise<void> => {
-    try {
-      await changeChannel(id, { status })
-      await queryClient.invalidateQueries()
-      if (status === DISABLED)
-        say(texts.channels.switchedOff(name), { label: texts.keys.undo, run: () => void turn(ENABLED) })
-    } catch (error) {
-      sayFailure(error, texts)
-    }
-  }
-  await turn(DISABLED)
 }
 
 async function testOne(id: number, name: string, texts: Texts): Promise<void> {

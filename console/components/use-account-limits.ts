@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Remaining } from '../../src/domain/remaining.ts'
-import { shellQuery, watchedShellQuery } from '../api/account.ts'
+import { type RecentKey, shellQuery, watchedShellQuery } from '../api/account.ts'
 import type { NamedBudget } from './budget-meter.tsx'
 import { useSignedIn } from './session.tsx'
 
@@ -11,16 +11,19 @@ const STALE_MS = 5000
 /** What is left to the account, and the budgets of its user and its groups. */
 interface AccountLimits extends Remaining {
   readonly budgets: readonly (NamedBudget & { readonly group: string | undefined })[]
+  /** The keys of the account that were used last. */
+  readonly recentKeys: readonly RecentKey[]
 }
 
 /** The limits of the signed-in account, kept up to date while the page is visible. */
 export function useAccountLimits(): AccountLimits {
   const { profile } = useSignedIn()
   const { data } = useQuery({ ...watchedShellQuery(REFRESH_MS, STALE_MS), queryKey: shellQuery.queryKey })
-  const { left = profile.quota, left_by = 'user', budgets = [] } = data ?? {}
+  const { left = profile.quota, left_by = 'user', budgets = [], recent_keys: recentKeys = [] } = data ?? {}
   return {
     left,
     left_by,
+    recentKeys,
     budgets: budgets.map(({ subject, name, ...state }) => ({
       name,
       state,

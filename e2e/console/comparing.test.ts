@@ -111,6 +111,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
       const exact = (cell: number): Promise<string | null> =>
         cells.nth(cell).locator('[title]').getAttribute('title')
       expect(await exact(1)).toBe(`${quota / UNITS_PER_USD} USD`)
+      for (const time of [2, 3]) expect(await cells.nth(time).innerText()).toMatch(/^[\d.,]+ (?:ms|s)$/)
       expect(await exact(5)).toBe(`${(quota * 1000 * 30) / UNITS_PER_USD} USD`)
     }
     // The address has the models, and a column can be left out again.

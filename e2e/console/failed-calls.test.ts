@@ -17,10 +17,13 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     const words = 'temperature: <img src=x onerror=alert(1)> must be at most 2'
     stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody(words) })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(400)
+    expect(await stage.call('demo-chat', PEOPLE.caller.key)).toBe(200)
     for (const person of ['root', 'caller'] as const) {
       const page = await stage.open(person, '/logs?cause=provider_refused')
-      const row = page.getByRole('table', { name: 'Calls' }).getByRole('row', { name: /scripted/ })
+      const table = page.getByRole('table', { name: 'Calls' })
+      const row = table.getByRole('row', { name: /scripted/ })
       await row.getByText('Refused by the provider').waitFor()
+      expect(await table.getByRole('row', { name: /demo-chat/ }).count()).toBe(0)
       await row.locator('[data-row-link]').click()
       const sheet = page.getByRole('dialog', { name: 'Call details' })
       await sheet.getByRole('heading', { name: 'Why' }).waitFor()
@@ -43,11 +46,16 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await expect
       .poll(() => stage.api<{ total: number }>('GET', `/api/log/refused?request_id=${id}`))
       .toMatchObject({ total: 1 })
-    for (const person of ['root', 'caller'] as const) {
+    for (const [person, link, path] of [
+      ['root', 'Open the user', /^\/users\/\d+$/],
+      ['caller', 'Open the key', /^\/keys\/\d+$/],
+    ] as const) {
       const page = await stage.open(person, `/logs/${id}`)
       const sheet = page.getByRole('dialog', { name: 'Call details' })
       await sheet.getByText('Refused', { exact: true }).waitFor()
       await sheet.getByText(/no-such-model.*Not charged\./).waitFor()
+      await sheet.getByText(id, { exact: true }).waitFor()
+      expect(await sheet.getByRole('link', { name: link }).getAttribute('href')).toMatch(path)
       await page.context().close()
     }
   })

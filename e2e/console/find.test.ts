@@ -67,6 +67,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await typed(page, 'test azure', 'Test channel azure-eu')
     await page.keyboard.press('Enter')
     await page.getByText('Channel “azure-eu” answered').waitFor()
+    expect(stage.upstream.received('azure')).toHaveLength(1)
     await typed(page, 'price gpt-4o-mi', 'Edit price of gpt-4o-mini')
     await page.keyboard.press('Enter')
     const dialog = page.getByRole('dialog', { name: 'Edit price' })

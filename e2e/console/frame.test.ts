@@ -109,8 +109,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
         await page.goto(path)
         await settled(page, heading)
         expect.soft(asked, path).toContain('/api/console')
-        // The overview asks one question more.
-        expect.soft(asked.slice(path === '/' ? 5 : 4), path).toEqual([])
+        expect.soft(asked.slice(4), path).toEqual([])
       }
       await page.context().close()
     },

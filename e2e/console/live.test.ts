@@ -36,7 +36,9 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     expect(await table.getByRole('columnheader').allInnerTexts()).toEqual(
       expect.arrayContaining(['Started', 'Model', 'Key', 'User', 'Channel', 'Tokens', 'Cost', 'Time']),
     )
-    await expect.poll(() => row.innerText()).toMatch(/own\s+cal\s+scripted answering\s+[1-9]\d*\s+\$0\.0/)
+    await expect
+      .poll(() => row.innerText())
+      .toMatch(/own\s+cal\s+scripted answering\s+[1-9]\d*\s+\$0\.\d*[1-9]/)
     await row.getByRole('button', { name: 'Stop' }).click()
     expect(await answer.text()).toContain('"code":"call_stopped"')
     await page.getByText('No call is under way.').waitFor()

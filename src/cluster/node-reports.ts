@@ -19,7 +19,7 @@ const MAX_BYTES = 32 * 1024 * 1024
 /** Number of questions that are remembered, so that each is answered once. */
 const REMEMBERED = 1_000
 
-/** What is asked is after the node, `kind` or `kind:argument`; without it, the health of channels. */
+/** The id of the question, the node that asks, and `kind` or `kind:argument`; without a kind, `health`. */
 const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})(?: ([a-z]{1,20})(?::(\S{1,100}))?)?$/
 /** The report that every version has. */
 const HEALTH = 'health'

@@ -1,4 +1,5 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
+import { asGatewayError } from '../errors.ts'
 import type { Channel } from './records/channel.ts'
 
 /** Why a channel would not be tried; null if it would. */
@@ -51,4 +52,11 @@ export interface Simulation {
   /** Quota units. */
   readonly hold: number
   readonly route: readonly SimulatedStep[]
+}
+
+/** The refusal that a call with this error would get. Throws errors that are not for clients. */
+export function simulatedRefusal(error: unknown): Simulation['refusal'] {
+  const known = asGatewayError(error)
+  if (!known) throw error
+  return { status: known.kind.status, code: known.code, message: known.message }
 }

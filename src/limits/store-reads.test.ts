@@ -150,3 +150,12 @@ describe('the memory of a read', () => {
     expect(memory.held).toBe(0)
   })
 })
+
+test('a read in several steps ends with its client: the next step is refused', async () => {
+  const { reads } = started()
+  const read = reads.of(1)
+  await read.begin()
+  await read.begin()
+  read.end()
+  await expect(read.begin()).rejects.toMatchObject(TOO_MANY)
+})

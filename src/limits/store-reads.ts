@@ -82,9 +82,12 @@ export class StoreRead {
     this.#parts = parts
   }
 
-  /** Waits for the turn of the read, once. Rejects with `too_many_reads` if that does not come in time. */
+  /**
+   * Waits for the turn of the read, once. Rejects with `too_many_reads` if that does not come in time, or once
+   * the read is over: nothing goes on for a client that has disconnected.
+   */
   begin(): Promise<void> {
-    return (this.#began ??= this.#begin())
+    return this.#isOver ? Promise.reject(tooManyReads()) : (this.#began ??= this.#begin())
   }
 
   /**

@@ -15,6 +15,15 @@ export const accountBudgetSchema = z.object({
   ...budgetFields,
 })
 
+/** A key that was used recently, with its budget. */
+export const recentKeySchema = z.object({
+  id: z.int(),
+  name: z.string(),
+  used_quota: z.int(),
+  accessed_time: z.int().describe('Unix seconds; 0 if it was never used'),
+  ...budgetFields,
+})
+
 /** The budgets of groups, as administrators see them. */
 export const groupBudgetsSchema = z.array(z.object({ group: z.string(), ...budgetFields }))
 
@@ -48,6 +57,23 @@ export async function accountLimits(
       .map(({ subject, name, owned }) => ({ subject, name, ...budgetObject(owned, uses(owned)) })),
   }
 }
+
+/** The keys of an account that were used last, and how many it has. */
+export async function recentKeys(
+  { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
+  userId: number,
+): Promise<{ readonly total: number; readonly keys: z.output<typeof recentKeySchema>[] }> {
+  const { total, tokens } = await store.read('recentTokens', { userId, limit: RECENT_KEYS })
+  const owned = tokens.map(({ id, budget }): OwnedBudget => ({ owner: `t:${id}`, budget }))
+  const uses = await budgetUses(store, owned, nowMs())
+  const keys = tokens.map(({ id, name, used_quota, accessed_time }, index) => {
+    const one = owned[index] as OwnedBudget
+    return { id, name, used_quota, accessed_time, ...budgetObject(one, uses(one)) }
+  })
+  return { total, keys }
+}
+
+const RECENT_KEYS = 5
 
 /** The budgets of all groups by name, with their use; groups without a budget have zeros. */
 export async function groupBudgets({

@@ -9,7 +9,7 @@ import {
   troubledChannels,
   troubledChannelSchema,
 } from './channels/channel-health.ts'
-import { accountBudgetSchema, accountLimits } from './account-limits.ts'
+import { accountBudgetSchema, accountLimits, recentKeys, recentKeySchema } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
 import { remainingSchema } from './remaining.ts'
@@ -33,6 +33,7 @@ export const consoleShellSchema = z.object({
   counts: z.object({ resting_channels: z.int().nullable().describe('null below role 10') }),
   ...remainingSchema,
   budgets: z.array(accountBudgetSchema).describe("those that bind the account's calls"),
+  recent_keys: z.array(recentKeySchema).describe('the five keys of the account that were used last'),
   troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
   incidents: z.array(incidentSchema).nullable().describe('null below role 10'),
 })
@@ -48,9 +49,9 @@ export async function consoleShell(
   const { store, node, nowMs } = parts
   const settings = parts.settings()
   const isAdmin = user.role >= Role.admin
-  const [profile, keys, troubled] = await Promise.all([
+  const [profile, { total, keys }, troubled] = await Promise.all([
     store.read('managedUser', { userId: user.id }),
-    store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
+    recentKeys(parts, user.id),
     isAdmin ? troubledChannels(parts) : null,
   ])
   if (!profile) return noUser(user.id)
@@ -69,11 +70,12 @@ export async function consoleShell(
     },
     setup: {
       has_channel: settings.channels.length > 0,
-      has_own_key: keys.total > 0,
+      has_own_key: total > 0,
       has_call: profile.request_count > 0 || (isAdmin && (await hasCall(parts))),
     },
     counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
     ...(await accountLimits(parts, profile)),
+    recent_keys: keys,
     troubled_channels: troubled,
     incidents: isAdmin ? await incidents(parts) : null,
   }

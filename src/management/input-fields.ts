@@ -101,12 +101,14 @@ const MAX_SEVERAL = 100
  * absent.
  */
 export function wantedTexts() {
-  const schema = several(textField('expected a text'))
+  const schema = several(wantedText)
     .transform((values) => (values.length === 0 ? undefined : values))
     .optional()
   SEVERAL.add(schema)
   return schema
 }
+
+const wantedText = textField('expected a text').max(2000, { error: 'expected at most 2000 characters' })
 
 /** Ids in a query of which one must match, like `wantedTexts`. */
 export function wantedIds() {
@@ -130,7 +132,7 @@ function several(value: z.ZodString) {
 /** Names in a query, several with commas between them; `choices` are the ones that there are. */
 export function wantedNames(choices: readonly string[]) {
   const expected = `expected ${choices.join(', ')}`
-  const schema = several(textField('expected a text'))
+  const schema = several(wantedText)
     .transform((values) => values.flatMap((value) => value.split(',')))
     .refine((names) => names.every((name) => choices.includes(name)), { error: expected })
     .transform((names) => (names.length === 0 ? undefined : names))

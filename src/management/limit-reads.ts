@@ -9,10 +9,15 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['listUsage', 128 * KIB],
   ['ownTokenKeys', 256 * KIB],
   ['ownTokenNames', 128 * KIB],
+  ['failedCalls', 512 * KIB],
+  ['findKeys', 256 * KIB],
+  ['listRefusedCalls', 256 * KIB],
+  ['priceSets', 1024 * KIB],
   ['refusedCalls', 256 * KIB],
   ['usageByDay', 256 * KIB],
   ['usageGroups', 256 * KIB],
   ['usageSeries', 512 * KIB],
+  ['usageValues', 512 * KIB],
 ])
 const FEW_ROWS = 16 * KIB
 /**

@@ -200,8 +200,8 @@ export class Attempts {
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
-  // Skips channels that are drained, with an open circuit breaker or that recently did not have the model, and keys that were
-  // recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
+  // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
+  // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
     const { health, keyRings, limits } = this.#parts
     const nowMs = performance.now()

@@ -214,7 +214,7 @@ function messageOf(channel: Channel, { message }: UpstreamErrorText): string | u
   return message === undefined ? undefined : redact(message, channel).slice(0, MAX_WORDS_LENGTH)
 }
 
-/** The text of an error body that has no message of its own, without markup. */
+/** The text of an error body without a message, with markup removed. */
 function textOf(channel: Channel, body: Buffer): string | undefined {
   const text = body.toString('utf8', 0, MAX_WORDS_LENGTH)
   const plain = text

@@ -350,9 +350,11 @@ function noteRefusal(
     ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
     url: incoming.request.url,
   }))
-  // Only errors about the content of a request quote it.
+  // Only errors about the content of a request quote it. Those of a limit, which a flood of calls meets, state
+  // names and amounts, so that no body has to be searched for them.
   const quotes = error.kind.status === 400
-  const message = keptWords(error.message, words) || (quotes ? '' : shortSentence(error.message))
+  const message =
+    (error.limit ? '' : keptWords(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
 }
 

@@ -7,8 +7,13 @@ import { refusalOf } from '../accounts/ledger/quota-refusal.ts'
 import { decimalText } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { SimulatedCall, SimulatedStep, Simulation, WhyNot } from '../domain/simulation.ts'
-import { asGatewayError, ERRORS } from '../errors.ts'
+import {
+  simulatedRefusal,
+  type SimulatedCall,
+  type SimulatedStep,
+  type Simulation,
+  type WhyNot,
+} from '../domain/simulation.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
@@ -21,7 +26,7 @@ import { planCall, Rates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
 
-/** Reasons for which a channel is tried all the same if there is no other. */
+/** Reasons for which a channel is skipped only while there is another one. */
 const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
 
 /** Services that a simulation reads. */
@@ -51,7 +56,7 @@ export async function simulateCall(
   const all = parts.settings()
   const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
   const { model: name, protocol } = call
-  // Gemini has no dialect of its own in the table, because the paths of its calls name the model.
+  // The table lacks gemini, because the paths of its calls name the model.
   const byProtocol: Partial<Record<ServedProtocol, Dialect>> = dialects
   const dialect = byProtocol[protocol] ?? { ...dialects.chat, name: protocol }
   let group = caller.token.group || caller.user.group
@@ -77,9 +82,7 @@ export async function simulateCall(
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(parts, caller, plans, hold)
   } catch (error) {
-    const known = asGatewayError(error)
-    if (!known) throw error
-    refusal = { status: ERRORS[known.code].status, code: known.code, message: known.message }
+    refusal = simulatedRefusal(error)
   }
   const ratio = settings.groups.get(group)?.ratio
   return {
@@ -91,13 +94,17 @@ export async function simulateCall(
   }
 }
 
-function requestOf({ model, promptTokens, maxTokens }: SimulatedCall): ParsedRequest {
+function requestOf({
+  model,
+  promptTokens,
+  maxTokens,
+}: Pick<SimulatedCall, 'model' | 'promptTokens' | 'maxTokens'>): ParsedRequest {
   return {
     model,
     stream: false,
     maxTokens,
     promptBound: promptTokens,
-    forModel: (name) => requestOf({ model: name, promptTokens, maxTokens } as SimulatedCall),
+    forModel: (name) => requestOf({ model: name, promptTokens, maxTokens }),
     forChannels: (channels) =>
       channels.map((channel) => ({
         channel,
@@ -146,7 +153,7 @@ function routeOf(
     return { name, channels }
   })
   const isFree = ({ whyNot }: { readonly whyNot: WhyNot }): boolean => whyNot === null
-  // Channels that are skipped are tried all the same where no model has another one.
+  // Where no model has a channel that is not skipped, skipped ones are tried.
   const hasFree = stated.some(({ channels }) => channels.some(isFree))
   return stated.flatMap(({ name, channels }) => {
     const { balance } = settings.models.get(name)

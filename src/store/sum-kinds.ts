@@ -85,6 +85,9 @@ export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_CO
 /** Columns that divide failed calls by their cause; the others failed because their client left. */
 export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
 
+/** Column of failed calls that got no part of a response, so that no call counts twice beside `requests`. */
+export const UNANSWERED = 'unanswered'
+
 /** Columns of `usage_sums` with sums. */
 export const SUM_COLUMNS: readonly string[] = [
   'requests',
@@ -93,6 +96,7 @@ export const SUM_COLUMNS: readonly string[] = [
   ...COUNT_COLUMNS,
   ...LATENCY_COLUMNS,
   ...CAUSE_COLUMNS,
+  UNANSWERED,
 ]
 
 /** Reasons of calls whose duration is that of a whole response. */
@@ -120,6 +124,7 @@ export function addCall(
     sums[1]! += 1
     const index = CAUSES.indexOf(cause ?? '')
     if (index !== -1) sums[CAUSES_START + index]! += 1
+    if (!delivered) sums[UNANSWERED_AT]! += 1
   }
   sums[2]! += quota
   addCounts(sums, COUNTS_START, usage)
@@ -131,4 +136,5 @@ const COUNTS_START = 3
 const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
 const FIRST_START = TOTAL_START + LATENCY_BUCKETS
 const CAUSES_START = FIRST_START + LATENCY_BUCKETS
+const UNANSWERED_AT = CAUSES_START + CAUSE_COLUMNS.length
 const CAUSES: readonly string[] = FAILURE_CAUSES

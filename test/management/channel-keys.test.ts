@@ -82,6 +82,9 @@ describe('the keys of a channel', () => {
     expect(await usedBy(6)).toEqual(new Set(KEYS.slice(1)))
     await asked(`PUT /api/channel/${id}/keys`, { id: first?.id, state: 'works' })
     expect(await usedBy(6)).toEqual(new Set(KEYS))
+    await asked(`PUT /api/channel/${id}/keys`, { id: first?.id, state: 'retired' })
+    await asked(`POST /api/channel/${id}/keys`, { key: KEYS[0] })
+    expect(await states()).toEqual(['works', 'works', 'works'])
   })
 
   test('86: a key that the upstream refused is set aside with its cause, and used again at once', async () => {

@@ -64,6 +64,18 @@ describe('GET /api/console', () => {
       budgets: [],
       setup: { has_channel: true, has_own_key: true, has_call: false },
       counts: { resting_channels: 0 },
+      recent_keys: [
+        {
+          id: expect.any(Number),
+          name: 'token-ada',
+          used_quota: 0,
+          accessed_time: 0,
+          budget: 0,
+          budget_period: '',
+          budget_used: 0,
+          budget_resets_at: 0,
+        },
+      ],
       troubled_channels: [],
       incidents: [],
     })

@@ -14,7 +14,7 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 } },
-    models: priced(['gpt-one', 'other-gpt']),
+    models: priced(['other-gpt', 'gpt-one']),
     groups: { default: { ratio: 1 }, sales: { ratio: 1, open: false } },
     channels: [channel('azure-eu', upstream.baseUrl('up'), { models: ['gpt-one', 'other-gpt'] })],
     users: [

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
-import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }
-const MODELS = ['claude-one', 'claude-two', 'gpt']
+const MODELS = ['claude-one', 'claude-two', 'gpt', 'cut']
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -142,5 +142,17 @@ describe('filters of logs and usage', () => {
     const oldest = await rows(ADA, '?sort=created_at&order=asc')
     expect(oldest.map(({ id }) => id)).toEqual((await rows(ADA, '')).map(({ id }) => id).toReversed())
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
+  })
+
+  test('92: a call that failed is counted once, with a part of an answer and without', async () => {
+    fixture.upstream.script('any', { kind: 'stream', events: 3, ending: 'reset' })
+    await fixture.chat('ann', askStream('cut'))
+    fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
+    await fixture.chat('ann', ask('cut'))
+    await vi.waitFor(async () =>
+      expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=cut')).toEqual([
+        { value: 'cut', label: 'cut', calls: 2 },
+      ]),
+    )
   })
 })

@@ -353,7 +353,7 @@ describe('the described requests', () => {
     const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
     expect(parameter).toMatchObject({ in: 'query', required: false })
     // Converts types as clients do, which convert the text of a query by its type.
-    const read = new Ajv2020({ strictTypes: false, coerceTypes: true })
+    const read = new Ajv2020({ strictTypes: false, coerceTypes: true, keywords: ['x-max-bytes'] })
     const schema = { type: 'object', properties: { value: parameter?.schema } }
     expect(read.validate(schema, { value })).toBe(isRight)
     const { status } = await manage(fixture.gateway.url, ADA, `GET ${path}?${name}=${value}`)

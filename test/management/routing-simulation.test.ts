@@ -52,6 +52,7 @@ beforeAll(async () => {
         user(2, 'ada', [token('ada')]),
         user(3, 'bea', [], { access_token: BEA.accessToken, role: 10 }),
         user(4, 'poor', [token('poor')], { quota: 1 }),
+        user(5, 'cy', [token('off', { status: 2 })]),
       ],
     }
   })
@@ -104,6 +105,12 @@ test('109: without a channel its share goes to the others, and a drained one say
     why_not: 'drained',
     share: 0,
   })
+  const others = await Promise.all(['three', 'claude', 'later', 'backup'].map(idOf))
+  const alone = await simulate({ model: 'm', group: 'default', without: others })
+  expect(alone.route[0]?.channels.find(({ name }) => name === 'one')).toMatchObject({
+    why_not: 'drained',
+    share: 1,
+  })
   await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${id}/drain`, { on: false })
   expect(shares(await simulate({ model: 'm', group: 'default', protocol: 'messages' }))).toMatchObject({
     claude: 1,
@@ -129,6 +136,13 @@ test('110: a simulated call has the refusal of a real one, word for word, and it
   // (100 × $1 + 50 × $2) / 1,000,000 × 500,000 units × the ratio 2.
   expect(simulated).toMatchObject({ hold: 200, refusal: { status: 403, code: 'insufficient_quota' } })
   expect(simulated.refusal?.message).toBe('quota is not enough for this request: 1 remain, 200 are needed')
+  const { data: ofCy } = await manage<{ items: { id: number }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/user/5/tokens',
+  )
+  const off = await simulate({ model: 'm', token_id: ofCy.items[0]?.id })
+  expect(off.refusal).toMatchObject({ status: 401, code: 'token_disabled' })
   const unknown = await simulate({ model: 'unserved', group: 'default' })
   const { status, text } = await fixture.chat('ada', ask('unserved'))
   const { error } = JSON.parse(text) as { error: { code: string; message: string } }
@@ -147,4 +161,22 @@ test('110: a simulated call has the refusal of a real one, word for word, and it
     (name) => fixture.upstream.received(name).length,
   )
   expect(after).toEqual(received)
+})
+
+test('109: a disabled channel is shown in its place, without a share', async () => {
+  const { data } = await manage<{ ids: number[] }>(fixture.gateway.url, AS_ROOT, 'POST /api/channel/', {
+    name: 'off',
+    type: 1,
+    key: 'sk-off',
+    base_url: fixture.upstream.baseUrl('off'),
+    models: 'm',
+    status: 2,
+  })
+  const { route } = await simulate({ model: 'm', group: 'default' })
+  expect(route[0]?.channels.find(({ name }) => name === 'off')).toMatchObject({
+    id: data.ids[0],
+    condition: 'disabled',
+    why_not: 'disabled',
+    share: 0,
+  })
 })

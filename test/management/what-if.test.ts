@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -113,6 +115,14 @@ describe('what if', () => {
     })
   })
 
+  test('103: only calls of the period count, and it is exact while the log has all of them', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const earlier = await whatIf({}, { from: now - 7_200, to: now - 3_600 })
+    expect(earlier.data).toMatchObject({ calls: 0, charged: 0, exact: true })
+    const { data } = await whatIf({}, { from: 0, to: now + 3_600 })
+    expect(data).toMatchObject({ calls: 5, exact: false })
+  })
+
   test('103: filters select the calls, nothing is written, and only administrators may ask', async () => {
     const rows = JSON.stringify(databaseOf(fixture.gateway.dataDir).usage())
     const { data } = await whatIf({ prices: { odd: HALVED } }, { filters: { model_name: 'tiered' } })
@@ -131,5 +141,13 @@ describe('what if', () => {
     const refused = await whatIf(change)
     expect(refused.status).toBe(400)
     expect(refused.message).toMatch(message)
+  })
+
+  test('103: a call whose charge does not follow from its counts is left out of all other figures', async () => {
+    using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'))
+    database.exec("UPDATE usage_log SET quota = 12345 WHERE model = 'tiered' AND input_tokens = 1001")
+    const { data } = await whatIf({ ratios: { default: '3' } })
+    expect(data).toMatchObject({ calls: 4, left_out: { calls: 1, charged: 12_345 } })
+    expect(data.charged).toBeLessThan(12_345)
   })
 })

@@ -150,6 +150,25 @@ describe('what workers share', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
+  test('112: a call is stopped on whichever worker it runs', async () => {
+    const live = await streams(8, new Promise(() => {}))
+    const ids = live.map(({ headers }) => String(headers['x-request-id']))
+    interface Listed {
+      readonly items: readonly { readonly id: string }[]
+    }
+    const { data } = await manage<Listed & { others: Listed[] }>(
+      fixture.gateway.url,
+      ADMIN,
+      'GET /api/running?nodes=all',
+    )
+    const listed = [data, ...data.others].flatMap(({ items }) => items.map(({ id }) => id))
+    expect(listed).toEqual(expect.arrayContaining(ids))
+    // Each request reaches any worker.
+    for (const id of ids)
+      expect((await manage(fixture.gateway.url, ADMIN, `POST /api/running/${id}/stop`)).status).toBe(200)
+    for (const one of live) expect((await one.end()).text).toContain('"code":"call_stopped"')
+  })
+
   test('workers share changes: a key that is disabled over one is refused by all, and enabled again served by all', async () => {
     const id = idOf('doomed')
     const all = async (status: number): Promise<void> => {

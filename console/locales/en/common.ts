@@ -27,6 +27,8 @@ export const common = {
   units: 'units',
   unitsOf: (text: string) => `${text} units`,
   required: 'Fill this in.',
+  amount: 'Amount',
+  beforeAfter: (before: string, after: string) => `${before} → ${after}`,
   notAnAmount: 'Enter an amount from 0 on, such as 2.50.',
   actions: 'Actions',
   addRow: 'Add row',

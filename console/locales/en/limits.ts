@@ -36,8 +36,6 @@ export const limits = {
   } satisfies Record<SpendingLimit, (group: string) => string>,
   stopped: 'Budget used up',
   raise: 'Raise budget',
-  amount: 'Amount',
   amountHint: 'Added to the budget of each period.',
-  beforeAfter: (before: string, after: string) => `${before} → ${after}`,
   raised: (name: string, amount: string) => `Budget of “${name}” is ${amount} now`,
 }

@@ -5,7 +5,6 @@ export const overview = {
   keys: 'Keys',
   recent: 'Recent calls',
   thisMonth: 'This month',
-  today: 'Today',
   leftHere: 'Left on your account',
   left: 'Left',
   calls: 'Calls',

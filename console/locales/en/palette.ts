@@ -3,7 +3,6 @@ export const palette = {
   title: 'Command palette',
   search: 'Search pages and actions',
   empty: 'Nothing found.',
-  go: (page: string) => page,
   found: {
     key: (name: string) => `Key ${name}`,
     model: (name: string) => `Model ${name}`,

@@ -21,8 +21,6 @@ export const users = {
   create: 'Create user',
   created: (name: string) => `User “${name}” created`,
   addQuota: 'Add quota',
-  amount: 'Amount',
-  beforeAfter: (before: string, after: string) => `${before} → ${after}`,
   added: (amount: string, name: string) => `${amount} added for “${name}”`,
   disableUser: 'Disable user',
   enableUser: 'Enable user',

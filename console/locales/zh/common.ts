@@ -27,6 +27,8 @@ export const common: Texts['common'] = {
   units: '额度单位',
   unitsOf: (text) => `${text} 单位`,
   required: '请填写此项。',
+  amount: '金额',
+  beforeAfter: (before, after) => `${before} → ${after}`,
   notAnAmount: '请输入不小于 0 的金额，例如 2.50。',
   addRow: '添加一行',
   removeRow: '删除此行',

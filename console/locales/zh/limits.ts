@@ -30,8 +30,6 @@ export const limits: Texts['limits'] = {
   },
   stopped: '预算已用尽',
   raise: '提高预算',
-  amount: '金额',
   amountHint: '加到每个周期的预算上。',
-  beforeAfter: (before, after) => `${before} → ${after}`,
   raised: (name, amount) => `“${name}” 的预算现为 ${amount}`,
 }

@@ -7,7 +7,6 @@ export const overview: Texts['overview'] = {
   keys: '密钥',
   recent: '最近的调用',
   thisMonth: '本月',
-  today: '今天',
   leftHere: '你的账户剩余',
   left: '剩余',
   calls: '调用',

@@ -5,7 +5,6 @@ export const palette: Texts['palette'] = {
   title: '命令面板',
   search: '搜索页面和操作',
   empty: '没有结果。',
-  go: (page) => page,
   found: {
     key: (name) => `密钥 ${name}`,
     model: (name) => `模型 ${name}`,

@@ -21,8 +21,6 @@ export const users: Texts['users'] = {
   create: '创建用户',
   created: (name) => `用户“${name}”已创建`,
   addQuota: '增加额度',
-  amount: '金额',
-  beforeAfter: (before, after) => `${before} → ${after}`,
   added: (amount, name) => `已为“${name}”增加 ${amount}`,
   disableUser: '停用用户',
   enableUser: '启用用户',

@@ -1,9 +1,10 @@
 import { Button, CloseButton } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type Channel, type ChannelTest, testChannel } from '../../api/channels.ts'
+import { reloadChannels } from '../../components/channel-actions.ts'
 import { sayFailure } from '../../components/notify.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormats } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
@@ -23,7 +24,6 @@ export function TestButton({
 }) {
   const texts = useTexts()
   const { channels } = texts
-  const { profile } = useSignedIn()
   const client = useQueryClient()
   const test = async (): Promise<void> => {
     onResult(undefined)
@@ -32,11 +32,7 @@ export function TestButton({
     } catch (error) {
       sayFailure(error, texts)
     }
-    await Promise.all(
-      ['channels', 'channel-health'].map((name) =>
-        client.invalidateQueries({ queryKey: [profile.id, name] }),
-      ),
-    )
+    await reloadChannels(client)
   }
   const testing = useAction(test)
   return (

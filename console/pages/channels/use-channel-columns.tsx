@@ -10,21 +10,19 @@ import {
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
-import { changeChannel, type Channel, type ChannelTest } from '../../api/channels.ts'
+import type { Channel, ChannelTest } from '../../api/channels.ts'
+import { drain, turn } from '../../components/channel-actions.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { say, sayFailure } from '../../components/notify.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
 import { hourOf } from './hour.ts'
 import { sharesOf } from './shares.ts'
 import { Sparkline } from './sparkline.tsx'
 import { TestButton } from './test-button.tsx'
-import { useDrain } from './use-drain.ts'
 
 const ENABLED = 1
-const DISABLED = 2
 
 /** The columns of the list of channels. */
 export function useChannelColumns(
@@ -155,30 +153,18 @@ function ChannelActions({
   readonly onResult: (result: ChannelTest | undefined) => void
 }) {
   const texts = useTexts()
-  const { channels, common, keys } = texts
-  const { profile } = useSignedIn()
+  const { channels, common } = texts
   const client = useQueryClient()
   const isEnabled = channel.status === ENABLED
-  const drain = useDrain()
   const draining = channel.drained ? channels.endDrain : channels.drain
   const toggle = isEnabled ? common.disable : common.enable
-  const turn = async (status: 1 | 2): Promise<void> => {
-    try {
-      await changeChannel(channel.id, { status })
-      await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
-      if (status === DISABLED)
-        say(channels.switchedOff(channel.name), { label: keys.undo, run: () => void turn(ENABLED) })
-    } catch (error) {
-      sayFailure(error, texts)
-    }
-  }
   return (
     <span className={classes['test']}>
       <TestButton channel={channel} label={channels.test} onResult={onResult} isSmall />
       <ActionIcon
         aria-label={draining}
         title={draining}
-        onClick={() => void drain(channel, !channel.drained)}
+        onClick={() => void drain(client, texts, channel, !channel.drained)}
       >
         {channel.drained ? <IconArrowBackUp size={16} /> : <IconDropletOff size={16} />}
       </ActionIcon>
@@ -187,7 +173,7 @@ function ChannelActions({
           <ActionIcon
             aria-label={toggle}
             title={toggle}
-            onClick={() => void turn(isEnabled ? DISABLED : ENABLED)}
+            onClick={() => void turn(client, texts, channel, !isEnabled)}
           >
             {isEnabled ? <IconBan size={16} /> : <IconCircleCheck size={16} />}
           </ActionIcon>

@@ -10,13 +10,14 @@ import {
   keyQuery,
   stoppedKeysQuery,
 } from '../../api/keys.ts'
+import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { sayFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { type RaisedBudget, RaiseBudgetDialog } from '../../components/raise-budget-dialog.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { useRaisedBudget } from '../../components/use-raised-budget.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
 import { KeyUsage } from './key-usage.tsx'
@@ -39,7 +40,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
   const { profile } = useSignedIn()
   const { reload } = useKeyChanges()
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, [apiKey]))
-  const [raised, setRaised] = useState<RaisedBudget>()
+  const raise = useRaisedBudget()
   const { id, name, budget, version } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
   return (
@@ -53,11 +54,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
           <Button
             variant="default"
             onClick={() =>
-              setRaised({
-                name,
-                budget,
-                raise: (to) => changeKey(id, { budget: to, version }).then(reload),
-              })
+              raise.open(name, budget, (to) => changeKey(id, { budget: to, version }).then(reload))
             }
           >
             {limits.raise}
@@ -80,7 +77,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
           <KeySettings key={apiKey.id} apiKey={apiKey} />
         </Tabs.Panel>
       </Tabs>
-      <RaiseBudgetDialog raised={raised} onClose={() => setRaised(undefined)} />
+      <AddAmountDialog {...raise.dialog} />
     </>
   )
 }

@@ -1,12 +1,11 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { CallState } from '../../components/call-state.tsx'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { useFormats } from '../../components/session.tsx'
-import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
+import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
 import { Why } from './why.tsx'
 
@@ -14,7 +13,7 @@ import { Why } from './why.tsx'
 export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
   const { money, exact } = useFormats()
-  const rows: readonly (readonly [string, string])[] = [
+  const rows: DetailRows = [
     [texts.logs.key, call.token_name],
     [texts.logs.user, call.username],
     [texts.call.group, call.group],
@@ -25,20 +24,18 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.dropped, call.dropped.join(', ')],
     [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
     [texts.call.note, call.note === '' ? '' : texts.call.notes[call.note]],
-    [texts.call.callId, call.id],
   ]
   return (
-    <>
-      <p className={classes['head']}>
-        <strong>{call.model_name}</strong>
-        <CallState reason={call.reason} note={call.note} />
-      </p>
-      <p className={classes['charge']} title={exact(call.quota)}>
-        {money(call.quota)}
-      </p>
-      <p className={classes['when']}>
-        <TimeText at={call.created_at} isWhole />
-      </p>
+    <DetailsFrame
+      call={call}
+      state={<CallState reason={call.reason} note={call.note} />}
+      charge={
+        <p className={classes['charge']} title={exact(call.quota)}>
+          {money(call.quota)}
+        </p>
+      }
+      rows={rows}
+    >
       <Why call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
@@ -50,20 +47,6 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
           <AttemptList call={call} />
         </>
       )}
-      <h3>{texts.call.ids}</h3>
-      <dl className={classes['rows']}>
-        {rows
-          .filter(([, value]) => value !== '')
-          .map(([label, value]) => (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
-      <p className={classes['actions']}>
-        <CopyButton label={texts.call.copyId} text={call.id} />
-      </p>
-    </>
+    </DetailsFrame>
   )
 }

@@ -1,31 +1,22 @@
 import { Link } from '@tanstack/react-router'
 import type { RefusedCall } from '../../api/calls.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
-import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
+import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 
 /** A call that was refused before it began: the sentence that its client got, and what has to change. */
 export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
-  const rows: readonly (readonly [string, string])[] = [
+  const rows: DetailRows = [
     [texts.logs.key, call.token_name],
     [texts.logs.user, call.username],
     [texts.call.group, call.group],
     [texts.call.code, call.code],
-    [texts.call.callId, call.id],
   ]
   return (
-    <>
-      <p className={classes['head']}>
-        <strong>{call.model_name}</strong>
-        <StateMark tone="bad" word={texts.call.refused} />
-      </p>
-      <p className={classes['when']}>
-        <TimeText at={call.created_at} isWhole />
-      </p>
+    <DetailsFrame call={call} state={<StateMark tone="bad" word={texts.call.refused} />} rows={rows}>
       <h3>{texts.call.why}</h3>
       <p className={classes['why']}>
         {call.message} {texts.call.notCharged}
@@ -33,21 +24,7 @@ export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
       <p className={classes['why']}>
         <WayOn call={call} />
       </p>
-      <h3>{texts.call.ids}</h3>
-      <dl className={classes['rows']}>
-        {rows
-          .filter(([, value]) => value !== '')
-          .map(([label, value]) => (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
-      <p className={classes['actions']}>
-        <CopyButton label={texts.call.copyId} text={call.id} />
-      </p>
-    </>
+    </DetailsFrame>
   )
 }
 

@@ -1,18 +1,16 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import type { ApiKey } from '../../api/keys.ts'
+import type { RecentKey } from '../../api/account.ts'
 import { Empty } from '../../components/empty.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
-const SHOWN = 5
-
 /** The most recently used keys. */
-export function KeyList({ keys: all }: { readonly keys: readonly ApiKey[] }) {
+export function KeyList({ keys: recent }: { readonly keys: readonly RecentKey[] }) {
   const { keys, common } = useTexts()
-  if (all.length === 0)
+  if (recent.length === 0)
     return (
       <Empty text={keys.empty}>
         <Button component={Link} to="/keys" search={{ new: '1' } as never}>
@@ -20,10 +18,9 @@ export function KeyList({ keys: all }: { readonly keys: readonly ApiKey[] }) {
         </Button>
       </Empty>
     )
-  const last = all.toSorted((one, other) => other.accessed_time - one.accessed_time).slice(0, SHOWN)
   return (
     <ul className={classes['keys']}>
-      {last.map(({ id, name, used_quota, accessed_time }) => (
+      {recent.map(({ id, name, used_quota, accessed_time }) => (
         <li key={id}>
           <Link to="/keys/$id" params={{ id: String(id) }}>
             {name}

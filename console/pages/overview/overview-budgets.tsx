@@ -1,14 +1,13 @@
-import type { ApiKey } from '../../api/keys.ts'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 /** The meters of the budgets of the account, its groups and its keys; nothing where there is none. */
-export function OverviewBudgets({ keys }: { readonly keys: readonly ApiKey[] }) {
+export function OverviewBudgets() {
   const { limits } = useTexts()
-  const { budgets } = useAccountLimits()
-  const ofKeys = keys.filter(({ budget }) => budget > 0).map((key) => ({ name: key.name, state: key }))
+  const { budgets, recentKeys } = useAccountLimits()
+  const ofKeys = recentKeys.filter(({ budget }) => budget > 0).map((key) => ({ name: key.name, state: key }))
   const all = [...budgets, ...ofKeys]
   if (all.length === 0) return null
   return (

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { callsQuery } from '../../api/calls.ts'
-import { keysQuery } from '../../api/keys.ts'
 import { type UsagePoint, usageQuery } from '../../api/usage.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { CallTable } from '../../components/call-table.tsx'
@@ -12,6 +11,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
+import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AllSpend } from './all-spend.tsx'
 import { Callable } from './callable.tsx'
@@ -43,7 +43,7 @@ export function OverviewPage() {
       top: SPENDERS,
     }),
   )
-  const keys = useQuery(keysQuery(profile.id, 1, ''))
+  const { recentKeys } = useAccountLimits()
   const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT))
   return (
     <>
@@ -59,7 +59,7 @@ export function OverviewPage() {
         </AnswerOf>
       </section>
       <Left name={isAdmin ? overview.yourAccount : overview.left} />
-      <OverviewBudgets keys={keys.data?.items ?? []} />
+      <OverviewBudgets />
       {!isAdmin && <Callable />}
       <div className={classes['two']}>
         <section aria-label={overview.recent}>
@@ -95,7 +95,7 @@ export function OverviewPage() {
               {overview.keys}
               <Link to="/keys">{overview.allKeys}</Link>
             </h2>
-            <AnswerOf query={keys}>{({ items }) => <KeyList keys={items} />}</AnswerOf>
+            <KeyList keys={recentKeys} />
           </section>
         </div>
       </div>

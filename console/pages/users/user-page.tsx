@@ -1,19 +1,19 @@
 import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
+import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { type RaisedBudget, RaiseBudgetDialog } from '../../components/raise-budget-dialog.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { useRaisedBudget } from '../../components/use-raised-budget.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { AddQuotaDialog } from './add-quota-dialog.tsx'
 import { UserCalls, UserUsage } from './user-calls.tsx'
 import { UserKeys } from './user-keys.tsx'
 import { UserProfile } from './user-profile.tsx'
 import { UserState } from './user-state.tsx'
+import { useAddedQuota } from './use-added-quota.ts'
 import { useUserChanges } from './use-user-changes.ts'
 
 const ENABLED = 1
@@ -31,8 +31,8 @@ function User({ user }: { readonly user: ManagedUser }) {
   const { users, limits } = useTexts()
   const { profile } = useSignedIn()
   const [{ tab = 'profile' }, setSearch] = useSearchState()
-  const [isFunding, setIsFunding] = useState(false)
-  const [raised, setRaised] = useState<RaisedBudget>()
+  const raise = useRaisedBudget()
+  const fund = useAddedQuota()
   const { turn, reload } = useUserChanges()
   const isEnabled = user.status === ENABLED
   return (
@@ -51,17 +51,15 @@ function User({ user }: { readonly user: ManagedUser }) {
               <Button
                 variant="default"
                 onClick={() =>
-                  setRaised({
-                    name: user.username,
-                    budget: user.budget,
-                    raise: (budget) => changeUser(user.id, { budget, version: user.version }).then(reload),
-                  })
+                  raise.open(user.username, user.budget, (budget) =>
+                    changeUser(user.id, { budget, version: user.version }).then(reload),
+                  )
                 }
               >
                 {limits.raise}
               </Button>
             )}
-            <Button onClick={() => setIsFunding(true)}>{users.addQuota}</Button>
+            <Button onClick={() => fund.open(user)}>{users.addQuota}</Button>
           </>
         )}
       </PageHead>
@@ -85,8 +83,8 @@ function User({ user }: { readonly user: ManagedUser }) {
           <UserCalls user={user} />
         </Tabs.Panel>
       </Tabs>
-      <RaiseBudgetDialog raised={raised} onClose={() => setRaised(undefined)} />
-      <AddQuotaDialog user={isFunding ? user : undefined} onClose={() => setIsFunding(false)} />
+      <AddAmountDialog {...raise.dialog} />
+      <AddAmountDialog {...fund.dialog} />
     </>
   )
 }

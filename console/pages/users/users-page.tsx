@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import { type ManagedUser, USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
+import { USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
+import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -13,8 +13,8 @@ import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { AddQuotaDialog } from './add-quota-dialog.tsx'
 import { AddUserDialog } from './add-user-dialog.tsx'
+import { useAddedQuota } from './use-added-quota.ts'
 import { useUserColumns } from './use-user-columns.tsx'
 
 /** All users, for administrators. */
@@ -22,8 +22,8 @@ export function UsersPage() {
   const { users } = useTexts()
   const { profile } = useSignedIn()
   const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
-  const [toFund, setToFund] = useState<ManagedUser>()
-  const columns = useUserColumns(setToFund)
+  const fund = useAddedQuota()
+  const columns = useUserColumns(fund.open)
   const page = Number(p)
   const query = useQuery({ ...usersQuery(profile.id, page, q), placeholderData: keepPreviousData })
   return (
@@ -68,7 +68,7 @@ export function UsersPage() {
         }
       </AnswerOf>
       <AddUserDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
-      <AddQuotaDialog user={toFund} onClose={() => setToFund(undefined)} />
+      <AddAmountDialog {...fund.dialog} />
     </>
   )
 }

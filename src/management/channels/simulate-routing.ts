@@ -6,8 +6,8 @@ import { NO_OPERATOR_TERMS } from '../../domain/call-terms.ts'
 import { NO_LIMIT } from '../../domain/rate-limit.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
-import type { Simulation } from '../../domain/simulation.ts'
-import { asGatewayError, ERRORS, GatewayError } from '../../errors.ts'
+import { simulatedRefusal, type Simulation } from '../../domain/simulation.ts'
+import { GatewayError } from '../../errors.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, ownHealth } from './channel-health.ts'
@@ -123,7 +123,7 @@ async function callerOf(
       budget: undefined,
       operator_terms: NO_OPERATOR_TERMS,
     } as unknown as Caller['token']
-    // The own group may always be used.
+    // Every user may use the group that it is in.
     return { caller: { token, user: { ...by, group: group || by.group } } }
   }
   const token = await store.read('tokenById', { tokenId: id })
@@ -134,11 +134,6 @@ async function callerOf(
     refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs()), 'call')
     return { caller }
   } catch (error) {
-    const known = asGatewayError(error)
-    if (!known) throw error
-    return {
-      caller,
-      refusal: { status: ERRORS[known.code].status, code: known.code, message: known.message },
-    }
+    return { caller, refusal: simulatedRefusal(error) }
   }
 }

@@ -1,3 +1,4 @@
+import { budgetFrom } from '../../domain/budget.ts'
 import { sql } from 'kysely'
 import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
 import {
@@ -231,7 +232,8 @@ function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
   return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
 }
 
-function keyOf(cipher: string, tokenId: number, secrets: Secrets): string {
+/** Decrypts the key of a token. */
+export function keyOf(cipher: string, tokenId: number, secrets: Secrets): string {
   return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }
 
@@ -280,6 +282,28 @@ export function ownTokenNames(
   return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
 }
 
+/** A token as short lists show it. */
+type ListedToken = Pick<Token, 'id' | 'name' | 'used_quota' | 'accessed_time' | 'budget'>
+
+/** Reads the live tokens of a user that were used last, and how many there are in all. */
+export async function recentTokens(
+  db: Db,
+  { userId, limit }: { readonly userId: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly tokens: readonly ListedToken[] }> {
+  const { total } = await countTokens(db, userId)
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'name', 'used_quota', 'accessed_time', 'budget', 'budget_period'])
+    .orderBy('accessed_time', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  const tokens = rows.map(({ budget, budget_period, ...row }) => ({
+    ...row,
+    budget: budgetFrom(budget, budget_period),
+  }))
+  return { total, tokens }
+}
+
 /** Lists the groups that a user's live tokens name, each once. */
 export async function tokenGroups(db: Db, { userId }: { readonly userId: number }): Promise<string[]> {
   const rows = await ownTokens(db, userId)
@@ -304,61 +328,21 @@ export async function ownTokenKeys(
   return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
 }
 
-/** The length of the end of a key by which it can be found. */
-const END_LENGTH = 4
-
-/**
- * Finds live tokens, of one user or of all, whose name contains a part in any case, or whose key ends with it
- * if it is four characters long; `end` is then that end. Only then are keys decrypted.
- */
-export async function findKeys(
-  db: Db,
-  {
-    userId,
-    part,
-    limit,
-  }: { readonly userId: number | undefined; readonly part: string; readonly limit: number },
-  secrets: Secrets,
-): Promise<
-  readonly {
-    readonly id: number
-    readonly name: string
-    readonly owner: number
-    readonly username: string
-    readonly end: string
-  }[]
-> {
-  let query = liveTokens(db).select(['id', 'name', 'key_cipher', 'user_id as owner'])
-  if (userId !== undefined) query = query.where('user_id', '=', userId)
-  const sought = part.toLowerCase()
-  const found = []
-  for (const { key_cipher: cipher, ...row } of await query.orderBy('id', 'desc').execute()) {
-    const isEnd = part.length === END_LENGTH && keyOf(cipher, row.id, secrets).endsWith(part)
-    if (!isEnd && !row.name.toLowerCase().includes(sought)) continue
-    found.push({ ...row, end: isEnd ? part : '' })
-    if (found.length === limit) break
-  }
-  if (found.length === 0) return []
-  const owners = await db
-    .selectFrom('users')
-    .select(['id', 'username'])
-    .where('id', 'in', [...new Set(found.map(({ owner }) => owner))])
-    .execute()
-  const names = new Map(owners.map(({ id, username }) => [id, username]))
-  return found.map((row) => ({ ...row, username: names.get(row.owner) ?? '' }))
-}
-
 /** Reads a page of a user's live tokens, newest first, and their total number. */
 export async function keyedTokenPage(
   db: Db,
   page: TokenPageQuery,
   secrets: Secrets,
 ): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
-  const { total } = await ownTokens(db, page.userId)
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
+  const { total } = await countTokens(db, page.userId)
   const rows = await pageOfTokens(db, page).selectAll().execute()
   return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }
+}
+
+function countTokens(db: Db, userId: number): Promise<{ readonly total: number }> {
+  return ownTokens(db, userId)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
 }
 
 /** Selects a page of a user's live tokens, newest first. */

@@ -8,7 +8,6 @@ export { conservation } from './conservation.ts'
 export {
   countUsers,
   credentials,
-  findKeys,
   hasBcryptPasswords,
   listUsers,
   managedUser,
@@ -29,8 +28,10 @@ export {
   ownTokenKeys,
   ownTokenNames,
   takenIdentifiers,
+  recentTokens,
   tokenGroups,
 } from './find-accounts.ts'
+export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageValues } from './usage-values.ts'
 export { findSignatures, orphanedContents } from './kept-data.ts'

@@ -1,6 +1,7 @@
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { type Db, inChunks } from './operation.ts'
+import { UNANSWERED } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
 /** A value of a field of calls. */
@@ -30,7 +31,7 @@ export async function usageValues(
   },
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
-  const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', 'failed'])
+  const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
   const labels = await labelsOf(db, field, [...totals.keys()], withOwners)
   const wanted = query.q.toLowerCase()
   return [...totals]

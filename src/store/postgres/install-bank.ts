@@ -65,6 +65,7 @@ const VALUES: readonly string[] = [
   ...FAILURE_CAUSES.map(
     (cause) => `count(*) filter (where reason in (${list(FAILED_REASONS)}) and cause = '${cause}')`,
   ),
+  `count(*) filter (where reason in (${list(FAILED_REASONS)}) and requests = 0)`,
 ]
 
 /**

@@ -79,6 +79,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     search_units: 15 * of,
     quota,
     ...NO_CAUSES,
+    unanswered: failed,
   })
   expect(await daysIn(store, path)).toEqual([
     { start: DAY - 1, ...key, ...sums(1, 300) },

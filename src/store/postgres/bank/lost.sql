@@ -90,7 +90,8 @@ begin
   loop
     delete from usage_log where id = lost.usage_id;
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
-    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, failed_gateway = s.failed_gateway - 1
+    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, failed_gateway = s.failed_gateway - 1,
+        unanswered = s.unanswered - 1
       from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '')) as slots
           (slot, user_id, token_id, model, channel, group_name),
         lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)

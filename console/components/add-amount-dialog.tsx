@@ -8,50 +8,60 @@ import { Refusal } from './refusal.tsx'
 import { useFormats, useSignedIn } from './session.tsx'
 import { useAction } from './use-action.ts'
 
-/** A budget that can be raised. */
-export interface RaisedBudget {
+/** An amount of money, to which some can be added. */
+export interface Addition {
+  /** The title of the dialog and of its button. */
+  readonly title: string
+  /** Whose amount it is. */
   readonly name: string
+  /** What the amount is added to, where the title leaves that open. */
+  readonly hint?: string
   /** The present amount in quota units. */
-  readonly budget: number
-  /** Sets the new amount, and loads again what shows it. */
-  readonly raise: (budget: number) => Promise<unknown>
+  readonly present: number
+  /** Adds, and loads again what shows the amount; resolves to the message for the user. */
+  readonly add: (amount: number) => Promise<string>
 }
 
-/** Adds to a budget; shows the amounts before and after. */
-export function RaiseBudgetDialog({
-  raised,
+/** Adds to an amount of money; shows the amounts before and after. */
+export function AddAmountDialog({
+  addition,
   onClose,
 }: {
-  readonly raised: RaisedBudget | undefined
+  readonly addition: Addition | undefined
   readonly onClose: () => void
 }) {
-  const { limits, common } = useTexts()
+  const { common } = useTexts()
   return (
     <Modal
-      opened={raised !== undefined}
+      opened={addition !== undefined}
       onClose={onClose}
-      title={limits.raise}
+      title={addition?.title}
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      {raised && <AmountForm raised={raised} onClose={onClose} />}
+      {addition && <AmountForm addition={addition} onClose={onClose} />}
     </Modal>
   )
 }
 
-function AmountForm({ raised, onClose }: { readonly raised: RaisedBudget; readonly onClose: () => void }) {
-  const { limits, common } = useTexts()
+function AmountForm({
+  addition: { title, name, hint, present, add },
+  onClose,
+}: {
+  readonly addition: Addition
+  readonly onClose: () => void
+}) {
+  const { common } = useTexts()
   const { display } = useSignedIn()
   const { money } = useFormats()
   const [text, setText] = useState('')
   const [isChecked, setIsChecked] = useState(false)
   const amount = parseMoney(text, display)
   const isValid = amount !== undefined && amount > 0
-  const after = raised.budget + (amount ?? 0)
-  const raising = useAction(async () => {
+  const change = common.beforeAfter(money(present), money(present + (amount ?? 0)))
+  const adding = useAction(async () => {
     setIsChecked(true)
     if (!isValid) return
-    await raised.raise(after)
-    say(limits.raised(raised.name, money(after)))
+    say(await add(amount))
     onClose()
   })
   return (
@@ -59,12 +69,12 @@ function AmountForm({ raised, onClose }: { readonly raised: RaisedBudget; readon
       noValidate
       onSubmit={(event) => {
         event.preventDefault()
-        void raising.run()
+        void adding.run()
       }}
     >
-      <p>{raised.name}</p>
+      <p>{name}</p>
       <TextInput
-        label={limits.amount}
+        label={common.amount}
         inputMode="decimal"
         data-autofocus
         rightSection={display.kind === 'TOKENS' ? common.units : moneyUnit(display)}
@@ -73,15 +83,15 @@ function AmountForm({ raised, onClose }: { readonly raised: RaisedBudget; readon
         onChange={({ currentTarget: { value } }) => setText(value)}
         onBlur={() => setIsChecked(text !== '')}
         error={isChecked && !isValid ? common.notAnAmount : undefined}
-        description={`${limits.amountHint} ${limits.beforeAfter(money(raised.budget), money(after))}`}
+        description={hint === undefined ? change : `${hint} ${change}`}
       />
-      <Refusal error={raising.error} />
+      <Refusal error={adding.error} />
       <Group justify="flex-end" mt="lg" gap="sm">
         <Button variant="default" onClick={onClose}>
           {common.cancel}
         </Button>
-        <Button type="submit" onMouseDown={keepFocus} loading={raising.isRunning}>
-          {limits.raise}
+        <Button type="submit" onMouseDown={keepFocus} loading={adding.isRunning}>
+          {title}
         </Button>
       </Group>
     </form>

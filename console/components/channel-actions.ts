@@ -1,0 +1,56 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { changeChannel, drainChannel } from '../api/channels.ts'
+import type { Texts } from '../locales/use-texts.tsx'
+import { say, sayFailure } from './notify.tsx'
+
+/** The channel that is acted on. */
+interface ActedOn {
+  readonly id: number
+  readonly name: string
+}
+
+const [ENABLED, DISABLED] = [1, 2] as const
+/** The parts of the keys of queries that show the state of channels. */
+const CHANGED: ReadonlySet<unknown> = new Set(['channels', 'channel', 'channel-health', 'shell', 'incidents'])
+
+/** Loads again what shows the state of channels. */
+export async function reloadChannels(client: QueryClient): Promise<void> {
+  await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey.some((part) => CHANGED.has(part)) })
+}
+
+/** Drains a channel, and offers to undo that; or ends it. */
+export async function drain(client: QueryClient, texts: Texts, channel: ActedOn, on: boolean): Promise<void> {
+  const { channels, keys } = texts
+  try {
+    await drainChannel(channel.id, on)
+    await reloadChannels(client)
+    if (on)
+      say(channels.drained(channel.name), {
+        label: keys.undo,
+        run: () => void drain(client, texts, channel, false),
+      })
+    else say(channels.undrained(channel.name))
+  } catch (error) {
+    sayFailure(error, texts)
+  }
+}
+
+/** Disables a channel, and offers to undo that; or enables it. */
+export async function turn(
+  client: QueryClient,
+  texts: Texts,
+  channel: ActedOn,
+  isEnabled: boolean,
+): Promise<void> {
+  try {
+    await changeChannel(channel.id, { status: isEnabled ? ENABLED : DISABLED })
+    await reloadChannels(client)
+    if (!isEnabled)
+      say(texts.channels.switchedOff(channel.name), {
+        label: texts.keys.undo,
+        run: () => void turn(client, texts, channel, true),
+      })
+  } catch (error) {
+    sayFailure(error, texts)
+  }
+}

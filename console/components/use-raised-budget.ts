@@ -1,0 +1,23 @@
+import { useState } from 'react'
+import { useTexts } from '../locales/use-texts.tsx'
+import type { Addition } from './add-amount-dialog.tsx'
+import { useFormats } from './session.tsx'
+
+/** The dialog that raises a budget; `open` gets what sets the new amount and loads it again. */
+export function useRaisedBudget() {
+  const { limits } = useTexts()
+  const { money } = useFormats()
+  const [addition, setAddition] = useState<Addition>()
+  const open = (name: string, budget: number, setBudget: (budget: number) => Promise<unknown>): void =>
+    setAddition({
+      title: limits.raise,
+      name,
+      hint: limits.amountHint,
+      present: budget,
+      add: async (amount) => {
+        await setBudget(budget + amount)
+        return limits.raised(name, money(budget + amount))
+      },
+    })
+  return { open, dialog: { addition, onClose: () => setAddition(undefined) } }
+}

@@ -1,0 +1,53 @@
+import type { ReactNode } from 'react'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './call-details.module.css'
+
+/** Labels with their values. */
+export type DetailRows = readonly (readonly [label: string, value: string])[]
+
+/** What the details of every call have: model and time above, whom it belongs to and its id below. */
+export function DetailsFrame({
+  call,
+  state,
+  charge,
+  rows,
+  children,
+}: {
+  readonly call: { readonly model_name: string; readonly created_at: number; readonly id: string }
+  readonly state: ReactNode
+  readonly charge?: ReactNode
+  /** A row without a value is left out. */
+  readonly rows: DetailRows
+  readonly children: ReactNode
+}) {
+  const { call: texts } = useTexts()
+  return (
+    <>
+      <p className={classes['head']}>
+        <strong>{call.model_name}</strong>
+        {state}
+      </p>
+      {charge}
+      <p className={classes['when']}>
+        <TimeText at={call.created_at} isWhole />
+      </p>
+      {children}
+      <h3>{texts.ids}</h3>
+      <dl className={classes['rows']}>
+        {[...rows, [texts.callId, call.id] as const]
+          .filter(([, value]) => value !== '')
+          .map(([label, value]) => (
+            <div key={label}>
+              <dt>{label}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <p className={classes['actions']}>
+        <CopyButton label={texts.copyId} text={call.id} />
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,18 @@
+import { NO_USAGE } from '@sluice/wire/usage'
+import { expect, test } from 'vitest'
+import { type Decimal, parseDecimal } from './decimal.ts'
+import { FREE_PRICE, rateOf } from './price.ts'
+import { chargeAt } from './reprice.ts'
+
+const decimal = (text: string): Decimal => parseDecimal(text)!
+const form = { size: undefined, quality: undefined }
+
+test('a settled tool use is charged at the other price, or as it was if that price states none', () => {
+  const searches = { kind: 'web_search', count: 2, price: decimal('0.01') } as const
+  const counts = { usage: NO_USAGE, form, tools: [searches] }
+  const dearer = rateOf({ ...FREE_PRICE, tools: { web_search: decimal('0.05') } }, decimal('1'), 500_000)
+  expect(chargeAt(dearer, counts)).toBe(50_000)
+  // A request costs 5,000 units.
+  const other = rateOf({ ...FREE_PRICE, tools: {}, request: decimal('0.01') }, decimal('1'), 500_000)
+  expect(chargeAt(other, counts)).toBe(5_000 + 10_000)
+})

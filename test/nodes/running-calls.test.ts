@@ -1,0 +1,51 @@
+import { describe, expect, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { askStream } from '../fixtures/fixture.ts'
+import { setNodes, SHARED } from './fixture.ts'
+
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
+
+interface Listed {
+  readonly items: readonly { readonly id: string }[]
+}
+
+describe.each(SHARED)('calls under way on $name', (engine) => {
+  test('112: a call of another node is listed with all nodes, and stopped there by those who may', async () => {
+    const { upstream, gateways } = await setNodes(engine, 2, (of) => ({
+      rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+      models: priced(['m']),
+      channels: [channel('m', of.baseUrl('m'))],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann')]),
+        user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+      ],
+    }))
+    const [here = '', there = ''] = gateways.map(({ url }) => url)
+    upstream.script('m', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
+    const live = await open(there, askStream('m'), { key: 'ann' })
+    await live.until('drip')
+    const id = String(live.headers['x-request-id'])
+    const stop = async (account: typeof ADMIN): Promise<number> =>
+      (await manage(here, account, `POST /api/running/${id}/stop`)).status
+    // A node may not know yet that there is another.
+    await vi.waitFor(
+      async () => {
+        const { data } = await manage<Listed & { others: Listed[] }>(
+          here,
+          ADMIN,
+          'GET /api/running?nodes=all',
+        )
+        expect(data.items).toEqual([])
+        expect(data.others.flatMap(({ items }) => items.map((one) => one.id))).toEqual([id])
+      },
+      { timeout: 30_000, interval: 500 },
+    )
+    expect(await stop(BEN)).toBe(404)
+    expect(await stop(ADMIN)).toBe(200)
+    expect((await live.end()).text).toContain('"code":"call_stopped"')
+  })
+})
