@@ -1,5 +1,5 @@
 import { type BudgetPeriod, periodAt } from '../../src/domain/budget.ts'
-import type { TermsObject } from '../../src/management/call-terms.ts'
+import type { TermsObject } from '../../src/management/usage-limits.ts'
 
 /** A budget with its use in the current period. */
 export type BudgetState = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'>

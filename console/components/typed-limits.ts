@@ -1,7 +1,7 @@
 import { BUDGET_PERIODS, type BudgetPeriod } from '../../src/domain/budget.ts'
 import { mismatch } from '../../src/domain/records/field-types.ts'
-import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/terms.ts'
-import type { TermsObject } from '../../src/management/call-terms.ts'
+import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-limits.ts'
+import type { TermsObject } from '../../src/management/usage-limits.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
 
 /** The fields of a rate limit. */

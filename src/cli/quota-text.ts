@@ -1,4 +1,4 @@
-import type { TermsObject } from '../management/call-terms.ts'
+import type { TermsObject } from '../management/usage-limits.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 
 /** Formats quota units with their value: `500000 ($1.00)`; units alone if the display is TOKENS. */

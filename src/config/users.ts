@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TermChanges } from '../domain/call-terms.ts'
+import type { TermChanges } from '../domain/usage-limits.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'

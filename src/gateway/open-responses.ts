@@ -1,6 +1,6 @@
 import type { OpenedLedger } from './open-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
-import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space.ts'
+import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Remaining } from '../domain/remaining.ts'
 import type { User } from '../domain/records/user.ts'
-import { budgetObject, budgetUses, type OwnedBudget, termSchema } from './call-terms.ts'
+import { budgetObject, budgetUses, type OwnedBudget, termSchema } from './usage-limits.ts'
 import type { ManagementServices } from './services.ts'
 import { groupBudget, remainingOf, userBudget } from './remaining.ts'
 

@@ -3,7 +3,7 @@ import { leastOf, type Remaining, SPENDING_LIMITS } from '../domain/remaining.ts
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { BudgetUses, OwnedBudget } from './call-terms.ts'
+import type { BudgetUses, OwnedBudget } from './usage-limits.ts'
 
 /** What may still be spent, in responses; calls under way are left out. `docs/api.md: Token`. */
 export const remainingSchema = {

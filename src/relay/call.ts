@@ -27,7 +27,7 @@ import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './tool-terms.ts'
+import { noteUnlisted, pricesOf, pricingAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
 export interface CallServices {

@@ -3,7 +3,7 @@ import { kindAt, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { termsAt, toolsAt } from './tool-terms.ts'
+import { termsAt, toolsAt } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */

@@ -8,7 +8,7 @@ import { asGatewayError, GatewayError } from '../errors.ts'
 import { estimate } from './estimate.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import type { Resolution } from './routing.ts'
-import { refuseUnlisted } from './tool-terms.ts'
+import { refuseUnlisted } from './tool-pricing.ts'
 
 /** What the plans of one call have in common. */
 type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'settings' | 'asked'>

@@ -1,8 +1,8 @@
 import type { Db } from './operations/operation.ts'
 import { TOKEN, type Token, type TokenRow } from '../domain/records/token.ts'
-import { termsFromRow } from './term-columns.ts'
+import { termsFromRow } from './usage-limit-columns.ts'
 import { CALLING_USER, type ManagedUser, USER, type User, type UserRow } from '../domain/records/user.ts'
-import type { TermColumns } from '../domain/records/terms.ts'
+import type { TermColumns } from '../domain/records/usage-limits.ts'
 
 /** Selects users that are not deleted. */
 export function liveUsers(db: Db) {

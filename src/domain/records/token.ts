@@ -5,7 +5,7 @@ import {
   operatorTermsFrom,
   operatorTermsText,
   type TermChanges,
-} from '../call-terms.ts'
+} from '../usage-limits.ts'
 import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
 import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
 import { TEXT_BYTES } from '../text-length.ts'
@@ -21,7 +21,7 @@ import {
   oneOf,
 } from './field-types.ts'
 import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
-import { TERMS } from './terms.ts'
+import { TERMS } from './usage-limits.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const

@@ -1,4 +1,4 @@
-import type { CallTerms, TermChanges } from '../call-terms.ts'
+import type { CallTerms, TermChanges } from '../usage-limits.ts'
 import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTES } from '../text-length.ts'
 import { declaredName, name, nullable, plainText, text, integerWithin, oneOf } from './field-types.ts'
@@ -11,7 +11,7 @@ import {
   type Row,
   type Values,
 } from './record.ts'
-import { TERMS } from './terms.ts'
+import { TERMS } from './usage-limits.ts'
 import type { TokenSeed } from './token.ts'
 
 /** Status of a user; disabled users are refused on account and relay endpoints alike. */

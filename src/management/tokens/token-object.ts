@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { maskedKey, statusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import { isSetByOperator } from '../../domain/call-terms.ts'
+import { isSetByOperator } from '../../domain/usage-limits.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -15,7 +15,7 @@ import {
   termSchema,
   termsOf,
   type TermsOwner,
-} from '../call-terms.ts'
+} from '../usage-limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'

@@ -11,7 +11,7 @@ import {
   requireManageable,
   roleCeiling,
 } from '../authority.ts'
-import { termChanges, termFields, termsObject } from '../call-terms.ts'
+import { termChanges, termFields, termsObject } from '../usage-limits.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'

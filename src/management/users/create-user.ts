@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
-import { termChanges, termFields } from '../call-terms.ts'
+import { termChanges, termFields } from '../usage-limits.ts'
 import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota } from '../input-fields.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { characterCount } from '../../domain/text-length.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { userVersion } from '../../domain/object-version.ts'
-import { isLimited } from '../../domain/call-terms.ts'
+import { isLimited } from '../../domain/usage-limits.ts'
 import type { Group } from '../../domain/records/group.ts'
 import { fieldsWith, type Values } from '../../domain/records/record.ts'
 import { CALLING_USER, type ManagedUser, USER, type User } from '../../domain/records/user.ts'
@@ -18,7 +18,7 @@ import {
   termsObjects,
   termsOf,
   type TermsOwner,
-} from '../call-terms.ts'
+} from '../usage-limits.ts'
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { answersOf } from '../record-schemas.ts'

@@ -5,7 +5,7 @@ import type { StoredSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
-import type { UserSignatures } from '../../store/operations/kept-data.ts'
+import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
 

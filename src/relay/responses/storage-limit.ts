@@ -1,7 +1,7 @@
 import { removeParts } from '../../store/large-contents.ts'
-import type { StoredBytesOfUser } from '../../store/operations/kept-data.ts'
+import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
-import type { FreeSpaceMonitor, StoredDataKind } from './free-space.ts'
+import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 
 /** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100

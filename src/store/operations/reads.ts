@@ -33,7 +33,7 @@ export {
 } from './find-accounts.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageValues } from './usage-values.ts'
-export { findSignatures, orphanedContents } from './kept-data.ts'
+export { findSignatures, orphanedContents } from './signatures-and-response-parts.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { listRefusedCalls } from './refused-calls.ts'

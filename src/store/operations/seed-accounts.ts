@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { type NewToken, TOKEN, type TokenSeed } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type UserSeed, type ManagedUser } from '../../domain/records/user.ts'
 import { generateKey, hashKey, type Secrets } from '../secrets.ts'
-import { declaredTermColumns, operatorTermsOfNew } from '../term-columns.ts'
+import { declaredTermColumns, operatorTermsOfNew } from '../usage-limit-columns.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
-import type { TermColumns } from '../../domain/records/terms.ts'
+import type { TermColumns } from '../../domain/records/usage-limits.ts'
 import { dimensionsIn, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 /** Users and tokens that seeding created. */

@@ -14,7 +14,7 @@ import {
 } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
-import { updateStoredBytes, type StoredBytesOfUser, RESPONSE_BYTES, responsePart } from './kept-data.ts'
+import { updateStoredBytes, type StoredBytesOfUser, RESPONSE_BYTES, responsePart } from './signatures-and-response-parts.ts'
 import type { StoredResponseRow } from '../row-types.ts'
 
 /** Time within which the call of a background response is settled, with a margin for a node that was down. */

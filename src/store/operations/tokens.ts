@@ -6,7 +6,7 @@ import {
   updateGrants,
   findLoosenedTerm,
   findLoosenedGrant,
-} from '../../domain/call-terms.ts'
+} from '../../domain/usage-limits.ts'
 import {
   type NewToken,
   TOKEN,
@@ -19,7 +19,7 @@ import { statusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { ownTokens, tokenFromRow } from '../account-rows.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
-import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
+import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../usage-limit-columns.ts'
 import { type Db, inChunks } from './operation.ts'
 import { type KeyedToken, keyedToken } from './find-accounts.ts'
 

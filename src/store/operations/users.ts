@@ -18,7 +18,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import { newTermColumns, termColumns } from '../term-columns.ts'
+import { newTermColumns, termColumns } from '../usage-limit-columns.ts'
 import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'

@@ -32,7 +32,7 @@ export {
   pruneSignatures,
   removeOrphanedParts,
   storeResponsePart,
-} from './kept-data.ts'
+} from './signatures-and-response-parts.ts'
 export { addRefusals } from './refusals.ts'
 export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'

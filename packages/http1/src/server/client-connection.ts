@@ -10,7 +10,7 @@ import { Request, type RequestSource } from './request.ts'
 import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { inOriginForm } from './request-target.ts'
-import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './timed-writes.ts'
+import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './write-with-timeout.ts'
 
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536

@@ -9,8 +9,8 @@ import {
   operatorTermsText,
   type TermChanges,
   type TokenGrants,
-} from '../domain/call-terms.ts'
-import { type TermColumns, TERMS } from '../domain/records/terms.ts'
+} from '../domain/usage-limits.ts'
+import { type TermColumns, TERMS } from '../domain/records/usage-limits.ts'
 
 /** The window of a rate limit that does not state one. */
 export const MINUTE_MS = 60_000

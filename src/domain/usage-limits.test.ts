@@ -9,7 +9,7 @@ import {
   findLoosenedGrant,
   NO_OPERATOR_TERMS,
   type TokenGrants,
-} from './call-terms.ts'
+} from './usage-limits.ts'
 import { allowedAddresses } from './ip-allow-list.ts'
 import type { CallRateLimit } from './rate-limit.ts'
 
