@@ -1,7 +1,7 @@
 import { BUDGET_PERIODS, type BudgetPeriod } from '../../src/domain/budget.ts'
 import { mismatch } from '../../src/domain/records/field-types.ts'
 import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-limits.ts'
-import type { TermsObject } from '../../src/management/usage-limits.ts'
+import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
 
 /** The fields of a rate limit. */
@@ -32,7 +32,7 @@ export const NO_LIMITS: TypedLimits = {
 }
 
 /** The form values of the limits of a key or a user. */
-export function typedLimits(limited: TermsObject, display: MoneyDisplay): TypedLimits {
+export function typedLimits(limited: UsageLimitsObject, display: MoneyDisplay): TypedLimits {
   const rates = RATE_LIMIT_NAMES.map((name) => [name, limited[name] === 0 ? '' : String(limited[name])])
   return {
     budget: limited.budget === 0 ? '' : exactAmount(limited.budget, display),

@@ -3,7 +3,7 @@ import { chatErrorBody } from '@sluice/wire/chat'
 import { geminiErrorText } from '@sluice/wire/gemini'
 import { messagesErrorBody } from '@sluice/wire/messages'
 import type { ServedProtocol } from '@sluice/wire/protocols'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
@@ -117,7 +117,7 @@ function balanceError(
   { status, type, code, message }: ErrorFacts,
   internal: string,
   requestId: string,
-): ErrorParts {
+): ErrorContent {
   const types = new Map([
     [429, 'gateway_error'],
     [500, internal],

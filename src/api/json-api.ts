@@ -20,7 +20,7 @@ import type { StoreReads } from '../limits/store-reads.ts'
 import { limitReads } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { readInput, takesSeveral } from '../management/input-fields.ts'
-import { recordedParts } from '../management/audit-origin.ts'
+import { withAuditOrigin } from '../management/audit-origin.ts'
 import { namedKey, noOwnToken } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
@@ -47,7 +47,7 @@ const NEVER_CACHED = {
 }
 
 /** The services that JSON endpoints need. */
-export interface JsonParts {
+export interface JsonApiServices {
   readonly accounts: AccountAuthenticator
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
@@ -68,9 +68,9 @@ type Handle = (input: object) => Promise<unknown>
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
-  readonly #parts: JsonParts
+  readonly #parts: JsonApiServices
 
-  constructor(parts: JsonParts) {
+  constructor(parts: JsonApiServices) {
     this.#parts = parts
   }
 
@@ -143,7 +143,7 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: recordedParts(
+      parts: withAuditOrigin(
         meteredParts(this.#parts, response, principal),
         originOf(principal, address, management.nowMs()),
       ),

@@ -6,7 +6,7 @@ import {
   tokenStatusInput,
   enableOrDisableToken,
 } from '../management/tokens/change-token.ts'
-import { makeToken } from '../management/tokens/create-token.ts'
+import { createTokenAs } from '../management/tokens/create-token.ts'
 import {
   revealKey,
   revealKeys,
@@ -61,7 +61,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     params: TOKEN_ID.path,
     responseBody: tokenSchema,
     async handle({ user, params, parts }) {
-      const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
+      const token = await parts.store.read('findTokenWithKey', { tokenId: params.id, userId: user.id })
       return maskedToken(parts, token ?? noOwnToken())
     },
   }),
@@ -84,7 +84,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     body: newTokenFields,
     responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
     async handle({ user, query, body, parts }) {
-      const { id, key } = await makeToken(parts, { ...body, user: user.id }, user)
+      const { id, key } = await createTokenAs(parts, { ...body, user: user.id }, user)
       return query.reveal === '1' ? { id, key } : undefined
     },
   }),
@@ -154,7 +154,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: tokenSchema,
     async handle({ user: by, params, body, parts }) {
       const { id } = await manageableUser(parts, params.id, by)
-      return makeToken(parts, { ...body, user: id }, by)
+      return createTokenAs(parts, { ...body, user: id }, by)
     },
   }),
   forAdmins('PUT', OF_USER, {

@@ -8,7 +8,7 @@ import {
   managedInput,
   manageUser,
 } from '../management/users/change-user.ts'
-import { makeUser, newUserInput } from '../management/users/create-user.ts'
+import { createUserAs, newUserInput } from '../management/users/create-user.ts'
 import { findUsers, noUser, userPageSchema, userSearchInput } from '../management/users/list-users.ts'
 import {
   managedUserObject,
@@ -47,7 +47,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     body: newUserInput.extend({ password: passwordField }),
     responseBody: managedUserSchema,
     async handle({ user, body, parts }) {
-      return managedUserObject(parts, await makeUser(parts, body, user))
+      return managedUserObject(parts, await createUserAs(parts, body, user))
     },
   }),
   forAdmins('PUT', '/api/user/', {

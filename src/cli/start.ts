@@ -4,7 +4,7 @@ import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import type { Gateway, OpenedParts } from '../gateway/main.ts'
+import type { Gateway, OpenedResources } from '../gateway/main.ts'
 import { setCollectorFlags, setThreadFlags } from '../gateway/v8-flags.ts'
 import { untilStopSignal } from '../gateway/stop-signals.ts'
 import { startThread } from '../store/sqlite/database-thread.ts'
@@ -49,7 +49,7 @@ export function cannotStart(error: unknown): number {
 }
 
 /** Runs a gateway with a configuration, and with the parts that were already opened for it. */
-export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
+export async function run(config: Config, opened: OpenedResources = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = untilStopSignal()
   const { startGateway } = await import('../gateway/main.ts')

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TermChanges } from '../domain/usage-limits.ts'
+import type { UsageLimitChanges } from '../domain/usage-limits.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'
@@ -91,7 +91,7 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
 
 function declaredTerms(
   given: Parameters<typeof declaredBudget>[0] & { readonly rate_limit?: CallRateLimit | undefined },
-): TermChanges | undefined {
+): UsageLimitChanges | undefined {
   const terms = { budget: declaredBudget(given), rateLimit: given.rate_limit }
   return terms.budget === undefined && terms.rateLimit === undefined ? undefined : terms
 }

@@ -5,9 +5,9 @@ import {
   afterOperatorChange,
   updateGrants,
   isSetByOperator,
-  findLoosenedTerm,
+  findLoosenedLimit,
   findLoosenedGrant,
-  NO_OPERATOR_TERMS,
+  NO_OPERATOR_LIMITS,
   type TokenGrants,
 } from './usage-limits.ts'
 import { allowedAddresses } from './ip-allow-list.ts'
@@ -18,7 +18,7 @@ const DAILY: Budget = { amount: 100, period: 'day' }
 const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } }
 
 const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
-  findLoosenedTerm({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
+  findLoosenedLimit({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
 
 describe('terms that are looser than the operator’s', () => {
   test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
@@ -40,7 +40,10 @@ describe('terms that are looser than the operator’s', () => {
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
     expect(
-      findLoosenedTerm({ budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } }, parallelAlone),
+      findLoosenedLimit(
+        { budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } },
+        parallelAlone,
+      ),
     ).toBeUndefined()
   })
 })
@@ -67,23 +70,23 @@ test("an operator's change replaces what the holder has, whoever changed it befo
         budget: undefined,
         rateLimit: OFF,
       }
-      let given = NO_OPERATOR_TERMS
+      let given = NO_OPERATOR_LIMITS
       for (const [isByOperator, { budget, rateLimit }] of changes) {
         const next = {
           budget: budget === undefined ? terms.budget : (budget ?? undefined),
           rateLimit: { ...terms.rateLimit, ...rateLimit },
         }
         if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, terms.rateLimit.windowMs)
-        else if (findLoosenedTerm(next, given)) continue
+        else if (findLoosenedLimit(next, given)) continue
         terms = next
-        expect(findLoosenedTerm(terms, given)).toBeUndefined()
+        expect(findLoosenedLimit(terms, given)).toBeUndefined()
       }
     }),
   )
 })
 
 test('terms that an operator removes no longer restrict the holder', () => {
-  const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
+  const given = afterOperatorChange(NO_OPERATOR_LIMITS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
   expect(isSetByOperator({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
   expect(isSetByOperator({ operator_terms: after })).toBe(false)

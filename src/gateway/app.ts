@@ -48,7 +48,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
-export interface AppParts {
+export interface AppServices {
   /** Marks our own requests to upstreams, so that loops are detected. */
   readonly mark: string
   readonly apiKeys: ApiKeys
@@ -96,11 +96,11 @@ type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
 export class App {
-  readonly #parts: AppParts
+  readonly #parts: AppServices
   readonly #raw = new RouteTable(RAW_ROUTES)
   #openExchanges = 0
 
-  constructor(parts: AppParts) {
+  constructor(parts: AppServices) {
     this.#parts = parts
   }
 

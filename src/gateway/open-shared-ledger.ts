@@ -11,7 +11,7 @@ import { NodeMessages } from '../store/node-messages.ts'
 import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { slotsBefore } from './prune.ts'
-import { pruneExpired, pruneParts } from '../store/prune.ts'
+import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -111,7 +111,7 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
-      removedParts: await pruneParts(rows, Date.now(), signal),
+      removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),

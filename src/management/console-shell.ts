@@ -50,7 +50,7 @@ export async function consoleShell(
   const isAdmin = user.role >= Role.admin
   const [profile, keys, troubled] = await Promise.all([
     store.read('managedUser', { userId: user.id }),
-    store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
+    store.read('findTokenPageWithKeys', { userId: user.id, offset: 0, limit: 1 }),
     isAdmin ? troubledChannels(parts) : null,
   ])
   if (!profile) return noUser(user.id)

@@ -52,13 +52,13 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   expect(done).toEqual([])
   another.end()
   expect((await page).items).toHaveLength(10)
-  expect(done[0]).toEqual({ name: 'keyedTokenPage', held: expect.any(Number) })
+  expect(done[0]).toEqual({ name: 'findTokenPageWithKeys', held: expect.any(Number) })
   expect(done[0]?.held).toBeGreaterThan(6 * 10 * 64 * KIB)
   reading.end()
   expect(memory.held).toBe(0)
 })
 
-const TERMS = { calendar: new Calendar('UTC'), usdOf: String }
+const USAGE_LIMIT_FIELDS = { calendar: new Calendar('UTC'), usdOf: String }
 
 test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
@@ -71,7 +71,7 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   const { memory, metered, reading } = stageOf(store)
   const pieces: number[] = []
   const held = new Set<number>()
-  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }), TERMS)) {
+  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }), USAGE_LIMIT_FIELDS)) {
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)
   }

@@ -27,7 +27,7 @@ import { RetryBudget } from './retry-budget.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
 /** Services that attempts need. */
-export interface AttemptParts {
+export interface AttemptServices {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
@@ -47,14 +47,14 @@ interface Candidate {
 
 /** Runs the attempts of all calls and the timer that watches them. */
 export class Attempts {
-  readonly #parts: AttemptParts
+  readonly #parts: AttemptServices
   /** Running attempts, and finished ones whose upstream still sends. */
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
   #stopped = false
 
-  constructor(parts: AttemptParts) {
+  constructor(parts: AttemptServices) {
     this.#parts = parts
     // One timer for all calls, because a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()

@@ -27,7 +27,7 @@ import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './tool-pricing.ts'
+import { noteUnlisted, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
@@ -89,7 +89,7 @@ export class Call implements MediaRequester {
     this.takeMemory = plan.takeMemory
   }
 
-  /** Continues with another model under that model's terms. The hold covers the most expensive model. */
+  /** Continues with another model at that model's prices. The hold covers the most expensive model. */
   goOnWith(plan: Plan): void {
     if (plan === this.plan) return
     this.plan = plan
@@ -312,7 +312,9 @@ function priceResponse(
   target: Target | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
-  return basis && target ? priceUsage(pricingAt(call, target), credibleBasis(call, target, basis)) : NOTHING
+  return basis && target
+    ? priceUsage(pricingInputsAt(call, target), credibleBasis(call, target, basis))
+    : NOTHING
 }
 
 /**

@@ -3,7 +3,7 @@ import { kindAt, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { termsAt, toolsAt } from './tool-pricing.ts'
+import { toolPricingAt, toolsAt } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
@@ -144,7 +144,7 @@ class ToolWatch {
 
   #grow(kind: ToolKind): boolean {
     const { plan, hold } = this.#call
-    const tools = [{ kind, count: 1, price: priceOfUse({ kind }, termsAt(this.#call, this.#target)) }]
+    const tools = [{ kind, count: 1, price: priceOfUse({ kind }, toolPricingAt(this.#call, this.#target)) }]
     return hold.grow(chargeOfTools(plan.rate, tools))
   }
 

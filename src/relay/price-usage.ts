@@ -20,8 +20,8 @@ export type Ending = 'complete' | 'cut' | 'client_gone'
 /** Prices a usage together with media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
-/** Terms of a charge. */
-export interface PricingTerms {
+/** Everything besides the response that determines a charge. */
+export interface PricingInputs {
   readonly rate: Rate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
@@ -96,7 +96,7 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reas
  * something must be counted.
  */
 export function priceUsage(
-  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingTerms,
+  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingInputs,
   basis: ChargeBasis,
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis

@@ -13,7 +13,7 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
-import { type AttemptParts, Attempts } from './attempts.ts'
+import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
@@ -50,7 +50,7 @@ import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
   type StoredResponseRequest,
-  type ResponseRequestParts,
+  type ResponseRequestServices,
   ResponseRequests,
 } from './responses/response-requests.ts'
 import { simulateCall } from './simulate-call.ts'
@@ -61,7 +61,7 @@ const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
 /** Services that relaying needs. */
-export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
+export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
@@ -77,7 +77,7 @@ export class Relay {
   readonly responses: ResponseRequests
   /** The calls under way. */
   readonly running = new RunningCalls()
-  readonly #parts: RelayParts
+  readonly #parts: RelayServices
   readonly #rates: Rates
   readonly #routing: Routing
   readonly #conversions: Conversions
@@ -87,7 +87,7 @@ export class Relay {
   readonly #counting: Record<'messages' | 'responses', Counting>
   readonly #attempts: Attempts
 
-  constructor(parts: RelayParts) {
+  constructor(parts: RelayServices) {
     this.#parts = parts
     this.#rates = new Rates(parts.ledger.priceSets)
     this.#routing = new Routing(parts.load)

@@ -1,22 +1,22 @@
 import { budgetFrom } from '../domain/budget.ts'
 import {
   afterOperatorChange,
-  type CallTerms,
+  type UsageLimits,
   updateGrants,
-  NO_OPERATOR_TERMS,
-  type OperatorTerms,
-  operatorTermsFrom,
-  operatorTermsText,
-  type TermChanges,
+  NO_OPERATOR_LIMITS,
+  type OperatorLimits,
+  parseOperatorLimits,
+  formatOperatorLimits,
+  type UsageLimitChanges,
   type TokenGrants,
 } from '../domain/usage-limits.ts'
-import { type TermColumns, TERMS } from '../domain/records/usage-limits.ts'
+import { type UsageLimitColumns, USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 
 /** The window of a rate limit that does not state one. */
 export const MINUTE_MS = 60_000
 
 /** Converts the columns. */
-export function termsFromRow(row: TermColumns): CallTerms {
+export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
   return {
     budget: budgetFrom(row.budget, row.budget_period),
     rateLimit: {
@@ -29,7 +29,7 @@ export function termsFromRow(row: TermColumns): CallTerms {
 }
 
 /** The columns of the changes. */
-export function termColumns({ budget, rateLimit = {} }: TermChanges): Partial<TermColumns> {
+export function usageLimitColumns({ budget, rateLimit = {} }: UsageLimitChanges): Partial<UsageLimitColumns> {
   const { requests, tokens, parallel, windowMs } = rateLimit
   return {
     ...(budget !== undefined && { budget: budget?.amount ?? 0, budget_period: budget?.period ?? '' }),
@@ -41,34 +41,34 @@ export function termColumns({ budget, rateLimit = {} }: TermChanges): Partial<Te
 }
 
 const NO_TERMS = Object.fromEntries(
-  Object.entries(TERMS).map(([column, { default: value }]) => [column, value]),
-) as unknown as TermColumns
+  Object.entries(USAGE_LIMIT_FIELDS).map(([column, { default: value }]) => [column, value]),
+) as unknown as UsageLimitColumns
 
 /** All columns of a new row; rows of one statement that lack some would get NULL there. */
-export function newTermColumns(given: TermChanges): TermColumns {
-  return { ...NO_TERMS, ...termColumns(given) }
+export function newUsageLimitColumns(given: UsageLimitChanges): UsageLimitColumns {
+  return { ...NO_TERMS, ...usageLimitColumns(given) }
 }
 
-/** The columns of terms. */
-export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
-  return termColumns({ budget: budget ?? null, rateLimit }) as TermColumns
+/** The columns of a budget and a rate limit. */
+export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageLimitColumns {
+  return usageLimitColumns({ budget: budget ?? null, rateLimit }) as UsageLimitColumns
 }
 
-/** The operator's terms of a new token that is created by an operator. */
-export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
+/** The limits of a new token that an operator creates. */
+export function operatorLimitsOfNewToken(terms: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
   const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
-  return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
+  return { ...afterOperatorChange(NO_OPERATOR_LIMITS, terms, MINUTE_MS), ...(given && { grants: given }) }
 }
 
 /**
- * The columns of a row whose terms are declared; for a token, they are also stored as the operator's terms.
+ * The columns of a row whose limits are in gateway.yaml; for a token, they are also stored as those of the operator.
  */
-export function declaredTermColumns(
-  terms: TermChanges,
+export function declaredUsageLimitColumns(
+  terms: UsageLimitChanges,
   row: { readonly operator_terms?: string },
 ): Readonly<Record<string, string | number>> {
   const { operator_terms: before } = row
-  if (before === undefined) return { ...termColumns(terms) }
-  const operator_terms = afterOperatorChange(operatorTermsFrom(before), terms, MINUTE_MS)
-  return { ...termColumns(terms), operator_terms: operatorTermsText(operator_terms) }
+  if (before === undefined) return { ...usageLimitColumns(terms) }
+  const operator_terms = afterOperatorChange(parseOperatorLimits(before), terms, MINUTE_MS)
+  return { ...usageLimitColumns(terms), operator_terms: formatOperatorLimits(operator_terms) }
 }

@@ -36,7 +36,7 @@ interface CachedAddress {
 }
 
 /** Parts of the upstream client. */
-export interface UpstreamClientParts {
+export interface UpstreamClientDependencies {
   /** Channels of the live configuration; a new list after each change. */
   readonly channels: () => readonly Channel[]
   /** Reports unsolicited bytes from a channel's upstream. `isNews`: whether it was trusted until now. */
@@ -53,7 +53,7 @@ export class UpstreamClient {
   readonly #providers: Providers
 
   /** `loopMark` is sent with every request, to recognise a request that comes back to the gateway. */
-  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientParts) {
+  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientDependencies) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
       readHeaders: providers.readHeaders,

@@ -30,7 +30,7 @@ const FLUSH_TIMEOUT_MS = 1_000
  */
 export class BankClient {
   readonly leases: LeaseTable
-  readonly #parts: BankClientParts
+  readonly #parts: BankClientDependencies
   readonly #loans = new LoanQueue()
   readonly #outbox: Outbox
   readonly #clock = new LeaseClock()
@@ -48,7 +48,7 @@ export class BankClient {
   #running: Promise<void> | undefined
   #onForgotten: (accounts: readonly string[]) => void = () => {}
 
-  constructor(parts: BankClientParts) {
+  constructor(parts: BankClientDependencies) {
     this.#parts = parts
     this.#outbox = new Outbox(parts.file)
     this.leases = new LeaseTable(() => this.mayBeFenced)
@@ -305,7 +305,7 @@ export class BankClient {
 }
 
 /** Dependencies of a bank client. */
-export interface BankClientParts {
+export interface BankClientDependencies {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { AccountName, Loan, LoanRequest } from '../../store/bank.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
@@ -132,7 +132,7 @@ export class LeasedAccounts implements AccountSource {
     return changed?.user
   }
 
-  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+  async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     if (change.fields.remain_quota !== undefined) await this.#bankClient.flush()
     const changed = await this.#rows.write('changeToken', change)
     await this.#refresh(`t:${change.tokenId}`)

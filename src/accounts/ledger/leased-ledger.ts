@@ -2,7 +2,7 @@ import type { AccountName, Bank } from '../../store/bank.ts'
 import type { NodeFile } from '../../store/node-file.ts'
 import type { Listener } from '../../store/postgres/announcements.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import { BankClient, type BankClientParts } from './bank-client.ts'
+import { BankClient, type BankClientDependencies } from './bank-client.ts'
 import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
 
@@ -10,7 +10,7 @@ import { Ledger } from './ledger.ts'
 export const NODES_CHANGED = 'nodes'
 
 /** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
-interface Borrower extends Pick<BankClientParts, 'onReported' | 'onUnknownTokens'> {
+interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
   /** Name of the process in the bank. */
   readonly name: string
   /** Name of this run, as the owner of its holds. */

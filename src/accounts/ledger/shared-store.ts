@@ -18,7 +18,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 /** Reads that show no charges, and therefore do not wait for a flush. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
-  'alertWork',
+  'findPendingAlerts',
   'auditBefore',
   'auditPage',
   'countUsers',

@@ -163,7 +163,7 @@ async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
 }
 
 /** Services that the workers share. */
-interface SharedParts {
+interface SharedResources {
   readonly database: OwnedDatabase
   /** Sends a text to all workers. */
   readonly announce: (text: string) => void
@@ -174,7 +174,7 @@ interface SharedParts {
 }
 
 /** Answers a worker's requests to the owner. */
-function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
+function answerWorker(worker: WorkerProcess, parts: SharedResources): void {
   const { link, name } = worker
   const { database, announce, permits, slots, metrics, crew } = parts
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { TermChanges } from '../../domain/usage-limits.ts'
+import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
-import { termChanges, termFields } from '../usage-limits.ts'
+import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
@@ -53,7 +53,7 @@ export async function changeToken(
     (await addCurrentObject(
       () => ledger.changeToken(change),
       async () => {
-        const present = await store.read('keyedToken', { tokenId, userId })
+        const present = await store.read('findTokenWithKey', { tokenId, userId })
         return present ? maskedToken(parts, present) : undefined
       },
     )) ?? noOwnToken()
@@ -65,14 +65,14 @@ export async function changeToken(
 async function changedTerms(
   { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
-  input: Pick<TokenInput, keyof typeof termFields>,
-): Promise<TermChanges> {
+  input: Pick<TokenInput, keyof typeof usageLimitFields>,
+): Promise<UsageLimitChanges> {
   const isBudget = input.budget !== undefined || input.budget_period !== undefined
-  const before = isBudget ? await store.read('keyedToken', ids) : undefined
-  return termChanges(input, before?.token.budget, settings())
+  const before = isBudget ? await store.read('findTokenWithKey', ids) : undefined
+  return usageLimitChanges(input, before?.token.budget, settings())
 }
 
-const { budget, budget_period } = termFields
+const { budget, budget_period } = usageLimitFields
 
 const INPUT = anyTokenInput.extend({ budget, budget_period })
 

@@ -34,7 +34,7 @@ export interface OtherProcesses {
 }
 
 /** Dependencies of `LiveCalls`. */
-interface LiveCallsParts {
+interface LiveCallsDependencies {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
   readonly memory: RequestMemory
@@ -68,7 +68,7 @@ interface RetainedBroadcast {
  * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
-  readonly #parts: LiveCallsParts
+  readonly #parts: LiveCallsDependencies
   /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
   /** Broadcasts read here, by the name of their query. */
@@ -82,7 +82,7 @@ export class LiveCalls {
   #turns: NodeJS.Timeout | undefined
   #isBusy = false
 
-  constructor(parts: LiveCallsParts) {
+  constructor(parts: LiveCallsDependencies) {
     this.#parts = parts
     parts.others?.onFollowed((queries) => {
       this.#followed = new Map(queries.map((query) => [nameOf(query), query]))

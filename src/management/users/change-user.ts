@@ -11,7 +11,7 @@ import {
   requireManageable,
   roleCeiling,
 } from '../authority.ts'
-import { termChanges, termFields, termsObject } from '../usage-limits.ts'
+import { usageLimitChanges, usageLimitFields, usageLimitsObject } from '../usage-limits.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
@@ -27,7 +27,7 @@ import {
   userIdField,
   type UserObject,
   userObject,
-  userTerms,
+  limitsOfUser,
 } from './user-object.ts'
 
 /** The fields of a change of a user; null counts as absent. */
@@ -39,7 +39,7 @@ export const changedUserInput = z.object(
     password: passwordField.nullish(),
     keep_access_tokens: keepAccessTokensOption.nullish(),
     version: versionField.nullish(),
-    ...termFields,
+    ...usageLimitFields,
   },
   { error: 'expected an object with the id of a user and the fields to change' },
 )
@@ -70,7 +70,8 @@ export async function changeUser(
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
-  if (isOwn) refuseOwn({ ...before, ...(await termsObject(store, userTerms(before), nowMs())) }, input)
+  if (isOwn)
+    refuseOwn({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, input)
   else requireManageable(by, before)
   const { username, group, role, quota, password } = changesOf(before, input)
   if (role !== undefined) requireAssignable(by, role)
@@ -85,7 +86,7 @@ export async function changeUser(
       username,
       group,
       role,
-      terms: termChanges(input, before.budget, settings()),
+      terms: usageLimitChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
@@ -145,7 +146,7 @@ export async function topUpUser(
   return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
 }
 
-const { budget, budget_period } = termFields
+const { budget, budget_period } = usageLimitFields
 
 const BUDGET_INPUT = z.object(
   { user: userField, budget, budget_period },
@@ -163,7 +164,7 @@ export async function budgetUser(
   const { store, ledger, apiKeys, settings } = parts
   const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
-  const terms = termChanges(fields, before, settings())
+  const terms = usageLimitChanges(fields, before, settings())
   const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? noUser(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(parts, user)

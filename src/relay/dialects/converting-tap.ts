@@ -10,7 +10,7 @@ import type { ReplyEvent } from '@sluice/wire/reply'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Call } from '../call.ts'
 import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
@@ -109,7 +109,7 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 

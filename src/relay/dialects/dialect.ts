@@ -15,7 +15,7 @@ import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { SeenTools } from '@sluice/wire/tool-use'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
@@ -97,7 +97,7 @@ export interface Tap extends Lasting {
   /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
   /** Returns the frame that ends a broken stream. */
-  failureFrame(error: ErrorParts): Buffer
+  failureFrame(error: ErrorContent): Buffer
   /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void
 }

@@ -14,7 +14,7 @@ import type { Reader } from '../dialects/dialect.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
-import { itemSource, type Place, placesIn, textAt } from './response-items.ts'
+import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses to which a request refers. */
@@ -141,7 +141,7 @@ export async function withKeptItems(
       const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
       if (contentBytes === 0) continue
       await reading.begin()
-      for await (const place of placesIn(itemSource(responses, user.id, id, 'response'))) {
+      for await (const place of itemPositions(itemSource(responses, user.id, id, 'response'))) {
         if (place.id === undefined || !wanted.has(place.id)) continue
         await reading.hold(place.end - place.start)
         const text = await textOf(place)
@@ -162,7 +162,7 @@ export async function withKeptItems(
   }
 }
 
-async function textOf(place: Place): Promise<string> {
+async function textOf(place: ItemPosition): Promise<string> {
   let text = ''
   for await (const piece of textAt(place)) text += piece
   return text

@@ -11,7 +11,7 @@ import { withKeptItems } from './item-references.ts'
 import { StorageLimit } from './storage-limit.ts'
 import {
   type StoredResponseRequest,
-  type ResponseRequestParts,
+  type ResponseRequestServices,
   ResponseRequests,
 } from './response-requests.ts'
 import { ResponseStore } from './response-store.ts'
@@ -112,7 +112,7 @@ test.each(['retrieve', 'inputItems'] as const)(
   'a kept response takes the memory of its parts before they are loaded: %s',
   async (way) => {
     const { responses, reading, steps } = await stage()
-    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestParts)
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices)
     const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
     using own = await startOwnServer((_, response) => {
       void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as StoredResponseRequest)

@@ -15,7 +15,7 @@ import type { IncomingCall } from '../request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
 import { accountOf, type ResponseAccount } from './response-account.ts'
-import { itemSource, keptItemPage } from './response-items.ts'
+import { itemSource, storedItemPage } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Memory for a response that is sent part by part. */
@@ -24,7 +24,7 @@ const PARTS_BYTES = 4 * 1024 * 1024
 const OF_STREAMS = ['stream', 'starting_after'] as const
 
 /** Services that requests for stored responses need. */
-export interface ResponseRequestParts {
+export interface ResponseRequestServices {
   readonly settings: () => Settings
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
@@ -53,9 +53,9 @@ export interface StoredResponseRequest {
  * Handles requests for responses by id. They are free, and are sent to the account that created the response.
  */
 export class ResponseRequests {
-  readonly #parts: ResponseRequestParts
+  readonly #parts: ResponseRequestServices
 
-  constructor(parts: ResponseRequestParts) {
+  constructor(parts: ResponseRequestServices) {
     this.#parts = parts
   }
 
@@ -160,7 +160,7 @@ export class ResponseRequests {
       const input = itemSource(responses, response.userId, id, 'input')
       return id === response.id ? [input] : [input, itemSource(responses, response.userId, id, 'response')]
     })
-    return answerPieces(incoming, keptItemPage(sources, wanted))
+    return answerPieces(incoming, storedItemPage(sources, wanted))
   }
 
   /** Responds with a native response; a large one is forwarded as it arrives. */

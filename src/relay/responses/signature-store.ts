@@ -41,7 +41,7 @@ export interface SignedEntry extends SigningAccount {
 export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */
-export interface SignatureStoreParts {
+export interface SignatureStoreDependencies {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
@@ -64,14 +64,14 @@ const NOTHING: FoundSignatures = new Map()
  * missing entry is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
-  readonly #parts: SignatureStoreParts
+  readonly #parts: SignatureStoreDependencies
   readonly #writes: SignatureWrites
   readonly #memory = new LRUCache<string, Remembered>({
     maxSize: MAX_MEMORY,
     sizeCalculation: ({ entry }) => ENTRY + (entry?.size ?? 0),
   })
 
-  constructor(parts: SignatureStoreParts) {
+  constructor(parts: SignatureStoreDependencies) {
     this.#parts = parts
     this.#writes = new SignatureWrites(parts)
   }
@@ -194,12 +194,12 @@ interface Batch {
  * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
  */
 export class SignatureWrites {
-  readonly #parts: SignatureStoreParts
+  readonly #parts: SignatureStoreDependencies
   #next: Batch | undefined
   #isWriting = false
   #waiting = 0
 
-  constructor(parts: SignatureStoreParts) {
+  constructor(parts: SignatureStoreDependencies) {
     this.#parts = parts
   }
 

@@ -7,7 +7,7 @@ import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 const DROPPED_AT_A_TIME = 100
 
 /** Services that the limit needs. */
-interface StorageLimitParts {
+interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Maximum bytes kept for one user: `options.keep_bytes`. */
   readonly mostBytes: () => number
@@ -17,11 +17,11 @@ interface StorageLimitParts {
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
 export class StorageLimit {
-  readonly #parts: StorageLimitParts
+  readonly #parts: StorageLimitDependencies
   /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
-  constructor(parts: StorageLimitParts) {
+  constructor(parts: StorageLimitDependencies) {
     this.#parts = parts
   }
 

@@ -198,7 +198,7 @@ export const AUDITED: {
   setEntries: { touches: ({ changes }) => changes },
   // An automatic change, when a call finds a token expired or exhausted.
   setTokenStatus: null,
-  spreadAlerts: null,
+  assignAlerts: null,
   storePriceSet: null,
   storeProvenance: null,
   storeResponse: null,

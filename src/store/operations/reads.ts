@@ -1,6 +1,6 @@
 // Read operations, each on a snapshot of the database.
 
-export { alertWork, hasAlertState } from './alerts.ts'
+export { findPendingAlerts, hasAlertState } from './alerts.ts'
 export { auditBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
 export { storedConfiguration } from './configuration.ts'
@@ -22,10 +22,10 @@ export {
   tokenById,
   tokenByKeyHash,
   tokenNames,
-  keyedToken,
-  keyedTokenPage,
-  keyedTokens,
-  keyedTokensOf,
+  findTokenWithKey,
+  findTokenPageWithKeys,
+  listTokensWithKeys,
+  findTokensWithKeys,
   ownTokenKeys,
   ownTokenNames,
   takenIdentifiers,

@@ -18,7 +18,7 @@ import {
 import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import { newTermColumns, termColumns } from '../usage-limit-columns.ts'
+import { newUsageLimitColumns, usageLimitColumns } from '../usage-limit-columns.ts'
 import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
@@ -41,7 +41,7 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
     first_username: null,
     password_hash: user.passwordHash ?? null,
     access_token_hash: accessTokenHash,
-    ...newTermColumns(user.terms ?? {}),
+    ...newUsageLimitColumns(user.terms ?? {}),
   }
 }
 
@@ -239,7 +239,7 @@ function columnsOf({ passwordHash, terms = {}, ...fields }: UserChanges): Partia
   return {
     ...USER.toRow(fields as Partial<ManagedUser>),
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
-    ...termColumns(terms),
+    ...usageLimitColumns(terms),
   }
 }
 

@@ -5,7 +5,7 @@ export {
   reportConditions,
   claimAlerts,
   recordAlertResults,
-  spreadAlerts,
+  assignAlerts,
   subscribeAlerts,
 } from './alerts.ts'
 export {

@@ -183,7 +183,7 @@ interface WaitingBatch extends ClientBatch {
 }
 
 /** Dependencies of a writer. */
-interface SharedWriterParts {
+interface SharedWriterDependencies {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
   /** Called after each commit, in the turn in which the clients are informed of it, but before them. */
   readonly onCommitted: (batches: readonly ClientBatch[], replies: readonly BatchReply[]) => void
@@ -196,14 +196,14 @@ interface SharedWriterParts {
 class SharedWriter {
   /** Resolves if the database fails for good; never rejects. */
   readonly failed: Promise<StoreUnavailable>
-  readonly #parts: SharedWriterParts
+  readonly #parts: SharedWriterDependencies
   readonly #fail: (reason: StoreUnavailable) => void
   #batches: WaitingBatch[] = []
   #tasks: (() => void)[] = []
   #isScheduled = false
   #running: Promise<void> | undefined
 
-  constructor(parts: SharedWriterParts) {
+  constructor(parts: SharedWriterDependencies) {
     this.#parts = parts
     const { promise, resolve } = Promise.withResolvers<StoreUnavailable>()
     this.failed = promise

@@ -17,7 +17,7 @@ import {
 } from './messages.ts'
 import type { WriteOperation } from './write-operations.ts'
 
-/** Names of the writes made by calls, recovery and pruning; they change no terms of an account. */
+/** Names of the writes made by calls, recovery and pruning; they change no settings of an account. */
 export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',

@@ -4,7 +4,7 @@ import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 import {
   count,
@@ -54,7 +54,7 @@ export class MediaTap extends StreamTap {
   }
 
   /** Returns an event that OpenAI's client libraries treat as an error. */
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(`event: error\ndata: ${JSON.stringify({ error: { ...error, param: null } })}\n\n`)
   }
 

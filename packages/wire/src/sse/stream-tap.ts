@@ -1,5 +1,5 @@
 import type { Usage } from '../usage.ts'
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
@@ -89,7 +89,7 @@ export abstract class StreamTap extends FrameLoop {
   abstract get sawFinish(): boolean
 
   /** Returns the frame that reports an error to the client at the end of a broken stream. */
-  abstract failureFrame(error: ErrorParts): Buffer
+  abstract failureFrame(error: ErrorContent): Buffer
 
   /** Reads a frame that matches no template; calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict

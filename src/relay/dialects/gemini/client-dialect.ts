@@ -26,7 +26,7 @@ import {
 } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
@@ -144,7 +144,7 @@ class ArrayTap extends GeminiTap {
     return this.#last(super.finalBytes(charged))
   }
 
-  override failureFrame(error: ErrorParts): Buffer {
+  override failureFrame(error: ErrorContent): Buffer {
     return this.#last(super.failureFrame(error))
   }
 

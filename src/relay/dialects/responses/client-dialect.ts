@@ -9,7 +9,7 @@ import {
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { type NativeParts, NativeResponse, NativeTap } from '../../responses/native-response.ts'
+import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
 import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
@@ -22,7 +22,7 @@ import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 const KEPT = new Map([['store', 'true']])
 
 /** Dialect of responses: passed through to channels that speak it, converted for others. */
-export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
+export function responsesDialect(conversions: Conversions, parts: NativeResponseServices): Dialect {
   const { responses } = parts
   return {
     name: 'responses',

@@ -7,7 +7,7 @@ import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyEvent } from '../../reply.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { chatCodec } from '../codec.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
@@ -68,7 +68,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return chatErrorFrame(error).toString()
   }
 

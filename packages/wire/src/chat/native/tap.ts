@@ -7,7 +7,7 @@ import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia, textMessage } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { countsOut, usageOf } from '../usage.ts'
@@ -58,7 +58,7 @@ export class ChatTap extends StreamTap {
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return chatErrorFrame(error)
   }
 

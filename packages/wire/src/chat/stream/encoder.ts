@@ -15,7 +15,7 @@ import { customNames, PROOF_MARK, writeAnnotation, writeLogprobs } from '../enco
 import { chatErrorFrame } from '../errors.ts'
 import { callSignature, extraContent, isMarked, writeDetail } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { usageOut } from '../usage.ts'
 
 /** Number of a call among the tool calls, and whether any of its arguments were written. */
@@ -112,7 +112,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return chatErrorFrame(error).toString()
   }
 

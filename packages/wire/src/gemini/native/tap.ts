@@ -6,7 +6,7 @@ import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { Verdict } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { answerTexts, blockReason, recordArrivedMedia, partsOf, plainText } from '../answer.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
@@ -45,7 +45,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 

@@ -3,7 +3,7 @@ import { choiceOf, type ReplyEvent, type StartedPart, type Stop } from '../../re
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { Proof } from '../../conversation.ts'
 import { type CopiedText, frameOf, type FrameWriter } from '../../frame-writer.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
@@ -89,7 +89,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#out.isArray ? '' : KEEP_ALIVE_FRAME
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
   }
 

@@ -5,7 +5,7 @@ import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
 import { noteBlock, usesIn } from '../blocks.ts'
@@ -34,7 +34,7 @@ export class MessagesTap extends StreamTap {
     return this.#sawFinish
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return messagesErrorFrame(error)
   }
 

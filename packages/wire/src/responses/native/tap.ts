@@ -5,7 +5,7 @@ import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from '../event.ts'
 import { textOr } from '../decode/reply.ts'
@@ -66,7 +66,7 @@ export class ResponsesTap extends StreamTap {
    * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
    * dialect recognise no other end.
    */
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return this.#frame('failed', this.#sequence, responseError(error))
   }
 

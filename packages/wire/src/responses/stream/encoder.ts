@@ -3,7 +3,7 @@ import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import type { Proof, SearchPart, ToolForm } from '../../conversation.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText, StartedPart, Stop } from '../../reply.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
 import {
   annotationsOf,
@@ -86,7 +86,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   /** Writes `response.failed` with the items that were complete. */
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     const response = this.#response.write({
       status: 'failed',
       error: responseError(error),
