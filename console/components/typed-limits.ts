@@ -1,5 +1,5 @@
 import { BUDGET_PERIODS, type BudgetPeriod } from '../../src/domain/budget.ts'
-import { mismatch } from '../../src/domain/records/field-types.ts'
+import { describeMismatch } from '../../src/domain/records/field-types.ts'
 import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-limits.ts'
 import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
@@ -45,7 +45,7 @@ export function typedLimits(limited: UsageLimitsObject, display: MoneyDisplay): 
 export function brokenBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
   const isNone = typed.trim() === '' && type.bounds.minimum === 0
-  return isNone || mismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
+  return isNone || describeMismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
 /** The limits that differ from those `before`, in the gateway's format. */

@@ -54,7 +54,7 @@ interface SenderDependencies {
  */
 export class AlertSender {
   readonly #parts: SenderDependencies
-  readonly #agent: Agent = alertAgent(ATTEMPTS_AT_A_TIME)
+  readonly #agent: Agent = createAlertAgent(ATTEMPTS_AT_A_TIME)
   readonly #stopping = new AbortController()
   /** Deliveries under way, by the tag of the receiver. */
   readonly #lanes = new Map<string, Promise<void>>()
@@ -152,7 +152,7 @@ export class AlertSender {
  * private, because gateway.yaml names them. Addresses of metadata services are refused, whichever name
  * resolves to them.
  */
-export function alertAgent(connections: number): Agent {
+export function createAlertAgent(connections: number): Agent {
   return new Agent({
     allowH2: false,
     connections,

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { ImportReport } from '../import/import.ts'
 import { type ImportOutcome, type Kind, type ReportLine, displayText } from '../import/report.ts'
-import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
@@ -52,8 +52,8 @@ export function addImportCommand(program: Command, shell: Shell): void {
       collected,
     )
     .option('--role <name>', 'keep the role of this user; may be repeated', collected)
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', HELP)
     .action((source: string, options: ImportOptions) => importFrom(shell, source, options))
 }

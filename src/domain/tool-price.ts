@@ -76,13 +76,13 @@ export function pricedTools(
 ): PricedTool[] {
   const all: readonly ToolUse[] = searches > 0 ? [{ kind: 'web_search', count: searches }, ...uses] : uses
   return all
-    .map((use) => ({ ...use, kind: kindAt(use.kind, terms) }))
+    .map((use) => ({ ...use, kind: toolKindAtVendor(use.kind, terms) }))
     .flatMap((use) => pricedUse(use, terms))
     .filter(({ count }) => count > 0)
 }
 
 /** The kind of a use at a vendor: in Google's dialect, a web search is a Google search. */
-export function kindAt(kind: ToolKind, { dialect }: Pick<ToolPricingInputs, 'dialect'>): ToolKind {
+export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingInputs, 'dialect'>): ToolKind {
   return kind === 'web_search' && UPSTREAM_PROTOCOLS[dialect].vendor === 'google' ? 'google_search' : kind
 }
 

@@ -17,7 +17,7 @@ import {
   type RawEndpoint,
   type ClientExchange,
 } from '../api/endpoint.ts'
-import { type Area, renderError, protocolOf } from '../api/envelopes.ts'
+import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
@@ -87,8 +87,8 @@ export interface AppServices {
 interface Route {
   /** Undefined if no endpoint matched. */
   endpoint: Endpoint | undefined
-  /** Area that decides the envelope of errors. */
-  area: Area
+  /** ApiArea that decides the envelope of errors. */
+  area: ApiArea
 }
 
 /** Result of a lookup among the raw routes. */

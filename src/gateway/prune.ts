@@ -29,7 +29,7 @@ export interface RetentionDays {
 export type Prune = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
 /** Removes old rows of the embedded database. */
-export function pruneOwn(store: Store): Prune {
+export function pruneEmbeddedDatabase(store: Store): Prune {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),

@@ -18,7 +18,7 @@ import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
 import { CallSlots } from '../limits/fair-semaphore.ts'
-import { NODE_LOOP } from '../limits/event-loop.ts'
+import { THREAD_EVENT_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
@@ -32,7 +32,7 @@ import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerAboutCalls } from '../management/usage/running-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
-import { Drains } from '../relay/response-handler.ts'
+import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
@@ -195,7 +195,7 @@ export async function serve({
       missing,
       ...shared,
       recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
-      drains: new Drains(),
+      drains: new DrainedResponses(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
     }),
@@ -256,7 +256,7 @@ export async function serve({
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
-  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const overload = new Overload(THREAD_EVENT_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
   const alerted = { ...callParts, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/fixtures/simulated-loop.ts'
-import { type Memory, Overload } from './overload.ts'
+import { type MemoryFunctions, Overload } from './overload.ts'
 
-const ENOUGH_MEMORY: Memory = { isHigh: () => false, setOverload: () => {} }
+const ENOUGH_MEMORY: MemoryFunctions = { isHigh: () => false, setOverload: () => {} }
 
 /** Costs of a call, a millisecond in all; the capacity is a thousand calls a second. */
 const CALL = { headMs: 0.03, refusalMs: 0.03, beginMs: 0.25, chunkMs: 0.72, upstreamMs: 1 }

@@ -13,7 +13,7 @@ import { accountBudgetSchema, accountLimits } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
 import { remainingSchema } from './remaining.ts'
-import { noUser } from './users/list-users.ts'
+import { userNotFound } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
 /** The data that every page of the console needs. `docs/api.md: Console`. */
@@ -53,7 +53,7 @@ export async function consoleShell(
     store.read('findTokenPageWithKeys', { userId: user.id, offset: 0, limit: 1 }),
     isAdmin ? troubledChannels(parts) : null,
   ])
-  if (!profile) return noUser(user.id)
+  if (!profile) return userNotFound(user.id)
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
     user: await profileObject(parts, profile),

@@ -12,7 +12,7 @@ import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
-import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
+import type { FailureLog, FailureReaction, UpstreamFailure } from './failure-log.ts'
 import {
   CALL_STOPPED,
   CLIENT_GONE,
@@ -20,7 +20,7 @@ import {
   type Failure,
   finalError,
   GATEWAY_STOPPING,
-  UNWRITTEN,
+  UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -324,7 +324,7 @@ function isOfUpstream(failure: Failure): boolean {
     failure === CLIENT_GONE ||
     failure === GATEWAY_STOPPING ||
     failure === CALL_STOPPED ||
-    failure.cause === UNWRITTEN
+    failure.cause === UNWRITTEN_CAUSE
   return !isOwn && failure.isExpected !== true
 }
 
@@ -421,7 +421,7 @@ class FailedAttempts implements Disposable {
     this.#writeLog('gave up')
   }
 
-  #writeLog(reaction: Reaction): void {
+  #writeLog(reaction: FailureReaction): void {
     const failure = this.#unlogged
     if (!failure) return
     this.#unlogged = undefined

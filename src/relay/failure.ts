@@ -328,7 +328,7 @@ export const CALL_STOPPED: Failure = {
 }
 
 /** Cause of failures created by `unwrittenFailure`. */
-export const UNWRITTEN = 'unwritten'
+export const UNWRITTEN_CAUSE = 'unwritten'
 
 /** The failure to write what must be durable before the client receives anything of a call. */
 export function unwrittenFailure(error: Error | undefined): Failure {
@@ -338,7 +338,7 @@ export function unwrittenFailure(error: Error | undefined): Failure {
     blames: 'none',
     cooldownMs: undefined,
     refusal,
-    cause: UNWRITTEN,
+    cause: UNWRITTEN_CAUSE,
     failureCause: 'gateway',
   }
 }

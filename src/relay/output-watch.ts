@@ -1,5 +1,5 @@
 import { chargeOfTools } from '../domain/charge.ts'
-import { kindAt, priceOfUse } from '../domain/tool-price.ts'
+import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
@@ -129,7 +129,7 @@ class ToolWatch {
     for (; this.#seen < begun.length; this.#seen++) {
       const kind = begun[this.#seen]
       const { protocol: dialect } = this.#target.request
-      if (kind && !this.#begin(kindAt(kind, { dialect }))) return false
+      if (kind && !this.#begin(toolKindAtVendor(kind, { dialect }))) return false
     }
     return true
   }

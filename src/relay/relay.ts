@@ -19,7 +19,7 @@ import { Call, type CallServices } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
-  type Counting,
+  type CountTokensEndpoint,
   countingDialect,
   CountingUnsupported,
   isCountingUnsupported,
@@ -42,7 +42,7 @@ import {
   readBody,
   withoutModelSuffix,
 } from './parse-request.ts'
-import { groupsOf, planCall, Rates } from './plan.ts'
+import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
@@ -78,18 +78,18 @@ export class Relay {
   /** The calls under way. */
   readonly running = new RunningCalls()
   readonly #parts: RelayServices
-  readonly #rates: Rates
+  readonly #rates: CallRates
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
   readonly #compaction: Dialect
   readonly #media: ReturnType<typeof mediaDialects>
-  readonly #counting: Record<'messages' | 'responses', Counting>
+  readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
 
   constructor(parts: RelayServices) {
     this.#parts = parts
-    this.#rates = new Rates(parts.ledger.priceSets)
+    this.#rates = new CallRates(parts.ledger.priceSets)
     this.#routing = new Routing(parts.load)
     const conversions = new Conversions(parts.media, parts.signatures)
     this.#conversions = conversions
@@ -131,7 +131,7 @@ export class Relay {
     return this.#count(geminiCounting(model), incoming, caller)
   }
 
-  async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async #count(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptions(caller, settings))
     try {

@@ -49,16 +49,16 @@ export function toolsAt(
 }
 
 /** Types of the tools without a price, without duplicates and without characters that must not be shown. */
-export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
+export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnlisted(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
+export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of channels) {
-    const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
+    const [type] = tools ? unpricedTypes(toolsAt(settings, rate, channel, tools).known) : []
     if (type !== undefined)
       throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)
   }
@@ -94,10 +94,10 @@ export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): 
 }
 
 /** Records the tools of a request that have no price; returns whether there are any. */
-export function noteUnlisted(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
+export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan
-  const types = unlistedTypes(toolsAt(settings, rate, channel, plan.tools).known)
+  const types = unpricedTypes(toolsAt(settings, rate, channel, plan.tools).known)
   for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
   return types.length > 0
 }

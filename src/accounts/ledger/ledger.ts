@@ -12,7 +12,7 @@ import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
-import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerForGroup } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
 import { type BudgetExceeded, refusalOf, Unaffordable } from './quota-refusal.ts'
 import { WaitingHolds } from './waiting-holds.ts'
@@ -198,7 +198,7 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
-    const payer = payerIn(hold, settlement.group)
+    const payer = payerForGroup(hold, settlement.group)
     charge(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)

@@ -7,7 +7,7 @@ import {
   type UsageLimitChanges,
 } from '../usage-limits.ts'
 import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
-import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
+import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../vendor-routes.ts'
 import { TEXT_BYTES } from '../text-length.ts'
 import {
   type FieldType,
@@ -20,7 +20,7 @@ import {
   integerWithin,
   oneOf,
 } from './field-types.ts'
-import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
+import { type Edits, type NamesWith, type NewValues, declareRecord, type Row, type Values } from './record.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
@@ -58,7 +58,7 @@ const operatorTerms: FieldType<OperatorLimits, string> = {
 }
 
 /** API keys and their limits. Times are Unix seconds, quota is in whole units. `docs/api.md: Token`. */
-export const TOKEN = record(
+export const TOKEN = declareRecord(
   'tokens',
   {
     id: { type: integerWithin(), key: 'primary key' },
@@ -150,7 +150,7 @@ export const TOKEN = record(
     vendor_routes: {
       type: withRules(listText(TEXT_BYTES.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
-        expected: A_ROUTE_MAP,
+        expected: ROUTE_MAP_EXPECTATION,
       }),
       default: '',
       edit: 'holder',

@@ -7,7 +7,7 @@ import {
   type Fields,
   type NamesWith,
   type NewValues,
-  record,
+  declareRecord,
   type Row,
   type Values,
 } from './record.ts'
@@ -67,7 +67,7 @@ const KEPT_NUMBER = { type: integerWithin(), default: 0 } as const
 const HASH = { type: nullable(plainText()), secret: true } as const
 
 /** Account holders: `docs/api.md: User profile`, and columns that are never shown. */
-export const USER = record(
+export const USER = declareRecord(
   'users',
   {
     ...CALLER,
@@ -110,7 +110,7 @@ export const USER = record(
 )
 
 /** The part of the record that calls and charges need. */
-export const CALLING_USER = record('users', CALLER, USAGE_LIMIT_FIELDS)
+export const CALLING_USER = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
 
 type UserFields = typeof USER.fields
 

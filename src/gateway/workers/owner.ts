@@ -11,9 +11,9 @@ import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
-import type { FollowedTurn } from '../calls-of-workers.ts'
+import type { FollowedCallBatch } from '../calls-of-workers.ts'
 import { explainedError, urlOf } from '../listen.ts'
-import { CAN_SHARE, freePort } from '../listeners.ts'
+import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
 import { WorkerMetrics } from './worker-metrics.ts'
@@ -47,7 +47,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const { environment } = config
   const path = sqlitePath(environment.databaseUrl)
   if (path === undefined) throw new Error(NOT_ON_POSTGRES)
-  if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
+  if (!CAN_SHARE_ADDRESS) throw new Error('several workers need Linux, which spreads connections over them')
   const { log, lines } = openLog(environment, 'owner')
   opened.adopt(lines, (open) => open.close())
   if (environment.redisUrl !== undefined)
@@ -207,7 +207,7 @@ class FollowedCalls {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
       this.#tell()
     })
-    worker.link.on('settled', (turn: FollowedTurn) => {
+    worker.link.on('settled', (turn: FollowedCallBatch) => {
       for (const [follower, queries] of this.#followers)
         if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })

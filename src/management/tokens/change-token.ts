@@ -10,11 +10,11 @@ import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
 import { requireGroups } from '../users/user-object.ts'
-import { anyTokenInput, findToken, noToken } from './list-tokens.ts'
+import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
   type changedTokenFields,
   maskedToken,
-  noOwnToken,
+  ownTokenNotFound,
   TOKEN_ID,
   type TokenObject,
   tokenObject,
@@ -56,7 +56,7 @@ export async function changeToken(
         const present = await store.read('findTokenWithKey', { tokenId, userId })
         return present ? maskedToken(parts, present) : undefined
       },
-    )) ?? noOwnToken()
+    )) ?? ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }
@@ -107,7 +107,7 @@ export async function enableOrDisableToken(
 ): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts
   const token =
-    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
+    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ?? ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }
@@ -123,7 +123,7 @@ export async function rotateToken(
   const { store, apiKeys } = parts
   const { id: tokenId, user_id: userId } = await findToken(store, given)
   const key = generateKey()
-  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? noToken(tokenId)
+  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? tokenNotFound(tokenId)
   apiKeys.forget(tokenId)
   apiKeys.forgetKey(key)
   return tokenObject(parts, token, `sk-${key}`)
@@ -167,6 +167,6 @@ export async function deleteToken(
   given: z.input<typeof anyTokenInput>,
 ): Promise<{ readonly id: number; readonly name: string }> {
   const { id, user_id: user, name } = await findToken(parts.store, given)
-  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) noToken(id)
+  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) tokenNotFound(id)
   return { id, name }
 }

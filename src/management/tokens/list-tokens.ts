@@ -9,7 +9,7 @@ import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
 import {
   maskedTokens,
-  noOwnToken,
+  ownTokenNotFound,
   stoppedTokens,
   TOKEN_ID,
   type TokenObject,
@@ -26,11 +26,11 @@ export async function findToken(
 ): Promise<Token> {
   const { id } = readInput(anyTokenInput, given)
   const token = await store.read('tokenById', { tokenId: id })
-  return token ?? noToken(id)
+  return token ?? tokenNotFound(id)
 }
 
 /** Throws `not_found` for a token. */
-export function noToken(id: number): never {
+export function tokenNotFound(id: number): never {
   throw new GatewayError('not_found', `there is no token with the id ${id}`)
 }
 
@@ -144,7 +144,7 @@ export async function revealKey(
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
 ): Promise<string> {
   await store.write('recordReveal', { kind: 'key', ids: [tokenId], userId })
-  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
+  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? ownTokenNotFound()}`
 }
 
 /**

@@ -164,9 +164,9 @@ export const changedTokenFields = z.object(
 )
 
 /** The id of a key in the header `Gateway-Key`. */
-export const namedKey = z.object({ 'Gateway-Key': TOKEN_ID.written })
+export const keyHeaderSchema = z.object({ 'Gateway-Key': TOKEN_ID.written })
 
 /** Throws `not_found`, with the same message whether the token does not exist or belongs to another user. */
-export function noOwnToken(): never {
+export function ownTokenNotFound(): never {
   throw new GatewayError('not_found', 'you have no token with this id')
 }

@@ -16,7 +16,7 @@ import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
-import { findUser, noUser } from './list-users.ts'
+import { findUser, userNotFound } from './list-users.ts'
 import {
   emailField,
   keepAccessTokensOption,
@@ -68,7 +68,7 @@ export async function changeUser(
 ): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
-  const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
+  const before = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
   if (isOwn)
     refuseOwn({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, input)
@@ -104,7 +104,7 @@ export async function changeUser(
     },
   )
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 /** The fields that need further checks, if they differ from the current values. */
@@ -143,7 +143,7 @@ export async function topUpUser(
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, idOrName)
   const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
-  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
+  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? userNotFound(idOrName))
 }
 
 const { budget, budget_period } = usageLimitFields
@@ -165,7 +165,7 @@ export async function budgetUser(
   const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
   const terms = usageLimitChanges(fields, before, settings())
-  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? noUser(idOrName)
+  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? userNotFound(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(parts, user)
 }
@@ -229,7 +229,7 @@ async function setRole(
   }
   const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 async function changeQuota(
@@ -243,7 +243,7 @@ async function changeQuota(
   }
   requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
   const quota = { mode, value, maxQuota: maxQuota(settings()) }
-  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
+  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? userNotFound(userId)
 }
 
 /** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
@@ -276,7 +276,7 @@ async function setStatus(
 ): Promise<ManagedUser> {
   const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 /**
@@ -290,7 +290,7 @@ export async function deleteUser(
 ): Promise<undefined> {
   const deleted_time = Math.floor(nowMs() / 1000)
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
-  if (!isGone) noUser(userId)
+  if (!isGone) userNotFound(userId)
   apiKeys.forgetUser(userId)
 }
 
@@ -322,7 +322,7 @@ export async function setPassword(
   const { id: userId } = await findUser(store, idOrName)
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
-  return userObject(parts, changed ?? noUser(idOrName))
+  return userObject(parts, changed ?? userNotFound(idOrName))
 }
 
 /** A new access token. Only its HMAC is stored, so it appears only in this response. */
@@ -340,6 +340,6 @@ export async function issueAccessToken(
   const { user: idOrName } = readInput(userInput, given)
   const { id } = await findUser(store, idOrName)
   const accessToken = randomBytes(32).toString('base64url')
-  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? noUser(idOrName)
+  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? userNotFound(idOrName)
   return { id, username: user.username, access_token: accessToken }
 }

@@ -18,7 +18,7 @@ import type {
   UpstreamModel,
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
-import { withCutStop } from '@sluice/wire/tool-input'
+import { withCutOffStop } from '@sluice/wire/tool-input'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
@@ -266,7 +266,7 @@ function convertedReply(
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
-  const signed = withCutStop(decoded)
+  const signed = withCutOffStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
   const { arrived } = reply
   const facts: ReplyFacts = {

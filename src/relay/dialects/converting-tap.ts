@@ -3,7 +3,7 @@ import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import type { ArrivedMedia } from '@sluice/wire/received-media'
 import { CopiedText, FrameWriter } from '@sluice/wire/frame-writer'
-import { CallInputs, CUT_STOP } from '@sluice/wire/tool-input'
+import { StreamedCallInputs, CUT_OFF_STOP } from '@sluice/wire/tool-input'
 import { EmittedText } from '@sluice/wire/emitted-text'
 import { asRecord } from '@sluice/wire/json/record'
 import type { ReplyEvent } from '@sluice/wire/reply'
@@ -49,7 +49,7 @@ export class ConvertingTap implements Tap {
   readonly #signatures: StreamSignatures | undefined
   readonly #kept: RetainedResponse | undefined
   readonly #text = new EmittedText()
-  readonly #calls = new CallInputs()
+  readonly #calls = new StreamedCallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #finalBytes: Buffer | undefined
@@ -178,9 +178,9 @@ export class ConvertingTap implements Tap {
   #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
     const stops = [end.stop, ...(end.others ?? [])]
     const [stop = end.stop, ...others] = stops.map((said, choice) => {
-      if (said.reason === CUT_STOP.reason || !this.#calls.areCutIn(choice)) return said
+      if (said.reason === CUT_OFF_STOP.reason || !this.#calls.areCutIn(choice)) return said
       this.note = 'cut_arguments'
-      return CUT_STOP
+      return CUT_OFF_STOP
     })
     return { ...end, stop, ...(end.others && { others }) }
   }

@@ -21,7 +21,7 @@ import type { Call } from '../call.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
 
 /** Response to which clients may refer after its call. */
-export interface Lasting {
+export interface StorableResponse {
   /**
    * Stores what clients may refer to, before they receive the end; never rejects. `charged` is the usage for
    * which the call was charged.
@@ -43,7 +43,7 @@ export interface Lasting {
 }
 
 /** A response that is not a stream, ready for the client. */
-export interface WholeReply extends Lasting {
+export interface WholeReply extends StorableResponse {
   readonly facts: ReplyFacts
   /**
    * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
@@ -58,7 +58,7 @@ export interface WholeReply extends Lasting {
 }
 
 /** Watches or converts a stream on its way to the client. */
-export interface Tap extends Lasting {
+export interface Tap extends StorableResponse {
   /**
    * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
    * again.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { type AlertType, type AlertEvent, type AlertThreshold, byType } from '../../domain/alert.ts'
+import { type AlertType, type AlertEvent, type AlertThreshold, compareThresholds } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
 /** Event for one receiver. */
@@ -290,7 +290,7 @@ export interface AlertSubscriptions {
 /** Reads the thresholds that are stored, in the order of types. */
 async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
   const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
-  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
+  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(compareThresholds)
 }
 
 /** Whether the database contains anything for receivers: thresholds, conditions, or waiting alerts. */

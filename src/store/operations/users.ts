@@ -11,7 +11,7 @@ import {
 import {
   comparableName,
   alphabetMixedWithLatin,
-  differenceOf,
+  nameDifference,
   escapeInvisible,
   isFullyVisible,
 } from '../../domain/username.ts'
@@ -411,7 +411,7 @@ function takenName(username: string, theirs: string): GatewayError {
   const alone =
     username === theirs
       ? ''
-      : `, and "${username}" differs from it in ${differenceOf(username, theirs)} alone`
+      : `, and "${username}" differs from it in ${nameDifference(username, theirs)} alone`
   return new GatewayError('invalid_request', `there is a user "${escapeInvisible(theirs)}" already${alone}`)
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { joinCalls } from './open.ts'
+import { shareRuns } from './open.ts'
 
 test('calls during a run share the next run, which begins after them', async () => {
   const ends: (() => void)[] = []
-  const run = joinCalls(() => new Promise((resolve) => ends.push(resolve)))
+  const run = shareRuns(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()
   const [second, third] = [run(), run()]
   expect(ends).toHaveLength(1)
@@ -19,7 +19,7 @@ test('calls during a run share the next run, which begins after them', async () 
 
 test('a run that fails fails its own calls', async () => {
   let runs = 0
-  const run = joinCalls(() => {
+  const run = shareRuns(() => {
     runs += 1
     return runs === 1 ? Promise.reject(new Error('no')) : Promise.resolve()
   })

@@ -10,7 +10,7 @@ import { LocalReads } from './local-reads.ts'
 import {
   type BatchReply,
   isLocalRead,
-  SUM_UP,
+  SUM_UP_OPERATION,
   type LocalRead,
   type Outcome,
   type QueuedOperation,
@@ -70,7 +70,7 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
-        else if (name === SUM_UP) outcomes.push(this.#sumUp(input as number | undefined))
+        else if (name === SUM_UP_OPERATION) outcomes.push(this.#sumUp(input as number | undefined))
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }

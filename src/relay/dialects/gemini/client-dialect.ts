@@ -32,7 +32,7 @@ import type { Conversions } from '../conversions.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
-import { SERVING } from '../embeddings/client-dialect.ts'
+import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
 import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -164,7 +164,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedNames,
-    servedBy: SERVING,
+    servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): ParsedRequest => {

@@ -11,7 +11,7 @@ import {
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
+import { findReferences, toProviderRequest, namedPrompt, type References } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
@@ -61,7 +61,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeResponse
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disable_store
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
-        const { replace, dropped } = forProvider(ownScan, referred)
+        const { replace, dropped } = toProviderRequest(ownScan, referred)
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',

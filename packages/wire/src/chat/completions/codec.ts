@@ -11,7 +11,7 @@ import type { ErrorContent } from '../../upstream-error.ts'
 import { chatCodec } from '../codec.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 
 const DONE = 'data: [DONE]\n\n'
 /** End of a chunk after its text. */
@@ -60,7 +60,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
   }
 
   /** Completions have no chunk without content. */
@@ -161,7 +161,7 @@ function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           finish_reason: FINISH_REASONS[stop.reason],
         },
       ],
-      ...(usage && { usage: usageOut(usage, identity) }),
+      ...(usage && { usage: writeUsage(usage, identity) }),
     }),
   )
 }

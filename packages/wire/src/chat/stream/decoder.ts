@@ -1,6 +1,6 @@
 import type { CopiedPart } from '../../frame-writer.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { ofChoice, type Stop } from '../../reply.ts'
+import { renumberForChoice, type Stop } from '../../reply.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../../json/record.ts'
@@ -117,7 +117,7 @@ export class ChatStreamDecoder extends FrameReader {
   /** The choice with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyPartsDecoder((event) => this.emit(ofChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
       parts.setReplyId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }

@@ -3,7 +3,7 @@ import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
@@ -54,7 +54,7 @@ export class GeminiTap extends StreamTap {
     return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     this.sentEvents++
     const wasForwarded = this.#isForwarded
     this.#isForwarded = false

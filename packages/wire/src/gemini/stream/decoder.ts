@@ -5,7 +5,7 @@ import type { CopiedPart } from '../../frame-writer.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { ofChoice, type Stop } from '../../reply.ts'
+import { renumberForChoice, type Stop } from '../../reply.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import {
   argumentsIn,
@@ -120,7 +120,7 @@ export class GeminiStreamDecoder extends FrameReader {
   /** The candidate with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyPartsDecoder((event) => this.emit(ofChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
       parts.setAnswerId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }

@@ -7,7 +7,7 @@ import type { ErrorContent } from '../../upstream-error.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 import { WrittenGrounding } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
@@ -77,7 +77,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
 
   finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
-    const usage = charged ? `"usageMetadata":${JSON.stringify(usageOut(charged))},` : ''
+    const usage = charged ? `"usageMetadata":${JSON.stringify(writeUsage(charged))},` : ''
     return this.#out.last(this.#lastChunk(this.#ended.stop, usage))
   }
 

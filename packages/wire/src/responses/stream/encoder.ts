@@ -19,7 +19,7 @@ import {
 } from '../encode/reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
-import { isCut } from '../../tool-input.ts'
+import { isCutOff } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
 /** A part that began before the previous one had ended; its events wait. */
@@ -344,7 +344,7 @@ class ItemStream {
   } {
     const part = this.#whole()
     if (!part) return { frames: '', item: undefined }
-    const status = part.kind === 'tool-call' && isCut(part.input) ? 'incomplete' : given
+    const status = part.kind === 'tool-call' && isCutOff(part.input) ? 'incomplete' : given
     this.#settleType()
     let frames = this.#growth ? this.#tell(this.#custom?.end() ?? '') : ''
     const isFunction = this.#type === 'function_call'
