@@ -90,7 +90,7 @@ test.each([
     chunks: ['A'.repeat(20 * MIB), packed(randomBytes(12 * MIB))],
     whole: 0,
   },
-])('one question takes in 32 MiB of all answers together, $way', async ({ chunks, whole }) => {
+])('one request for reports reads at most 32 MiB of all responses together, $way', async ({ chunks, whole }) => {
   const room = new Room()
   const names = ['asker', ...chunks.map((_, node) => `node-${node}`)]
   const reports = new NodeReports(

@@ -20,7 +20,7 @@ const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } 
 const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
   findLoosenedLimit({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
 
-describe('terms that are looser than the operator’s', () => {
+describe('limits that are looser than the operator’s', () => {
   test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
     ['a larger budget', { amount: 101, period: 'day' }, {}, 'budget'],
     ['no budget', undefined, {}, 'budget'],
@@ -31,11 +31,11 @@ describe('terms that are looser than the operator’s', () => {
     ['any number of calls at once', DAILY, { parallel: 0 }, 'rate_limit_parallel'],
     ['a shorter window', DAILY, { windowMs: 59_000 }, 'rate_limit_window'],
     ['a longer window, which counts anew', DAILY, { requests: 1, windowMs: 61_000 }, 'rate_limit_window'],
-  ])('terms are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
+  ])('limits are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
     expect(field(budget, rateLimit)).toBe(expected)
   })
 
-  test('terms that are less, equal, or not restricted by the operator are accepted', () => {
+  test('limits that are less, equal, or not restricted by the operator are accepted', () => {
     expect(field(DAILY, {})).toBeUndefined()
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
@@ -85,7 +85,7 @@ test("an operator's change replaces what the holder has, whoever changed it befo
   )
 })
 
-test('terms that an operator removes no longer restrict the holder', () => {
+test('limits that an operator removes no longer restrict the holder', () => {
   const given = afterOperatorChange(NO_OPERATOR_LIMITS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
   expect(isSetByOperator({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)

@@ -48,19 +48,19 @@ export function testPairs(
   const streams = casesOf('streams', 'sse')
 
   describe('a request:', () => {
-    test.each(requests)('$from as $to: $name', ({ from, to, source, target }) => {
+    test.each(requests)('a request is converted to the expected one: $from as $to: $name', ({ from, to, source, target }) => {
       compareJson(target, requestAs(from, to, readFileSync(source)))
     })
   })
 
   describe('a whole reply:', () => {
-    test.each(replies)('$from as $to: $name', ({ from, to, source, target }) => {
+    test.each(replies)('a whole reply is converted to the expected one: $from as $to: $name', ({ from, to, source, target }) => {
       compareJson(target, replyAs(from, to, readFileSync(source)))
     })
   })
 
   describe('a stream, however the network cuts it:', () => {
-    test.each(streams)('$from as $to: $name', ({ from, to, source, target }) => {
+    test.each(streams)('a stream is converted to the expected one, however the network divides it: $from as $to: $name', ({ from, to, source, target }) => {
       const bytes = readFileSync(source)
       const { text } = streamAs(from, to, [bytes])
       compareText(target, text)
@@ -68,7 +68,7 @@ export function testPairs(
     })
   })
 
-  test('every target has its source', () => {
+  test('every expected conversion has its source', () => {
     const targets = new Set([...requests, ...replies, ...streams].map(({ target }) => target))
     const files = ['requests', 'replies', 'streams'].flatMap((kind) =>
       readdirSync(`${ROOT}${protocol}/${kind}`)

@@ -144,14 +144,14 @@ describe('chat', () => {
     expect(firstChoice(await chat({ tools, tool_choice: 'required' })).finish).toBe('tool_calls')
   })
 
-  test('chat a reasoning model thinks first, and its thoughts are counted', async () => {
+  test('a reasoning model thinks first in chat, and its thoughts are counted', async () => {
     const completion = await chat({ model: 'demo-reason' })
     expect(firstChoice(completion).message.reasoning_content).toContain('lighthouses')
     const { reasoning_tokens } = asFields(asFields(completion.usage).completion_tokens_details)
     expect(reasoning_tokens).toBeGreaterThan(10)
   })
 
-  test('chat a long prefix that was seen before is reported as cached', async () => {
+  test('a long prefix of a chat that was seen before is reported as cached', async () => {
     const long = 'The same long preface again. '.repeat(200)
     const ask = (last: string) =>
       chat({
@@ -168,7 +168,7 @@ describe('chat', () => {
     expect(cached).toBe(11 * 128)
   })
 
-  test('chat the official client reads streams and tools', async () => {
+  test('the official OpenAI client reads chat streams and tools', async () => {
     const client = new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl, maxRetries: 0 })
     const stream = client.chat.completions.stream({
       model: 'demo-chat',
@@ -237,7 +237,7 @@ describe('messages', () => {
     })
   })
 
-  test('messages a tool is called with an object, and its result is used', async () => {
+  test('a tool of messages is called with an object, and its result is used', async () => {
     const tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }]
     const user = { role: 'user', content: 'The weather in Lisbon in celsius, please' }
     const asked = await messages({ tools, messages: [user] })
@@ -253,7 +253,7 @@ describe('messages', () => {
     expect(JSON.stringify(answered.content)).toContain('rain')
   })
 
-  test('messages a marked prefix is written to the cache first and read from it afterwards', async () => {
+  test('a marked prefix of messages is written to the cache first and read from it afterwards', async () => {
     // 6,000 characters and a line's end: 1,501 tokens.
     const system = [{ type: 'text', text: 'abcde '.repeat(1000), cache_control: { type: 'ephemeral' } }]
     const first = asFields((await messages({ system, max_tokens: 1 })).usage)
@@ -266,7 +266,7 @@ describe('messages', () => {
 })
 
 describe('rerank', () => {
-  test('rerank documents that share words with the query come first', async () => {
+  test('documents that share words with the query come first in a ranking', async () => {
     const response = await post(`${simulator.rerankUrl}/rerank`, {
       model: 'demo-rerank',
       query: 'capital of France',

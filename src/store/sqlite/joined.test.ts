@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { shareRuns } from './open.ts'
 
-test('calls during a run share the next run, which begins after them', async () => {
+test('calls that arrive during a run share the next run', async () => {
   const ends: (() => void)[] = []
   const run = shareRuns(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()
@@ -17,7 +17,7 @@ test('calls during a run share the next run, which begins after them', async () 
   expect(ends).toHaveLength(3)
 })
 
-test('a run that fails fails its own calls', async () => {
+test('a run that fails rejects only the calls that it was for', async () => {
   let runs = 0
   const run = shareRuns(() => {
     runs += 1
