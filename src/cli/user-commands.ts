@@ -174,7 +174,7 @@ function list(shell: Shell, options: AccountOptions): Promise<void> {
   )
 }
 
-/** An operation on one user, whose output states the effect. */
+/** A command that runs an operation on one user and prints its effect. */
 function onUser(operation: 'disableUser' | 'enableUser' | 'removeUser', effect: string) {
   return (shell: Shell, user: string, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { user }, (changed) => `${named(changed)} ${effect}.\n`)

@@ -2,8 +2,8 @@
 export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'login' | 'table'
 
 /**
- * Result for a row or an entry: `carried` over unchanged, `changed` as its notes describe, already `there`
- * and left unchanged, or `left` behind.
+ * Result for a row or an entry: `carried` means imported unchanged, `changed` imported with the changes in its
+ * notes, `there` that it existed already, and `left` that it was not imported.
  */
 export type ImportOutcome = 'carried' | 'changed' | 'there' | 'left'
 

@@ -21,7 +21,7 @@ export class Permits {
   #validUntilMs = 0
   #bucket = 0
   #used = 0
-  /** Use without a permit that has not been reported. */
+  /** Use without a permit that the other nodes have not been informed of. */
   #added: readonly Moment[] = []
   /** Report that awaits its response. */
   #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined

@@ -10,7 +10,7 @@ const WAIT_MS = 10_000
 /** Reads of one user. */
 interface ReadsOfUser {
   running: number
-  /** Called when it is their turn, in order of arrival. */
+  /** Callbacks of waiting reads, in order of arrival; each is called when the read may begin. */
   readonly waiting: Set<() => void>
 }
 

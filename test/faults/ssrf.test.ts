@@ -43,7 +43,7 @@ function touch(): void {
 function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
   const [path = '', query = ''] = url.slice(1).split('?')
   reply.on('error', () => {})
-  // A kept connection would not be looked up again.
+  // On a kept connection the name would not be resolved again.
   reply.shouldKeepAlive = false
   if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
   else if (path === 'a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
