@@ -142,7 +142,8 @@ function knownTools(tool: Fields, namespace?: string): KnownTool[] {
   const { type, parameters } = tool
   const name = asString(tool.name)
   if (type === 'namespace') return asList(tool.tools).flatMap((inner) => knownTools(asFields(inner), name))
-  if (type === 'function' || type === 'custom') return [{ type, name, schema: asFields(parameters), namespace }]
+  if (type === 'function' || type === 'custom')
+    return [{ type, name, schema: asFields(parameters), namespace }]
   return type === 'tool_search' ? [{ type, name: type, schema: asFields(parameters), namespace }] : []
 }
 

@@ -171,22 +171,25 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
       typed: { Location: 'europe-west4', Project: 'another', 'Service account': ACCOUNT },
       api: { type: 41, other: 'europe-west4', project: 'another', key: ACCOUNT },
     },
-  ])('82: the form of a $provider channel has its own fields, and saves the channel that the API would create', async (given) => {
-    const page = await stage.open('root', '/channels/new')
-    await page.getByRole('combobox', { name: 'Provider' }).click()
-    await page.getByRole('option', { name: given.provider }).click()
-    for (const [label, text] of Object.entries(given.typed))
-      await page.getByRole('textbox', { name: label }).fill(text)
-    await page.getByRole('combobox', { name: 'Models' }).fill('m')
-    await page.getByRole('combobox', { name: 'Models' }).press('Enter')
-    await page.getByRole('button', { name: 'Save channel' }).click()
-    await page.getByRole('heading', { level: 1, name: given.name }).waitFor()
-    await createByApi({ ...given.api, name: `${given.name}-api` })
-    const { id: _, name: __, ...byForm } = comparable(await saved(given.name))
-    const { id: ___, name: ____, ...byApi } = comparable(await saved(`${given.name}-api`))
-    expect(byForm).toEqual(byApi)
-    await page.context().close()
-  })
+  ])(
+    '82: the form of a $provider channel has its own fields, and saves the channel that the API would create',
+    async (given) => {
+      const page = await stage.open('root', '/channels/new')
+      await page.getByRole('combobox', { name: 'Provider' }).click()
+      await page.getByRole('option', { name: given.provider }).click()
+      for (const [label, text] of Object.entries(given.typed))
+        await page.getByRole('textbox', { name: label }).fill(text)
+      await page.getByRole('combobox', { name: 'Models' }).fill('m')
+      await page.getByRole('combobox', { name: 'Models' }).press('Enter')
+      await page.getByRole('button', { name: 'Save channel' }).click()
+      await page.getByRole('heading', { level: 1, name: given.name }).waitFor()
+      await createByApi({ ...given.api, name: `${given.name}-api` })
+      const { id: _, name: __, ...byForm } = comparable(await saved(given.name))
+      const { id: ___, name: ____, ...byApi } = comparable(await saved(`${given.name}-api`))
+      expect(byForm).toEqual(byApi)
+      await page.context().close()
+    },
+  )
 })
 
 describe.skipIf(withoutBrowser())('the list of channels', () => {

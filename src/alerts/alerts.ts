@@ -320,7 +320,12 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const { ATTEMPTS_AT_A_TIME, createAlertAgent: alertAgent, nextAttemptMs, sendAlert } = await import('./alert-sender.ts')
+    const {
+      ATTEMPTS_AT_A_TIME,
+      createAlertAgent: alertAgent,
+      nextAttemptMs,
+      sendAlert,
+    } = await import('./alert-sender.ts')
     const { signal } = this.#stopping
     const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {

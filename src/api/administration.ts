@@ -7,7 +7,13 @@ import { pageOf, pageQuery } from '../management/page.ts'
 import { listOptions, optionSchema } from '../management/settings/list-options.ts'
 import { optionBody, setOption } from '../management/settings/set-option.ts'
 import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
-import { defineAccountEndpoint, defineAdminEndpoint, defineRootEndpoint, defineVisitorEndpoint, type JsonEndpoint } from './endpoint.ts'
+import {
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  defineRootEndpoint,
+  defineVisitorEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 
 const auditFile = ({ from, to }: z.output<typeof auditQuery>, nowMs: number): string =>
   csvName('audit', { start: from, end: to && to - 1 }, nowMs)

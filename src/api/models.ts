@@ -12,7 +12,13 @@ import {
 import { pricing, pricingSchema } from '../management/models/pricing.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import { truncateName } from '../relay/truncate-name.ts'
-import { defineEndpoint, defineAccountEndpoint, defineAdminEndpoint, defineRootEndpoint, type JsonEndpoint } from './endpoint.ts'
+import {
+  defineEndpoint,
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  defineRootEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 import {
   entryShape,
   listShape,

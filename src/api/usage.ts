@@ -72,7 +72,12 @@ import {
   stopCall,
 } from '../management/usage/running-calls.ts'
 import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
-import { type ClientExchange, defineAccountEndpoint, defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
+import {
+  type ClientExchange,
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
 const CSV_TYPE = 'text/csv; charset=utf-8'

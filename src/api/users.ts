@@ -39,7 +39,10 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     params: z.object({ id: userIdText }),
     responseBody: managedUserSchema,
     async handle({ params: { id: userId }, parts }) {
-      return managedUserObject(parts, (await parts.store.read('managedUser', { userId })) ?? userNotFound(userId))
+      return managedUserObject(
+        parts,
+        (await parts.store.read('managedUser', { userId })) ?? userNotFound(userId),
+      )
     },
   }),
   defineAdminEndpoint('POST', '/api/user/', {

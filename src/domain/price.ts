@@ -64,7 +64,8 @@ export const MEASURED_UNITS = [
     line: 'image' as const,
     count: 'images' as const,
     isPerMillion: false,
-    priceOf: ({ image }: Price, form?: ImageForm) => (form ? imagePrice(image, form) : highestImagePrice(image)),
+    priceOf: ({ image }: Price, form?: ImageForm) =>
+      form ? imagePrice(image, form) : highestImagePrice(image),
   },
 ].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
 

@@ -3,7 +3,10 @@ import { leastRemaining } from './remaining.ts'
 
 test('78: what is left is the least of the limits', () => {
   expect(leastRemaining({ key: 5, user: 3, group_budget: 4 })).toEqual({ left: 3, left_by: 'user' })
-  expect(leastRemaining({ user: 3, key_budget: 2, user_budget: 1 })).toEqual({ left: 1, left_by: 'user_budget' })
+  expect(leastRemaining({ user: 3, key_budget: 2, user_budget: 1 })).toEqual({
+    left: 1,
+    left_by: 'user_budget',
+  })
 })
 
 test('78: an absent limit does not count, and without any limit no remaining amount is reported', () => {

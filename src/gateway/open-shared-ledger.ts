@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { recordConfiguration } from './record-configuration.ts'
-import { type LeasedLedger, leasedLedger, NODES_CHANGED_ANNOUNCEMENT } from '../accounts/ledger/leased-ledger.ts'
+import {
+  type LeasedLedger,
+  leasedLedger,
+  NODES_CHANGED_ANNOUNCEMENT,
+} from '../accounts/ledger/leased-ledger.ts'
 import { sharedStore } from '../accounts/ledger/shared-store.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
@@ -90,7 +94,8 @@ export async function openSharedLedger({
   const firstCredentials = await recordConfiguration(store, config)
   const recovered = await ledger.recover()
   await leased.start()
-  const announceNodes = (): Promise<void> => announcements.announce(NODES_CHANGED_ANNOUNCEMENT).catch(() => {})
+  const announceNodes = (): Promise<void> =>
+    announcements.announce(NODES_CHANGED_ANNOUNCEMENT).catch(() => {})
   opened.defer(async () => {
     await leased.close()
     await announceNodes()

@@ -256,7 +256,10 @@ export async function serve({
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
-  const overload = new Overload(THREAD_EVENT_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const overload = new Overload(
+    THREAD_EVENT_LOOP,
+    new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
+  )
   const alerted = { ...callParts, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }

@@ -36,6 +36,8 @@ describe('quota of another gateway', () => {
   })
 
   test('quota that exceeds the safe integers is refused', () => {
-    expect(() => new QuotaConverter('1', 500_000).convert('quota', 2 ** 52)).toThrow('quota: expected an amount')
+    expect(() => new QuotaConverter('1', 500_000).convert('quota', 2 ** 52)).toThrow(
+      'quota: expected an amount',
+    )
   })
 })

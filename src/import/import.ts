@@ -104,7 +104,10 @@ function planImport(
 ): ImportPlan {
   const options = new FamilyOptions(family.options)
   const configuration = planConfiguration(family, options, config, state.stored)
-  const units = new QuotaConverter(options.text('QuotaPerUnit'), configuration.settings.options.quota_per_unit)
+  const units = new QuotaConverter(
+    options.text('QuotaPerUnit'),
+    configuration.settings.options.quota_per_unit,
+  )
   const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
   const identifiers = new IdentifierAllocator(state.identifiers, hashes, wanted)
   const { accounts, lines, passwords } = planAccounts(family, {

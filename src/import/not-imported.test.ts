@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import type { FamilyDatabase, NotImportedTable } from './family.ts'
 import { listNotImported } from './not-imported.ts'
 
-const source = (leftTables: readonly NotImportedTable[], users: FamilyDatabase['users'] = []): FamilyDatabase => ({
+const source = (
+  leftTables: readonly NotImportedTable[],
+  users: FamilyDatabase['users'] = [],
+): FamilyDatabase => ({
   family: 'new-api',
   users,
   tokens: [],

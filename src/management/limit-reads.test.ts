@@ -71,7 +71,13 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   const { memory, metered, reading } = stageOf(store)
   const pieces: number[] = []
   const held = new Set<number>()
-  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }), USAGE_LIMIT_FIELDS)) {
+  for await (const piece of usageCsv(
+    { store: metered },
+    {},
+    ['id'],
+    ({ id }) => ({ id }),
+    USAGE_LIMIT_FIELDS,
+  )) {
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)
   }

@@ -25,7 +25,13 @@ import { CALL_STOPPED, type Failure } from './failure.ts'
 import { keptWords, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
-import { type ChargeBasis, type ResponseEnding, NOTHING_DELIVERED, type PricedUsage, priceUsage } from './price-usage.ts'
+import {
+  type ChargeBasis,
+  type ResponseEnding,
+  NOTHING_DELIVERED,
+  type PricedUsage,
+  priceUsage,
+} from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 

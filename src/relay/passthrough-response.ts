@@ -211,7 +211,11 @@ export class PassedResponse extends ResponseHandler {
     this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
   }
 
-  async #settleAndEnd(ending: ResponseEnding, isComplete: boolean, last: () => Buffer | undefined): Promise<void> {
+  async #settleAndEnd(
+    ending: ResponseEnding,
+    isComplete: boolean,
+    last: () => Buffer | undefined,
+  ): Promise<void> {
     const { response } = this.call
     const passthrough = this.#passthrough
     if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleForNothing(this.target)

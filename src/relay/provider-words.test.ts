@@ -65,17 +65,20 @@ describe('the message of a provider', () => {
     minLength: 24,
     maxLength: 60,
   })
-  test.each(Object.keys(quotings))("a provider's message is kept without 24 consecutive letters of a prompt that is quoted %s", (name) => {
-    fc.assert(
-      fc.property(letters, (parts) => {
-        const text = parts.join('').replaceAll(/\s+/g, ' ').trim()
-        fc.pre(text.length >= 24)
-        const said = kept(`{${quotings[name]?.(text) ?? ''}}`, asked(text))
-        // What is left are the braces, and what an escape leaves of quotation marks.
-        expect(said.replaceAll(/[{}\\"…]/g, '')).toBe('')
-      }),
-    )
-  })
+  test.each(Object.keys(quotings))(
+    "a provider's message is kept without 24 consecutive letters of a prompt that is quoted %s",
+    (name) => {
+      fc.assert(
+        fc.property(letters, (parts) => {
+          const text = parts.join('').replaceAll(/\s+/g, ' ').trim()
+          fc.pre(text.length >= 24)
+          const said = kept(`{${quotings[name]?.(text) ?? ''}}`, asked(text))
+          // What is left are the braces, and what an escape leaves of quotation marks.
+          expect(said.replaceAll(/[{}\\"…]/g, '')).toBe('')
+        }),
+      )
+    },
+  )
 
   test("any provider's message is kept as one line of at most 300 characters, whatever the request is", () => {
     const any = fc.string({ unit: anyCharacter, maxLength: 600 })

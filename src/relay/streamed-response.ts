@@ -296,7 +296,11 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   // The last frame is sent once the charge is durable, together with everything that was not sent before.
-  async #settleAndEnd(ending: ResponseEnding, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
+  async #settleAndEnd(
+    ending: ResponseEnding,
+    lastFrame: LastFrame | undefined,
+    isComplete: boolean,
+  ): Promise<void> {
     const [tap, { response }] = [this.#tap, this.call]
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {

@@ -10,7 +10,9 @@ export const ROW_COLUMNS: readonly string[] = USAGE.columns.map(({ name }) => na
 const listOwn = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.fields))
 const listCounts = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.parts))
 const listCharged = valueListerOf(SETTLEMENT_FIELDS.columns)
-const MEMBERS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns].map(({ name }) => `,${JSON.stringify(name)}:`)
+const MEMBERS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns].map(
+  ({ name }) => `,${JSON.stringify(name)}:`,
+)
 
 /** Lists the values of `ROW_COLUMNS` in the same order. */
 export function rowValues(call: SettledCall): Stored[] {

@@ -127,7 +127,7 @@ async function allOf<Item>(items: readonly Item[], work: (item: Item) => Promise
 }
 
 describe("a URL in a client's request", () => {
-  test("the tests of URLs in requests cover well over a hundred spellings of private addresses", () => {
+  test('the tests of URLs in requests cover well over a hundred spellings of private addresses', () => {
     expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
   })
 

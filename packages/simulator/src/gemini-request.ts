@@ -19,7 +19,9 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
   requireCalls(contents)
   requireSignatures(contents)
   const config = asFields(body.generationConfig)
-  const tools = asList(body.tools).flatMap((tool) => asList(asFields(tool).functionDeclarations).map(declared))
+  const tools = asList(body.tools).flatMap((tool) =>
+    asList(asFields(tool).functionDeclarations).map(declared),
+  )
   const system = textOf(partsOf(asFields(body.systemInstruction)))
   return {
     model,
@@ -126,7 +128,8 @@ function transcribed(content: Fields): string {
   const parts = partsOf(content).filter(({ thought }) => thought !== true)
   const texts = parts.map(({ text, functionCall, functionResponse }) => {
     if (functionCall !== undefined) return JSON.stringify({ ...asFields(functionCall), id: undefined })
-    if (functionResponse !== undefined) return JSON.stringify({ ...asFields(functionResponse), id: undefined })
+    if (functionResponse !== undefined)
+      return JSON.stringify({ ...asFields(functionResponse), id: undefined })
     return typeof text === 'string' ? text : IMAGE_PLACEHOLDER
   })
   return `${asString(content.role) || 'user'}: ${texts.join('\n')}`

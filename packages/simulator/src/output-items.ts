@@ -41,7 +41,11 @@ export function outputItems(output: ModelOutput, shown: ThoughtOptions, stamp: R
   )
 }
 
-function reasoning(pieces: readonly string[], { summary, encrypted }: ThoughtOptions, stamp: ReplyStamp): OutputItem {
+function reasoning(
+  pieces: readonly string[],
+  { summary, encrypted }: ThoughtOptions,
+  stamp: ReplyStamp,
+): OutputItem {
   const text = pieces.join('')
   const item = { id: stamp.id('rs_'), type: 'reasoning' }
   const part = { type: 'summary_text', text }

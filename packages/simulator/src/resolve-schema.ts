@@ -23,7 +23,9 @@ export function resolveSchema(schema: Fields, root: Fields): Fields {
 
 function alternative(all: readonly Fields[], root: Fields): Fields {
   const isNull = ({ type, const: constant }: Fields): boolean => type === 'null' || constant === null
-  const followed = all.map((one) => (asString(one.$ref).startsWith('#') ? target(asString(one.$ref), root) : one))
+  const followed = all.map((one) =>
+    asString(one.$ref).startsWith('#') ? target(asString(one.$ref), root) : one,
+  )
   return followed.find((one) => !isNull(one)) ?? followed[0] ?? {}
 }
 

@@ -95,7 +95,8 @@ function object(schema: Fields, source: Source, depth: number): unknown {
   const members = asFields(schema.properties)
   const required = new Set(asList(schema.required).map(asString))
   const isChosen = (name: string): boolean =>
-    required.has(name) || (depth < REQUIRED_ONLY_DEPTH && source.hints.mentions(name, asFields(members[name])))
+    required.has(name) ||
+    (depth < REQUIRED_ONLY_DEPTH && source.hints.mentions(name, asFields(members[name])))
   const declared = Object.keys(members).filter(isChosen)
   const undeclared = [...required].filter((name) => !Object.hasOwn(members, name))
   const value = (name: string): unknown =>

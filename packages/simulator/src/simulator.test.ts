@@ -73,7 +73,9 @@ describe('chat', () => {
       model: 'demo-chat',
       messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
     })
-    const said = chunks.map(({ choices }) => asString(asFields(asFields(asList(choices)[0]).delta).content)).join('')
+    const said = chunks
+      .map(({ choices }) => asString(asFields(asFields(asList(choices)[0]).delta).content))
+      .join('')
     expect(said).toBe(firstChoice(whole).message.content)
     expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
   })
@@ -129,7 +131,10 @@ describe('chat', () => {
     const asked = firstChoice(await chat({ tools, messages: [user] }))
     expect(asked.finish).toBe('tool_calls')
     const call = asFields(asList(asked.message.tool_calls)[0])
-    expect(JSON.parse(asString(asFields(call.function).arguments))).toEqual({ city: 'Lisbon', unit: 'celsius' })
+    expect(JSON.parse(asString(asFields(call.function).arguments))).toEqual({
+      city: 'Lisbon',
+      unit: 'celsius',
+    })
     const result = { role: 'tool', tool_call_id: call.id, content: '{"temperature":19}' }
     const answered = firstChoice(await chat({ tools, messages: [user, asked.message, result] }))
     expect(answered.finish).toBe('stop')

@@ -1,5 +1,12 @@
 import { isRouter, reroutingField, reroutingName, type UpstreamSettings } from './upstream-settings.ts'
-import { renderArray, applyEdits, type Edits, renderObject, withMember, withMembers } from './json/json-edit.ts'
+import {
+  renderArray,
+  applyEdits,
+  type Edits,
+  renderObject,
+  withMember,
+  withMembers,
+} from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'

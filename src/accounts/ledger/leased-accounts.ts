@@ -185,7 +185,10 @@ export class LeasedAccounts implements AccountSource {
     return { loan, account }
   }
 
-  #toAccount({ token, tokenState, userState }: LoanResponse, cached: LeasedAccount | undefined): LeasedAccount {
+  #toAccount(
+    { token, tokenState, userState }: LoanResponse,
+    cached: LeasedAccount | undefined,
+  ): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)

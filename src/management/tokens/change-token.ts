@@ -107,7 +107,8 @@ export async function enableOrDisableToken(
 ): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts
   const token =
-    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ?? ownTokenNotFound()
+    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ??
+    ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }

@@ -5,7 +5,14 @@ import { GatewayError } from '../../errors.ts'
 import { HeldBytes, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
 import { missedCallsEvent, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
-import { LiveSource, type LiveCallBatch, type LiveQuery, nameOf, CallsPerSecond, RowTexts } from './live-source.ts'
+import {
+  LiveSource,
+  type LiveCallBatch,
+  type LiveQuery,
+  nameOf,
+  CallsPerSecond,
+  RowTexts,
+} from './live-source.ts'
 
 /** Interval at which settled calls are passed to the readers. */
 const TURN_MS = 250

@@ -51,7 +51,8 @@ async function newPassword(
   password: string,
   original: string | null | undefined,
 ): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string | null }> {
-  const { passwordHash: passwordWas } = (await store.read('credentials', { username })) ?? userNotFound(username)
+  const { passwordHash: passwordWas } =
+    (await store.read('credentials', { username })) ?? userNotFound(username)
   const queue = fairQueueKey({ id: userId })
   if (passwordWas === null) return { passwordHash: await passwords.hash(password, queue), passwordWas }
   if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {

@@ -71,7 +71,10 @@ const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
  * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
  * other providers.
  */
-export function toProviderRequest(scan: ScannedObject, { isPlain, continued, composed }: References): ProviderRequest {
+export function toProviderRequest(
+  scan: ScannedObject,
+  { isPlain, continued, composed }: References,
+): ProviderRequest {
   if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')

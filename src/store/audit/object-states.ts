@@ -5,7 +5,13 @@ import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import type { NewEntry } from './append.ts'
-import { channelFields, entryFields, OBJECT_KIND_OF_SECTION, tokenFields, userFields } from './object-fields.ts'
+import {
+  channelFields,
+  entryFields,
+  OBJECT_KIND_OF_SECTION,
+  tokenFields,
+  userFields,
+} from './object-fields.ts'
 
 /** Object that an operation may change: by id, or by its name in a section of the settings. */
 export type ObjectReference =

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { type AlertType, type AlertEvent, type AlertThreshold, compareThresholds } from '../../domain/alert.ts'
+import {
+  type AlertType,
+  type AlertEvent,
+  type AlertThreshold,
+  compareThresholds,
+} from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
 /** Event for one receiver. */

@@ -98,7 +98,14 @@ function wantedOf({ token, need, max, budgets = [] }: LoanRequest): object {
   }
 }
 
-function loanOf({ granted, token, user, token_amount, user_amount, budgets }: LoanRow): LoanResponse | undefined {
+function loanOf({
+  granted,
+  token,
+  user,
+  token_amount,
+  user_amount,
+  budgets,
+}: LoanRow): LoanResponse | undefined {
   if (!token) return undefined
   return {
     granted,

@@ -31,7 +31,11 @@ async function opened(): Promise<{ database: OwnedDatabase; path: string; announ
 
 const WHO = { userId: 1, tokenId: 1 }
 
-async function lent({ database }: { database: OwnedDatabase }, client: string, need: number): Promise<LoanResponse> {
+async function lent(
+  { database }: { database: OwnedDatabase },
+  client: string,
+  need: number,
+): Promise<LoanResponse> {
   const request: BankRequest = [
     'acquire',
     [{ token: 1, need: { token: need, user: need }, max: { token: need, user: need } }],

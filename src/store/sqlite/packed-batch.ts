@@ -1,6 +1,12 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { Provenance, ProvenResponse } from '../../domain/stored-response.ts'
-import { SETTLEMENT_FIELDS, HOLD, type HoldOpening, type SettledCall, USAGE } from '../../domain/records/usage.ts'
+import {
+  SETTLEMENT_FIELDS,
+  HOLD,
+  type HoldOpening,
+  type SettledCall,
+  USAGE,
+} from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import type { QueuedOperation } from './messages.ts'
 

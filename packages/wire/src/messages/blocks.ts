@@ -148,6 +148,7 @@ export function recordBlockToolUse(tally: ToolTally, index: number, value: unkno
 /** Returns the uses of tools reported by the blocks of a message. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
-  if (Array.isArray(content)) for (const [index, block] of content.entries()) recordBlockToolUse(tally, index, block)
+  if (Array.isArray(content))
+    for (const [index, block] of content.entries()) recordBlockToolUse(tally, index, block)
   return tally.uses
 }

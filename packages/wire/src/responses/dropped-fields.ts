@@ -69,7 +69,9 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
 ])
 
 /** Shared fields that are top-level members in this dialect. */
-export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.filter((name) => name !== 'verbosity')
+export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.filter(
+  (name) => name !== 'verbosity',
+)
 
 /** Fields that the conversion reads. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([

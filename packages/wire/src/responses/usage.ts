@@ -126,7 +126,8 @@ export function recordItemToolUse(tally: ToolTally, index: number, value: unknow
 
 /** Records the uses of tools reported by a list of items. */
 function noteItems(tally: ToolTally, output: unknown): void {
-  if (Array.isArray(output)) for (const [index, item] of output.entries()) recordItemToolUse(tally, index, item)
+  if (Array.isArray(output))
+    for (const [index, item] of output.entries()) recordItemToolUse(tally, index, item)
 }
 
 function containerOf(item: Item): string | undefined {

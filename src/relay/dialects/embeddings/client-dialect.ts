@@ -13,14 +13,20 @@ import { withMappedModel } from '@sluice/wire/edit-request'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
-import { embedUpstream, type EmbedUpstream, speaksOpenAiEmbeddings } from '../../../upstreams/embed-upstream.ts'
+import {
+  embedUpstream,
+  type EmbedUpstream,
+  speaksOpenAiEmbeddings,
+} from '../../../upstreams/embed-upstream.ts'
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
 import { askedForVectors } from './vector-requests.ts'
 
 /** Protocols of the channels that serve embeddings. */
-export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].serves.includes('embeddings'))
+export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
+  UPSTREAM_PROTOCOLS[name].serves.includes('embeddings'),
+)
 
 /**
  * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted

@@ -10,7 +10,10 @@ export class EventPassthrough implements Passthrough {
   readonly #measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>
   #isOver = false
 
-  constructor(tap: MediaTap, measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>) {
+  constructor(
+    tap: MediaTap,
+    measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>,
+  ) {
     this.tap = tap
     this.#measured = measured
   }

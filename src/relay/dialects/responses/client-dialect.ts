@@ -11,7 +11,12 @@ import {
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, toProviderRequest, namedPrompt, type References } from '../../responses/item-references.ts'
+import {
+  findReferences,
+  toProviderRequest,
+  namedPrompt,
+  type References,
+} from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'

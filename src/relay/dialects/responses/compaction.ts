@@ -12,7 +12,12 @@ import {
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, toProviderRequest, namedPrompt, type References } from '../../responses/item-references.ts'
+import {
+  findReferences,
+  toProviderRequest,
+  namedPrompt,
+  type References,
+} from '../../responses/item-references.ts'
 import { newResponseId } from '../../responses/response-id.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type Reader, throwNoStreams } from '../dialect.ts'

@@ -12,7 +12,12 @@ import type { ReplyContext } from '../../conversation.ts'
 import { customInput } from '../../openai-tools.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
-import { callSignature, extraContent, isShownByPlaceholder, writeReasoningDetail } from '../reasoning-details.ts'
+import {
+  callSignature,
+  extraContent,
+  isShownByPlaceholder,
+  writeReasoningDetail,
+} from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
@@ -46,7 +51,9 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
   const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
   const annotations = annotationsIn(parts)
   const thinking = joined(parts, (part) =>
-    part.kind === 'thinking' ? part.text + (part.proof && isShownByPlaceholder(part.proof) ? SIGNATURE_PLACEHOLDER : '') : '',
+    part.kind === 'thinking'
+      ? part.text + (part.proof && isShownByPlaceholder(part.proof) ? SIGNATURE_PLACEHOLDER : '')
+      : '',
   )
   const details = detailsIn(parts)
   return {

@@ -78,7 +78,9 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
     const details =
       scan.kindOf(message) === 'object' ? scan.memberOf(message, 'reasoning_details') : undefined
     if (details === undefined || scan.kindOf(details) !== 'array') return 'stays'
-    const text = renderArray(scan, details, (detail) => (isGatewayDetail(scan.parse(detail)) ? 'goes' : 'stays'))
+    const text = renderArray(scan, details, (detail) =>
+      isGatewayDetail(scan.parse(detail)) ? 'goes' : 'stays',
+    )
     if (text === undefined) return 'stays'
     return {
       text: text === '[]' ? withoutMember(scan, message, details) : withMember(scan, message, details, text),

@@ -54,4 +54,7 @@ const below = {
 export const chatNames = requestNames(CHAT_FIELD_CHECKS.keys(), below)
 
 /** Names of the fields of completions requests, which may be converted to chat requests. */
-export const completionNames = requestNames([...CHAT_FIELD_CHECKS.keys(), ...COMPLETION_FIELD_CHECKS.keys()], below)
+export const completionNames = requestNames(
+  [...CHAT_FIELD_CHECKS.keys(), ...COMPLETION_FIELD_CHECKS.keys()],
+  below,
+)

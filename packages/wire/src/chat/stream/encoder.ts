@@ -13,7 +13,12 @@ import {
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { customNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { callSignature, extraContent, isShownByPlaceholder, writeReasoningDetail } from '../reasoning-details.ts'
+import {
+  callSignature,
+  extraContent,
+  isShownByPlaceholder,
+  writeReasoningDetail,
+} from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'

@@ -21,7 +21,14 @@ import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsInMedia } from '../../prompt-tokens.ts'
 import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { camelCase, memberInEitherSpelling, nodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
+import {
+  camelCase,
+  memberInEitherSpelling,
+  nodeOf,
+  snakeCase,
+  topMember,
+  parseTopMember,
+} from '../spelling.ts'
 import { KnownNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'

@@ -31,7 +31,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Reply
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
     const isLast = index === parts.length - 1
-    const isIncomplete = (isLast && reason !== undefined) || (part.kind === 'tool-call' && isCutOff(part.input))
+    const isIncomplete =
+      (isLast && reason !== undefined) || (part.kind === 'tool-call' && isCutOff(part.input))
     const status = isIncomplete ? 'incomplete' : 'completed'
     return writeItem(part, { id: itemId(type, response.itemKey, index), type, status, form })
   })
@@ -201,7 +202,10 @@ function writeCall(
     case 'apply_patch_call':
       return renderObject([...membersOf(common), ['operation', inputOrEmpty(input)]])
     case 'tool_search_call':
-      return renderObject([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
+      return renderObject([
+        ...membersOf({ ...common, execution: 'client' }),
+        ['arguments', inputOrEmpty(input)],
+      ])
     case 'function_call':
     case 'message':
     case 'reasoning':
