@@ -3,7 +3,7 @@ import { BURST_EVENTS, type Wire } from './wire.ts'
 
 /** Prepared bytes of the upstream's responses. */
 export interface Answers {
-  /** Head and body, 2 KB; the content begins with a stamp. */
+  /** Head and body, 2 KB; the content begins with the time at which it was made. */
   readonly whole: Buffer
   /** Head and first events of a stream. */
   readonly streamStart: Buffer

@@ -47,7 +47,7 @@ describe('the files of the console', () => {
     ['a part that imports a page', 'console/components/a.tsx', 'console/pages/logs/b.tsx'],
     ['a page that imports the frame', 'console/pages/keys/a.tsx', 'console/app/b.tsx'],
     ['requests that import components with markup', 'console/api/a.ts', 'console/components/b.tsx'],
-  ])('%s would be found', (_, from, to) => {
+  ])('a forbidden import is detected: %s', (_, from, to) => {
     expect(isBreach(from, to)).toBe(true)
   })
 

@@ -40,7 +40,7 @@ function sources(): string[] {
   )
 }
 
-test('no page has two versions of a part, as a merge leaves them', () => {
+test('no page contains conflict markers of a merge', () => {
   expect(pages().filter((path) => /^(<{7} |={7}$|>{7} )/m.test(page(path)))).toEqual([])
 })
 
@@ -168,7 +168,7 @@ function anchorOf(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-test('every link to a heading has one', () => {
+test('every link to a heading leads to an existing heading', () => {
   const broken = pages().flatMap((from) =>
     [...page(from).matchAll(/\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/g)]
       .map(

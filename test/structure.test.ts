@@ -26,7 +26,7 @@ describe('the layers of src', () => {
     ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', '@sluice/http1'],
     ['protocols that import a rule', '@sluice/wire/chat/x.ts', 'domain/y.ts'],
-  ])('an import like %s would be found', (_, from, to) => {
+  ])('a forbidden import is detected: %s', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
 

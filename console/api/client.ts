@@ -15,7 +15,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 let surroundings: Surroundings | undefined
 
 /** Sets the callbacks for ended sessions and lost connections. */
-export function setSurroundings(given: Surroundings): void {
+export function setClientCallbacks(given: Surroundings): void {
   surroundings = given
 }
 

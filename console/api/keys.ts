@@ -85,7 +85,7 @@ export function changeKey(
 }
 
 /** Enables or disables a key. */
-export function switchKey(id: number, isEnabled: boolean): Promise<ApiKey> {
+export function setKeyEnabled(id: number, isEnabled: boolean): Promise<ApiKey> {
   return request<ApiKey>('PUT', '/api/token/?status_only=1', { id, status: isEnabled ? 1 : 2 })
 }
 

@@ -6,7 +6,7 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { setSurroundings } from '../api/client.ts'
+import { setClientCallbacks } from '../api/client.ts'
 import { preferences, usePreferences } from '../components/preferences.ts'
 import { loadTexts, TextsProvider } from '../locales/use-texts.tsx'
 import { reportLost } from './connection.ts'
@@ -21,7 +21,7 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 // Read by the library that prevents scrolling of the page behind dialogs.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-setSurroundings({ signInAgain, connectionLost: reportLost, userDisabled: endDisabledSession })
+setClientCallbacks({ signInAgain, connectionLost: reportLost, userDisabled: endDisabledSession })
 const first = await loadTexts(preferences().language)
 createRoot(document.querySelector('#root') as HTMLElement).render(<Root firstTexts={first} />)
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { badAddress } from './address-list.ts'
+import { findInvalidAddress } from './address-list.ts'
 
 test.each(['', '10.0.0.1', '10.0.0.0/8\n\n192.168.1.1', '::1', '2001:db8::/32', '::ffff:10.0.0.1, 10.0.0.2'])(
   '%j is a list of addresses',
   (text) => {
-    expect(badAddress(text)).toBeUndefined()
+    expect(findInvalidAddress(text)).toBeUndefined()
   },
 )
 
@@ -15,5 +15,5 @@ test.each([
   ['example.com', 'example.com'],
   ['1.2.3', '1.2.3'],
 ])('in %j, %s is not an address', (text, bad) => {
-  expect(badAddress(text)).toBe(bad)
+  expect(findInvalidAddress(text)).toBe(bad)
 })

@@ -1,5 +1,5 @@
 /** The first line of a list that is neither an address nor a range; undefined where all lines are valid. */
-export function badAddress(text: string): string | undefined {
+export function findInvalidAddress(text: string): string | undefined {
   return text
     .split(/[\n,]/)
     .map((line) => line.trim())

@@ -16,7 +16,7 @@ describe('the meter of a budget', () => {
     expect(usedPercent({ ...NOVEMBER, budget_used: used })).toBe(percent)
   })
 
-  test('75: a pace that uses the budget up before its reset is told, from a twentieth of the period on', () => {
+  test('75: the forecast names when the budget will be used up, once a twentieth of the period is over', () => {
     // Half of it in 10 days: all of it in 20.
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
       at('2026-11-21T00:00:00Z'),
@@ -27,7 +27,7 @@ describe('the meter of a budget', () => {
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
   })
 
-  test('75: a pace that lasts, and a budget that is used up, have no forecast', () => {
+  test('75: there is no forecast where the budget lasts until its reset, or is used up already', () => {
     const now = at('2026-11-16T00:00:00Z')
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(NOVEMBER.budget_resets_at)
@@ -35,7 +35,7 @@ describe('the meter of a budget', () => {
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
   })
 
-  test('75: weeks and days begin as those of budgets', () => {
+  test("75: the periods of a week and a day begin as those of the gateway's budgets do", () => {
     const monday = at('2026-11-23T00:00:00Z')
     const week = { budget: 70, budget_period: 'week', budget_used: 20, budget_resets_at: monday + 7 * DAY_S }
     expect(exhaustedAt(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)

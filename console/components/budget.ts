@@ -1,8 +1,11 @@
 import { type BudgetPeriod, periodAt } from '../../src/domain/budget.ts'
-import type { TermsObject } from '../../src/management/call-terms.ts'
+import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 
 /** A budget with its use in the current period. */
-export type BudgetState = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'>
+export type BudgetState = Pick<
+  UsageLimitsObject,
+  'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'
+>
 
 const PERCENT = 100
 /** The part of a period after which its pace is taken as a forecast. */

@@ -1,7 +1,7 @@
 import { BUDGET_PERIODS, type BudgetPeriod } from '../../src/domain/budget.ts'
-import { mismatch } from '../../src/domain/records/field-types.ts'
-import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/terms.ts'
-import type { TermsObject } from '../../src/management/call-terms.ts'
+import { describeMismatch } from '../../src/domain/records/field-types.ts'
+import { RATE_LIMIT, type RateLimitName } from '../../src/domain/records/usage-limits.ts'
+import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from './money.ts'
 
 /** The fields of a rate limit. */
@@ -32,7 +32,7 @@ export const NO_LIMITS: TypedLimits = {
 }
 
 /** The form values of the limits of a key or a user. */
-export function typedLimits(limited: TermsObject, display: MoneyDisplay): TypedLimits {
+export function typedLimits(limited: UsageLimitsObject, display: MoneyDisplay): TypedLimits {
   const rates = RATE_LIMIT_NAMES.map((name) => [name, limited[name] === 0 ? '' : String(limited[name])])
   return {
     budget: limited.budget === 0 ? '' : exactAmount(limited.budget, display),
@@ -45,7 +45,7 @@ export function typedLimits(limited: TermsObject, display: MoneyDisplay): TypedL
 export function brokenBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
   const isNone = typed.trim() === '' && type.bounds.minimum === 0
-  return isNone || mismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
+  return isNone || describeMismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
 /** The limits that differ from those `before`, in the gateway's format. */

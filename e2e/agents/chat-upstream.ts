@@ -7,7 +7,7 @@ import {
   type ReplyStamp,
   type Upstream,
 } from '@sluice/simulator'
-import { type Fields, fields, list, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 
 /** The model behind chat completions, as strict about the order of messages as providers are. */
@@ -66,7 +66,7 @@ function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
       ...pieces(input).map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
     ]),
     delta({}, finish),
-    ...(fields(body.stream_options).include_usage === true ? [frame([], { usage })] : []),
+    ...(asFields(body.stream_options).include_usage === true ? [frame([], { usage })] : []),
     { text: 'data: [DONE]\n\n', tokens: 0 },
   ]
   return { kind: 'stream', frames }
@@ -75,22 +75,22 @@ function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool'])
 
 function modelInput(body: Fields): ModelInput {
-  const messages = list(body.messages).map(fields)
+  const messages = asList(body.messages).map(asFields)
   const answers: Fields[] = []
   let awaited = new Set<string>()
   for (const message of messages) {
-    if (!ROLES.has(string(message.role)))
-      throw new Refusal('malformed', `unknown role ${string(message.role)}`)
+    if (!ROLES.has(asString(message.role)))
+      throw new Refusal('malformed', `unknown role ${asString(message.role)}`)
     if (message.role === 'tool') {
-      if (!awaited.delete(string(message.tool_call_id))) {
+      if (!awaited.delete(asString(message.tool_call_id))) {
         throw new Refusal('malformed', "messages with role 'tool' must follow the 'tool_calls' they answer")
       }
       answers.push(message)
     } else if (awaited.size > 0) throw new Refusal('malformed', "each of 'tool_calls' must be answered")
     if (message.role === 'assistant') {
-      const calls = list(message.tool_calls).map(fields)
-      awaited = new Set(calls.map(({ id }) => string(id)))
-      for (const call of calls) JSON.parse(string(fields(call.function).arguments))
+      const calls = asList(message.tool_calls).map(asFields)
+      awaited = new Set(calls.map(({ id }) => asString(id)))
+      for (const call of calls) JSON.parse(asString(asFields(call.function).arguments))
     }
   }
   if (awaited.size > 0) throw new Refusal('malformed', "each of 'tool_calls' must be answered")
@@ -100,15 +100,15 @@ function modelInput(body: Fields): ModelInput {
       .map(({ content }) => textOf(content))
       .join('\n'),
     results: answers.map(({ content }) => textOf(content)),
-    tools: list(body.tools)
-      .map((tool) => fields(fields(tool).function))
-      .map(({ name, parameters }) => ({ name: string(name), schema: fields(parameters) })),
+    tools: asList(body.tools)
+      .map((tool) => asFields(asFields(tool).function))
+      .map(({ name, parameters }) => ({ name: asString(name), schema: asFields(parameters) })),
   }
 }
 
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
-  return list(content)
-    .map((part) => string(fields(part).text))
+  return asList(content)
+    .map((part) => asString(asFields(part).text))
     .join('\n')
 }

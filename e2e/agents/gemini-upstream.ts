@@ -7,7 +7,7 @@ import {
   type ReplyStamp,
   type Upstream,
 } from '@sluice/simulator'
-import { type Fields, fields, list, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
 import { type ModelInput, nextTurn, pieces, tokensOf } from './model.ts'
 import { type ReturnedSignatures, signed } from './signatures.ts'
 
@@ -21,7 +21,7 @@ export function geminiUpstream(models: readonly string[], returned: ReturnedSign
   return {
     asked,
     models,
-    keyOf: (headers) => string(headers['x-goog-api-key']) || bearer(headers),
+    keyOf: (headers) => asString(headers['x-goog-api-key']) || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),
     refuse: ({ message }) => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }),
   }
@@ -34,14 +34,14 @@ function asked({ method, path, body }: Call): Fields | undefined {
 }
 
 function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
-  const contents = list(body.contents).map(fields)
+  const contents = asList(body.contents).map(asFields)
   requireSignatures(contents, returned)
   const { thinking, text, calls } = nextTurn(modelInput(body, contents))
-  const showsThoughts = fields(fields(body.generationConfig).thinkingConfig).includeThoughts === true
+  const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   if (calls.length > 0 && !showsThoughts) throw new Refusal('malformed', 'expected a request for thoughts')
   const callParts = calls.map(({ name, input }, at): Fields => {
     const id = stamp.id('')
-    const call = { id, name, args: fields(JSON.parse(input)) }
+    const call = { id, name, args: asFields(JSON.parse(input)) }
     return { functionCall: call, ...(at === 0 && { thoughtSignature: signed(id) }) }
   })
   const parts: Fields[] = [
@@ -79,10 +79,10 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, returned: Returne
 function requireSignatures(contents: readonly Fields[], returned: ReturnedSignatures): void {
   for (const [at, content] of contents.entries()) {
     if (content.role !== 'model') continue
-    const parts = list(content.parts).map(fields)
+    const parts = asList(content.parts).map(asFields)
     const where = `contents[${at}]`
     const call = parts.find(({ functionCall }) => functionCall !== undefined)
-    if (call) returned.require(string(fields(call.functionCall).id), call.thoughtSignature, where)
+    if (call) returned.require(asString(asFields(call.functionCall).id), call.thoughtSignature, where)
     else
       returned.require(
         spoken(parts),
@@ -95,17 +95,17 @@ function requireSignatures(contents: readonly Fields[], returned: ReturnedSignat
 function modelInput(body: Fields, contents: readonly Fields[]): ModelInput {
   const heard = contents
     .filter(({ role }) => role !== 'model')
-    .flatMap(({ parts }) => list(parts).map(fields))
+    .flatMap(({ parts }) => asList(parts).map(asFields))
   return {
-    user: heard.map(({ text }) => string(text)).join('\n'),
+    user: heard.map(({ text }) => asString(text)).join('\n'),
     results: heard.flatMap(({ functionResponse }) =>
-      functionResponse === undefined ? [] : [resultText(fields(fields(functionResponse).response))],
+      functionResponse === undefined ? [] : [resultText(asFields(asFields(functionResponse).response))],
     ),
-    tools: list(body.tools)
-      .flatMap((tool) => list(fields(tool).functionDeclarations).map(fields))
+    tools: asList(body.tools)
+      .flatMap((tool) => asList(asFields(tool).functionDeclarations).map(asFields))
       .map(({ name, parametersJsonSchema }) => ({
-        name: string(name),
-        schema: fields(parametersJsonSchema),
+        name: asString(name),
+        schema: asFields(parametersJsonSchema),
       })),
   }
 }
@@ -116,5 +116,5 @@ function resultText(response: Fields): string {
 }
 
 function spoken(parts: readonly Fields[]): string {
-  return parts.map(({ text, thought }) => (thought === true ? '' : string(text))).join('')
+  return parts.map(({ text, thought }) => (thought === true ? '' : asString(text))).join('')
 }

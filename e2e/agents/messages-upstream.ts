@@ -7,7 +7,7 @@ import {
   type ReplyStamp,
   type Upstream,
 } from '@sluice/simulator'
-import { type Fields, fields, list, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 import { type ReturnedSignatures, signed } from './signatures.ts'
 
@@ -29,7 +29,7 @@ export function messagesUpstream(models: readonly string[], returned: ReturnedSi
   return {
     asked: postTo('/messages'),
     models,
-    keyOf: (headers) => string(headers['x-api-key']) || bearer(headers),
+    keyOf: (headers) => asString(headers['x-api-key']) || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),
     refuse: ({ message }, stamp) => ({
       type: 'error',
@@ -41,7 +41,7 @@ export function messagesUpstream(models: readonly string[], returned: ReturnedSi
 
 function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
   const { thinking, text, calls } = nextTurn(modelInput(body, model, returned))
-  const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(string(fields(body.thinking).type))
+  const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(asString(asFields(body.thinking).type))
   if (calls.length > 0 && !thinks && ALWAYS_THINKING.has(model))
     throw new Refusal('malformed', 'expected a request for thoughts')
   const blocks = [
@@ -113,18 +113,18 @@ function toolBlock(id: string, name: string, input: string): Block {
 
 function modelInput(body: Fields, model: string, returned: ReturnedSignatures): ModelInput {
   if (typeof body.max_tokens !== 'number') throw new Refusal('malformed', 'max_tokens: Field required')
-  const turns = list(body.messages)
-    .map((message) => fields(message))
+  const turns = asList(body.messages)
+    .map((message) => asFields(message))
     .filter(({ role }) => role !== 'system' || !TAKING_SYSTEM_TURNS.has(model))
-    .map(({ role, content }) => ({ role: string(role), blocks: blocksOf(content) }))
-  requireOrder(turns, fields(body.thinking).type === 'enabled' || ALWAYS_THINKING.has(model), returned)
+    .map(({ role, content }) => ({ role: asString(role), blocks: blocksOf(content) }))
+  requireOrder(turns, asFields(body.thinking).type === 'enabled' || ALWAYS_THINKING.has(model), returned)
   const heard = turns.filter(({ role }) => role === 'user').flatMap(({ blocks }) => blocks)
   return {
-    user: heard.map(({ text }) => string(text)).join('\n'),
+    user: heard.map(({ text }) => asString(text)).join('\n'),
     results: heard.filter(({ type }) => type === 'tool_result').map(({ content }) => textOf(content)),
-    tools: list(body.tools)
-      .map(fields)
-      .map(({ name, input_schema }) => ({ name: string(name), schema: fields(input_schema) })),
+    tools: asList(body.tools)
+      .map(asFields)
+      .map(({ name, input_schema }) => ({ name: asString(name), schema: asFields(input_schema) })),
   }
 }
 
@@ -139,9 +139,9 @@ function requireOrder(
   for (const [at, { role, blocks }] of turns.entries()) {
     if (role !== 'user' && role !== 'assistant') throw new Refusal('malformed', `unexpected role ${role}`)
     const before = turns[at - 1]?.role === 'assistant' ? (turns[at - 1]?.blocks ?? []) : []
-    const called = before.filter(({ type }) => type === 'tool_use').map(({ id }) => string(id))
+    const called = before.filter(({ type }) => type === 'tool_use').map(({ id }) => asString(id))
     const results = blocks.filter(({ type }) => type === 'tool_result')
-    const answered = blocks.slice(0, results.length).map(({ tool_use_id: id }) => string(id))
+    const answered = blocks.slice(0, results.length).map(({ tool_use_id: id }) => asString(id))
     if (called.toSorted().join() !== answered.toSorted().join()) {
       throw new Refusal('malformed', `messages.${at}: the results of all tool_use blocks must come first`)
     }
@@ -149,23 +149,23 @@ function requireOrder(
     if (thinks && calls && blocks[0]?.type !== 'thinking') {
       throw new Refusal(
         'malformed',
-        `messages.${at}: expected thinking, but found ${string(blocks[0]?.type)}`,
+        `messages.${at}: expected thinking, but found ${asString(blocks[0]?.type)}`,
       )
     }
     for (const { type, thinking, signature } of blocks)
-      if (type === 'thinking') returned.require(string(thinking), signature, `messages.${at}`)
-    if (blocks.some(({ type, text }) => type === 'text' && string(text) === '')) {
+      if (type === 'thinking') returned.require(asString(thinking), signature, `messages.${at}`)
+    if (blocks.some(({ type, text }) => type === 'text' && asString(text) === '')) {
       throw new Refusal('malformed', `messages.${at}: text content blocks must be non-empty`)
     }
   }
 }
 
 function blocksOf(content: unknown): Fields[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content).map(fields)
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content).map(asFields)
 }
 
 function textOf(content: unknown): string {
   return blocksOf(content)
-    .map(({ text }) => string(text))
+    .map(({ text }) => asString(text))
     .join('\n')
 }

@@ -1,4 +1,4 @@
-import { type Fields, fields, list, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
 
 /** A tool that a model is offered; if it accepts plain text, its schema has the text as `input`. */
 export interface OfferedTool {
@@ -105,7 +105,7 @@ function toolNamed(tools: readonly OfferedTool[], wanted: string): OfferedTool |
 }
 
 function pathField({ required, properties }: Fields): string {
-  const names = [...list(required).map(string), ...Object.keys(fields(properties))]
+  const names = [...asList(required).map(asString), ...Object.keys(asFields(properties))]
   return names.find((name) => /path/i.test(name)) ?? 'path'
 }
 

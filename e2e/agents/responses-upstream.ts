@@ -7,7 +7,7 @@ import {
   type ReplyStamp,
   type Upstream,
 } from '@sluice/simulator'
-import { type Fields, fields, list, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
 import { type ModelInput, nextTurn, type OfferedTool, pieces, tokensOf } from './model.ts'
 
 const ENCRYPTED = 'gAAAAencrypted-by-the-model-that-thought-it'
@@ -39,12 +39,12 @@ export function responsesUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
-  const input = list(body.input).map(fields)
+  const input = asList(body.input).map(asFields)
   requireOrder(input)
   const tools = toolsOf(body, input)
   const { thinking, text, calls } = nextTurn(modelInput(input, tools))
   const items = [
-    ...(thinking === '' || list(body.include).length === 0 ? [] : [thought(stamp)]),
+    ...(thinking === '' || asList(body.include).length === 0 ? [] : [thought(stamp)]),
     ...(text === '' ? [] : [message(text, stamp)]),
     ...calls.map(({ name, input: args }) =>
       call(
@@ -77,7 +77,7 @@ function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
   ]
   const frames = events.map(
     (event, sequence_number): Frame => ({
-      text: `event: ${string(event.type)}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`,
+      text: `event: ${asString(event.type)}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`,
       tokens: 1,
     }),
   )
@@ -112,7 +112,7 @@ function call(tool: KnownTool | undefined, args: string, stamp: ReplyStamp): Ite
     return { whole, started: { ...whole, status: 'in_progress' }, events: [] }
   }
   const isCustom = tool?.type === 'custom'
-  const text = isCustom ? string(fields(JSON.parse(args)).input) : args
+  const text = isCustom ? asString(asFields(JSON.parse(args)).input) : args
   const member = isCustom ? 'input' : 'arguments'
   const event = isCustom ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
   const item = {
@@ -135,15 +135,16 @@ function call(tool: KnownTool | undefined, args: string, stamp: ReplyStamp): Ite
 /** The tools of the request and of its items, also those that a search found. */
 function toolsOf(body: Fields, input: readonly Fields[]): KnownTool[] {
   const found = input.filter(({ type }) => type === 'additional_tools' || type === 'tool_search_output')
-  return [body, ...found].flatMap(({ tools }) => list(tools)).flatMap((tool) => knownTools(fields(tool)))
+  return [body, ...found].flatMap(({ tools }) => asList(tools)).flatMap((tool) => knownTools(asFields(tool)))
 }
 
 function knownTools(tool: Fields, namespace?: string): KnownTool[] {
   const { type, parameters } = tool
-  const name = string(tool.name)
-  if (type === 'namespace') return list(tool.tools).flatMap((inner) => knownTools(fields(inner), name))
-  if (type === 'function' || type === 'custom') return [{ type, name, schema: fields(parameters), namespace }]
-  return type === 'tool_search' ? [{ type, name: type, schema: fields(parameters), namespace }] : []
+  const name = asString(tool.name)
+  if (type === 'namespace') return asList(tool.tools).flatMap((inner) => knownTools(asFields(inner), name))
+  if (type === 'function' || type === 'custom')
+    return [{ type, name, schema: asFields(parameters), namespace }]
+  return type === 'tool_search' ? [{ type, name: type, schema: asFields(parameters), namespace }] : []
 }
 
 function modelInput(input: readonly Fields[], tools: readonly KnownTool[]): ModelInput {
@@ -163,17 +164,17 @@ function requireOrder(input: readonly Fields[]): void {
   const open = new Map<string, string>()
   for (const [at, item] of input.entries()) {
     const { type, role, call_id, encrypted_content } = item
-    const id = string(call_id)
+    const id = asString(call_id)
     if (isOutput(type)) {
       if (open.get(id) !== outputOf(type)) throw new Refusal('malformed', `No tool call found for ${id}`)
       open.delete(id)
-    } else if (string(type).endsWith('_call')) open.set(id, `${string(type)}_output`)
-    else if (type === 'message' && !ROLES.has(string(role)))
-      throw new Refusal('malformed', `unknown role ${string(role)}`)
+    } else if (asString(type).endsWith('_call')) open.set(id, `${asString(type)}_output`)
+    else if (type === 'message' && !ROLES.has(asString(role)))
+      throw new Refusal('malformed', `unknown role ${asString(role)}`)
     else if (type === 'reasoning') {
       if (encrypted_content !== ENCRYPTED) throw new Refusal('malformed', 'The thoughts cannot be decrypted')
       const next = input[at + 1]
-      if (next?.role !== 'assistant' && !string(next?.type).endsWith('_call'))
+      if (next?.role !== 'assistant' && !asString(next?.type).endsWith('_call'))
         throw new Refusal('malformed', 'reasoning was provided without its required following item')
     }
   }
@@ -183,16 +184,16 @@ function requireOrder(input: readonly Fields[]): void {
 const ROLES = new Set(['user', 'assistant', 'system', 'developer'])
 
 function isOutput(type: unknown): boolean {
-  return string(type).endsWith('_output')
+  return asString(type).endsWith('_output')
 }
 
 function outputOf(type: unknown): string {
-  return type === 'tool_search_output' ? 'tool_search_call_output' : string(type)
+  return type === 'tool_search_output' ? 'tool_search_call_output' : asString(type)
 }
 
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
-  return list(content)
-    .map((part) => string(fields(part).text))
+  return asList(content)
+    .map((part) => asString(asFields(part).text))
     .join('\n')
 }

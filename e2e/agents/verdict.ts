@@ -1,4 +1,4 @@
-import { type Fields, fields, string } from '@sluice/simulator/fields'
+import { type Fields, asFields, asString } from '@sluice/simulator/fields'
 import type { UsageRow } from '../../test/fixtures/database.ts'
 import type { Ended } from './run-program.ts'
 
@@ -48,10 +48,10 @@ export function findFaults({
     ...(calls.length < 2 ? [`${calls.length} calls of ${path}: no round trip`] : []),
     ...requests
       .filter(({ status }) => typeof status !== 'number' || status >= 400)
-      .map(({ method, path, status }) => `${string(method)} ${string(path)} got ${String(status)}`),
+      .map(({ method, path, status }) => `${asString(method)} ${asString(path)} got ${String(status)}`),
     ...calls
       .filter(({ failure }) => failure !== undefined)
-      .map(({ failure }) => `an attempt failed: ${string(failure)}`),
+      .map(({ failure }) => `an attempt failed: ${asString(failure)}`),
     ...lines
       .filter(({ level }) => typeof level === 'number' && level >= 40)
       .map((line) => `the gateway logged ${JSON.stringify(line)}`),
@@ -66,7 +66,7 @@ export function findFaults({
 
 function parsed(line: string): Fields {
   try {
-    return fields(JSON.parse(line))
+    return asFields(JSON.parse(line))
   } catch {
     return {}
   }

@@ -66,7 +66,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73, 74, 77: meters of key, account and group, and what binds, are the same for a member and an administrator', async () => {
+  test('73, 74, 77: meters of key, account and group, and the limit that applies first, are the same for a member and an administrator', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     await option('GroupRatio', { default: 1, sales: 1 })
     await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })

@@ -84,7 +84,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('81: what is typed under Advanced is in the saved channel, and there again when it is opened', async () => {
+  test('81: settings under Advanced are saved with the channel, and shown when it is opened again', async () => {
     const page = await stage.open('root', '/channels/new')
     const advanced = page.getByRole('button', { name: 'Advanced', exact: true })
     expect(await advanced.getAttribute('aria-expanded')).toBe('false')
@@ -171,22 +171,25 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
       typed: { Location: 'europe-west4', Project: 'another', 'Service account': ACCOUNT },
       api: { type: 41, other: 'europe-west4', project: 'another', key: ACCOUNT },
     },
-  ])('82: a channel of $provider has fields of its own and is the one that the API makes', async (given) => {
-    const page = await stage.open('root', '/channels/new')
-    await page.getByRole('combobox', { name: 'Provider' }).click()
-    await page.getByRole('option', { name: given.provider }).click()
-    for (const [label, text] of Object.entries(given.typed))
-      await page.getByRole('textbox', { name: label }).fill(text)
-    await page.getByRole('combobox', { name: 'Models' }).fill('m')
-    await page.getByRole('combobox', { name: 'Models' }).press('Enter')
-    await page.getByRole('button', { name: 'Save channel' }).click()
-    await page.getByRole('heading', { level: 1, name: given.name }).waitFor()
-    await createByApi({ ...given.api, name: `${given.name}-api` })
-    const { id: _, name: __, ...byForm } = comparable(await saved(given.name))
-    const { id: ___, name: ____, ...byApi } = comparable(await saved(`${given.name}-api`))
-    expect(byForm).toEqual(byApi)
-    await page.context().close()
-  })
+  ])(
+    '82: the form of a $provider channel has its own fields, and saves the channel that the API would create',
+    async (given) => {
+      const page = await stage.open('root', '/channels/new')
+      await page.getByRole('combobox', { name: 'Provider' }).click()
+      await page.getByRole('option', { name: given.provider }).click()
+      for (const [label, text] of Object.entries(given.typed))
+        await page.getByRole('textbox', { name: label }).fill(text)
+      await page.getByRole('combobox', { name: 'Models' }).fill('m')
+      await page.getByRole('combobox', { name: 'Models' }).press('Enter')
+      await page.getByRole('button', { name: 'Save channel' }).click()
+      await page.getByRole('heading', { level: 1, name: given.name }).waitFor()
+      await createByApi({ ...given.api, name: `${given.name}-api` })
+      const { id: _, name: __, ...byForm } = comparable(await saved(given.name))
+      const { id: ___, name: ____, ...byApi } = comparable(await saved(`${given.name}-api`))
+      expect(byForm).toEqual(byApi)
+      await page.context().close()
+    },
+  )
 })
 
 describe.skipIf(withoutBrowser())('the list of channels', () => {
@@ -251,7 +254,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('84, 85: channels are found by a part of their name and by their condition, and tested in one request', async () => {
+  test('84, 85: channels are found by a part of their name and by their condition, and are tested in one request', async () => {
     const page = await stage.open('root', '/channels')
     const rows = page.getByRole('table', { name: 'Channels' }).locator('tbody').getByRole('link')
     await page.getByRole('searchbox', { name: 'Filter channels' }).fill('sec')
@@ -279,7 +282,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('87: models are ticked from a list; those of the channel are marked, and only the chosen ones are taken', async () => {
+  test('87: models are chosen from a list; those of the channel are marked, and only the chosen ones are added', async () => {
     const page = await stage.open('root', '/channels/new')
     stage.upstream.script('lister', {
       kind: 'whole',
@@ -311,7 +314,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('109, 110: routing draws the channels of a model in order, recomputes without one, and simulates a call', async () => {
+  test('109, 110: the routing page shows the channels of a model in order, recomputes without one of them, and simulates a call', async () => {
     const page = await stage.open('root', '/routing')
     await page.getByRole('combobox', { name: 'Model' }).click()
     await page.getByRole('combobox', { name: 'Model' }).pressSequentially('shaky')
@@ -330,7 +333,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('90: a failing channel is an incident on every page of an administrator, with what can be done, until it is well', async () => {
+  test('90: a failing channel is an incident on every page of an administrator, with suggested actions, until it works again', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
     stage.upstream.script('second', { kind: 'whole' })
     for (let call = 0; call < 2; call++) expect(await stage.call('shaky')).toBe(200)
@@ -359,7 +362,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('86: a key is added, retired and used again; its text is shown nowhere', async () => {
+  test('86: a key of a channel is added, retired and used again; its text is shown nowhere', async () => {
     const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
       mode: 'single',
       channel: { name: 'rotated', type: 1, key: 'sk-first-key-0123456789', models: 'm', group: 'default' },
@@ -385,7 +388,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('89: a channel of the file is drained at one click, and that is undone at one click', async () => {
+  test('89: a channel of gateway.yaml is drained by one click, and one click undoes that', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /^first / })
     await row.getByRole('button', { name: 'Drain' }).click()

@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     return box !== null && box.y >= 0 && box.y + box.height <= height
   }
 
-  test('105: the conversation follows what is written, unless one has scrolled up; Newest leads to its end', async () => {
+  test('105: the conversation scrolls with a growing answer, unless the user has scrolled up; Newest leads to its end', async () => {
     const page = await stage.open('root', '/playground?model=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 400, word: 'many words ' })
     await sendAndWait(page, 'Say much.')
@@ -121,7 +121,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: each model is sent its own answers of before', async () => {
+  test('106: each model is sent its own earlier answers', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat&model2=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'mine-alone' })
     await sendAndWait(page, 'Say hello.', 2)
@@ -194,7 +194,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     },
   )
 
-  test('129: on a phone the model is above the message, and there is no word of Enter', async () => {
+  test('129: on a phone the model is above the message, and the Enter key is not mentioned', async () => {
     const page = await stage.open('root', '/playground', {
       viewport: { width: 375, height: 740 },
       isMobile: true,

@@ -13,7 +13,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await stage?.close()
   })
 
-  test('62, 63: a failed call says why, with the words that its caller was sent as text', async () => {
+  test('62, 63: the details of a failed call say why it failed, with the message that its caller was sent', async () => {
     const words = 'temperature: <img src=x onerror=alert(1)> must be at most 2'
     stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody(words) })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(400)
@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('68: a refused call opens by the id in its error', async () => {
+  test('68: the details of a refused call are found by the id in its error', async () => {
     const { headers, status } = await call(
       stage.gateway.url,
       { model: 'no-such-model', messages: [{ role: 'user', content: 'hi' }] },

@@ -29,7 +29,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     return option
   }
 
-  test('113: a key by its last four characters, a user, a channel and a call open by Enter', async () => {
+  test('113: Enter opens a key found by its last four characters, a user, a channel and a call', async () => {
     const page = await stage.open('root', '/usage')
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
     for (const [text, name, path] of [
@@ -82,7 +82,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: a member is offered nothing that is for administrators', async () => {
+  test('114: the palette offers a member no command of administrators', async () => {
     const page = await stage.open('caller', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     await typed(page, 'create key', 'Create key')

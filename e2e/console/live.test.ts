@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     await page.context().close()
   })
 
-  test('111: a member is told that the page is for administrators', async () => {
+  test('111: the page of running calls tells a member that it is for administrators', async () => {
     const page = await stage.open('member', '/live')
     await page.getByText('This page is for administrators.').waitFor()
     expect(await page.getByRole('link', { name: 'Live calls' }).count()).toBe(0)

@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test('119: an account without quota is told so, and whom to ask', async () => {
+  test('119: the overview tells an account without quota whom to ask', async () => {
     await stage.api('POST', '/api/user/', { username: 'poor', password: 'poor password', role: 1, quota: 0 })
     const page = await stage.open(undefined, '/login')
     await page.getByRole('textbox', { name: 'Username' }).fill('poor')
@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test("120: an administrator's overview has 30 days, errors and p95 of all, and the own account apart", async () => {
+  test("120: an administrator's overview has 30 days, errors and p95 of all calls, and separately the own account", async () => {
     const page = await stage.open('admin', '/')
     const spend = page.getByRole('region', { name: 'Spend' })
     await spend.getByRole('figure', { name: 'Last 30 days' }).getByRole('listitem').nth(29).waitFor()
@@ -63,7 +63,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
   test.each([
     ['wide', { width: 1280, height: 800 }],
     ['narrow', { width: 375, height: 740 }],
-  ] as const)('123: a message that floats covers no primary button of a %s page', async (_, viewport) => {
+  ] as const)('123: notifications cover no primary button of a %s page', async (_, viewport) => {
     const page = await stage.open('root', '/keys', { viewport })
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Disable' }).click()

@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage?.close()
   })
 
-  test('103: without a change the difference is 0; with another price it is that of each call', async () => {
+  test('103: the calculated difference is 0 without a change, and with another price the sum over each call', async () => {
     const page = await stage.open('admin', '/what-if')
     await page.getByRole('button', { name: 'Calculate' }).click()
     const difference = page.getByRole('status', { name: 'Difference' })
@@ -74,7 +74,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     return found
   }
 
-  test('101: Vendor and Without a price select models; ticked ones get a price in one request', async () => {
+  test('101: the filters Vendor and Without a price select models; the chosen ones get a price in one request', async () => {
     const page = await stage.open('root', '/models')
     const table = page.getByRole('table', { name: 'Models' })
     await page.getByRole('switch', { name: 'Without a price' }).click({ force: true })
@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('102: Edit price has every price and tiers, Cancel changes nothing, and what is not shown stays', async () => {
+  test('102: Edit price has every price and tiers, Cancel changes nothing, and prices that are not shown stay', async () => {
     await setPrice('gpt-4o-mini', {
       input: '1',
       output: '2',

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici'
 import { Webhook } from 'standardwebhooks'
 import type { AlertTarget } from '../domain/alert.ts'
-import type { AlertWork, DueAlert } from '../store/operations/alerts.ts'
+import type { PendingAlerts, DueAlert } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import { version } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
@@ -40,7 +40,7 @@ export interface AlertOutcome {
 }
 
 /** Services that the sender needs. */
-interface SenderParts {
+interface SenderDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Identifier of this node. */
   readonly node: string
@@ -53,27 +53,27 @@ interface SenderParts {
  * queue, so that a slow one does not delay the others. Only deliveries under way are held in memory.
  */
 export class AlertSender {
-  readonly #parts: SenderParts
-  readonly #agent: Agent = alertAgent(ATTEMPTS_AT_A_TIME)
+  readonly #parts: SenderDependencies
+  readonly #agent: Agent = createAlertAgent(ATTEMPTS_AT_A_TIME)
   readonly #stopping = new AbortController()
   /** Deliveries under way, by the tag of the receiver. */
   readonly #lanes = new Map<string, Promise<void>>()
   /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: SenderParts) {
+  constructor(parts: SenderDependencies) {
     this.#parts = parts
   }
 
   /** Expands new events into deliveries, and starts the deliveries that are due. */
   async work(
-    { isUnspread, due, isSenderElsewhere }: AlertWork,
+    { hasUnassigned, due, isSenderElsewhere }: PendingAlerts,
     targets: readonly TaggedTarget[],
   ): Promise<void> {
-    if (isSenderElsewhere || (!isUnspread && due.length === 0)) return
+    if (isSenderElsewhere || (!hasUnassigned && due.length === 0)) return
     for (let spread = SPREAD; spread === SPREAD && !this.#stopping.signal.aborted; ) {
       const given = await this.#inTurn((rows, nowMs) =>
-        rows.write('spreadAlerts', {
+        rows.write('assignAlerts', {
           node: this.#parts.node,
           nowMs,
           untilMs: nowMs + SENDER_MS,
@@ -152,7 +152,7 @@ export class AlertSender {
  * private, because gateway.yaml names them. Addresses of metadata services are refused, whichever name
  * resolves to them.
  */
-export function alertAgent(connections: number): Agent {
+export function createAlertAgent(connections: number): Agent {
   return new Agent({
     allowH2: false,
     connections,

@@ -16,7 +16,7 @@ const TICK_MS = 1_000
 const LOG_MS = 60_000
 
 /** Services that alerts need. */
-interface AlertParts extends ConditionSources {
+interface AlertDependencies extends ConditionSources {
   readonly rows: Pick<Rows, 'read' | 'write'>
   readonly settings: () => Settings
   /** Identifier of this node. A node that has the database to itself keeps its identifier over restarts. */
@@ -36,7 +36,7 @@ interface AlertParts extends ConditionSources {
  * in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
-  readonly #parts: AlertParts
+  readonly #parts: AlertDependencies
   readonly #watch: ConditionWatch
   readonly #storage: StorageAlerts
   readonly #timer: NodeJS.Timeout
@@ -48,7 +48,7 @@ export class Alerts {
   #isClosed = false
   readonly #loggedMs = new Map<string, number>()
 
-  private constructor(parts: AlertParts) {
+  private constructor(parts: AlertDependencies) {
     this.#parts = parts
     this.#watch = new ConditionWatch(parts)
     this.#storage = new StorageAlerts({
@@ -63,7 +63,7 @@ export class Alerts {
   }
 
   /** Starts. Resolves once the database records the events of calls. */
-  static async open(parts: AlertParts): Promise<Alerts> {
+  static async open(parts: AlertDependencies): Promise<Alerts> {
     const alerts = new Alerts(parts)
     if (parts.settings().alerts.length > 0) await alerts.#tickOnce()
     return alerts
@@ -113,7 +113,7 @@ export class Alerts {
     const told = new Set<AlertType>(targets.flatMap(({ types }) => types))
     await this.#report((type) => told.has(type), new Set(channels))
     const tags = targets.map(({ tag }) => tag)
-    const work = await rows.read('alertWork', { node, nowMs: Date.now(), tags })
+    const work = await rows.read('findPendingAlerts', { node, nowMs: Date.now(), tags })
     if (work.isConditionOver) await rows.write('endConditions', { nowMs: Date.now(), channels })
     if (this.#isClosed) return
     const sender = (this.#sender ??= await this.#openSender())
@@ -250,7 +250,7 @@ class ConditionWatch {
 const MAX_WAITING = 16
 
 /** Dependencies of `StorageAlerts`. */
-interface StorageAlertsParts {
+interface StorageAlertDependencies {
   /** Name of this node, as people see it. */
   readonly nodeName: string
   /** Error of a storage that cannot be written; undefined while it can be. */
@@ -264,14 +264,14 @@ interface StorageAlertsParts {
  * when the process stops.
  */
 class StorageAlerts {
-  readonly #parts: StorageAlertsParts
+  readonly #parts: StorageAlertDependencies
   readonly #stopping = new AbortController()
   /** Alerts that wait for each receiver, by tag; the first is being sent. */
   readonly #waiting = new Map<string, DueAlert[]>()
   #agent: Agent | undefined
   #isFailureTold = false
 
-  constructor(parts: StorageAlertsParts) {
+  constructor(parts: StorageAlertDependencies) {
     this.#parts = parts
   }
 
@@ -320,7 +320,12 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const { ATTEMPTS_AT_A_TIME, alertAgent, nextAttemptMs, sendAlert } = await import('./alert-sender.ts')
+    const {
+      ATTEMPTS_AT_A_TIME,
+      createAlertAgent: alertAgent,
+      nextAttemptMs,
+      sendAlert,
+    } = await import('./alert-sender.ts')
     const { signal } = this.#stopping
     const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {

@@ -10,7 +10,7 @@ import {
   sessionsSchema,
   unlinkIdentity,
 } from '../management/users/own-account.ts'
-import { noUser } from '../management/users/list-users.ts'
+import { userNotFound } from '../management/users/list-users.ts'
 import { issueAccessToken } from '../management/users/change-user.ts'
 import {
   groupsSchema,
@@ -18,7 +18,7 @@ import {
   profileSchema,
   usableGroupsObject,
 } from '../management/users/user-object.ts'
-import { forAccounts, type JsonEndpoint } from './endpoint.ts'
+import { defineAccountEndpoint, type JsonEndpoint } from './endpoint.ts'
 import { findProvider } from './sign-in.ts'
 
 const SESSIONS = '/api/user/self/sessions'
@@ -26,17 +26,17 @@ const IDENTITIES = '/api/user/self/identities'
 
 /** `docs/api.md: Own account`: profile, access token, sessions and linked identities of the caller. */
 export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAccounts('GET', '/api/user/self', {
+  defineAccountEndpoint('GET', '/api/user/self', {
     summary: "The account's own profile",
     responseBody: profileSchema,
     async handle({ user, parts }) {
       return profileObject(
         parts,
-        (await parts.store.read('managedUser', { userId: user.id })) ?? noUser(user.id),
+        (await parts.store.read('managedUser', { userId: user.id })) ?? userNotFound(user.id),
       )
     },
   }),
-  forAccounts('PUT', '/api/user/self', {
+  defineAccountEndpoint('PUT', '/api/user/self', {
     summary: "Change the account's own display name or password",
     // Limited because the endpoint checks a password, which could be guessed.
     limit: 'critical',
@@ -46,7 +46,7 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       return profileObject(parts, await changeOwnProfile(parts, user, body, sessionHash))
     },
   }),
-  forAccounts('GET', '/api/user/token', {
+  defineAccountEndpoint('GET', '/api/user/token', {
     hasEffect: true,
     summary: "A new access token, which replaces the account's old one",
     limit: 'critical',
@@ -56,17 +56,17 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       return (await issueAccessToken(parts, { user: user.id })).access_token
     },
   }),
-  forAccounts('GET', '/api/user/self/groups', {
+  defineAccountEndpoint('GET', '/api/user/self/groups', {
     summary: "The groups that the account's tokens may name",
     responseBody: groupsSchema,
     handle: ({ user, parts }) => Promise.resolve(usableGroupsObject(parts.settings(), user)),
   }),
-  forAccounts('GET', SESSIONS, {
+  defineAccountEndpoint('GET', SESSIONS, {
     summary: "The account's sessions of the console, the latest first",
     responseBody: sessionsSchema,
     handle: ({ user, sessionHash, parts }) => ownSessions(parts, user, sessionHash),
   }),
-  forAccounts('DELETE', `${SESSIONS}/:id`, {
+  defineAccountEndpoint('DELETE', `${SESSIONS}/:id`, {
     summary: "End one of the account's sessions",
     params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected the id of a session' }) }),
     async handle({ user, params, parts }) {
@@ -74,12 +74,12 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       if (!isEnded) throw new GatewayError('not_found', 'there is no such session')
     },
   }),
-  forAccounts('GET', IDENTITIES, {
+  defineAccountEndpoint('GET', IDENTITIES, {
     summary: "The account's identities at identity providers, the oldest first",
     responseBody: identitiesSchema,
     handle: ({ user, parts }) => ownIdentities(parts, user),
   }),
-  forAccounts('POST', IDENTITIES, {
+  defineAccountEndpoint('POST', IDENTITIES, {
     summary: 'Begin a sign-in at an identity provider, which links the identity to the account',
     limit: 'critical',
     cache: 'never',
@@ -101,7 +101,7 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       return { url: location }
     },
   }),
-  forAccounts('DELETE', IDENTITIES, {
+  defineAccountEndpoint('DELETE', IDENTITIES, {
     summary: "Take an identity from the account, and end the account's other sessions",
     errorStatuses: [400, 404],
     query: z.object({

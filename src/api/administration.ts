@@ -7,49 +7,55 @@ import { pageOf, pageQuery } from '../management/page.ts'
 import { listOptions, optionSchema } from '../management/settings/list-options.ts'
 import { optionBody, setOption } from '../management/settings/set-option.ts'
 import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
-import { forAccounts, forAdmins, forRoot, forVisitors, type JsonEndpoint } from './endpoint.ts'
+import {
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  defineRootEndpoint,
+  defineVisitorEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 
 const auditFile = ({ from, to }: z.output<typeof auditQuery>, nowMs: number): string =>
   csvName('audit', { start: from, end: to && to - 1 }, nowMs)
 
 /** `docs/administration.md`: status, options, the audit log; and the frame of the console. */
 export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
-  forVisitors('GET', '/api/status', {
+  defineVisitorEndpoint('GET', '/api/status', {
     summary: 'Version, and how quota is displayed',
     responseBody: statusSchema,
     handle: ({ parts }) => Promise.resolve(gatewayStatus(parts.settings())),
   }),
-  forAccounts('GET', '/api/find', {
+  defineAccountEndpoint('GET', '/api/find', {
     summary: 'Keys, models, channels, users, groups and calls by a part of their name, or by their id',
     errorStatuses: [400],
     query: findQuery,
     responseBody: findSchema,
     handle: ({ user, query, parts }) => find(parts, query.q, user),
   }),
-  forAccounts('GET', '/api/console', {
+  defineAccountEndpoint('GET', '/api/console', {
     summary: 'The account, the gateway and what is set up, as every page of the console needs them',
     responseBody: consoleShellSchema,
     handle: ({ user, parts }) => consoleShell(parts, user),
   }),
-  forRoot('GET', '/api/option/', {
+  defineRootEndpoint('GET', '/api/option/', {
     summary: 'The options, prices and groups in force',
     responseBody: z.array(optionSchema),
     handle: ({ parts }) => listOptions(parts),
   }),
-  forRoot('PUT', '/api/option/', {
+  defineRootEndpoint('PUT', '/api/option/', {
     summary: 'Sets an option, prices or groups',
     errorStatuses: [409],
     body: optionBody,
     handle: ({ body, parts }) => setOption(parts, body),
   }),
-  forAdmins('GET', '/api/audit', {
+  defineAdminEndpoint('GET', '/api/audit', {
     summary: 'Changes of users, keys, channels and settings, and sign-ins, the newest first',
     errorStatuses: [400],
     query: z.object({ ...auditQuery.shape, ...pageQuery.shape }),
     responseBody: auditPageSchema,
     handle: ({ query, parts }) => listAudit(parts, auditFilter(query), pageOf(query)),
   }),
-  forAdmins('GET', '/api/audit/export', {
+  defineAdminEndpoint('GET', '/api/audit/export', {
     summary: 'The audit log as CSV',
     errorStatuses: [400],
     query: auditQuery,

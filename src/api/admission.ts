@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts'
 import { type CallSlots, NO_SLOT, type FairSemaphore, type SlotEntry } from '../limits/fair-semaphore.ts'
 import type { Overload } from '../limits/overload.ts'
 import { PacedRefusals } from '../limits/event-loop.ts'
-import type { Client } from '../limits/fair-pool.ts'
+import type { PoolClient } from '../limits/fair-pool.ts'
 import type { ClientExchange } from './endpoint.ts'
 
 /** Error of a call whose client disconnected in the queue; it appears only in the log. */
@@ -58,16 +58,16 @@ export class Admission {
    * Takes a slot for relay calls of a key, waiting for one if necessary. The end of the response releases it.
    * Resolves to false if the client has disconnected; rejects if no slot became free in time.
    */
-  takeCallSlot(exchange: ClientExchange, key: Client): boolean | Promise<boolean> {
+  takeCallSlot(exchange: ClientExchange, key: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.calls, key)
   }
 
   /** Takes a slot for account endpoints of an address block, like `takeCallSlot`. */
-  takeAccountSlot(exchange: ClientExchange, addressBlock: Client): boolean | Promise<boolean> {
+  takeAccountSlot(exchange: ClientExchange, addressBlock: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.accounts, addressBlock)
   }
 
-  #take(exchange: ClientExchange, slots: FairSemaphore, client: Client): boolean | Promise<boolean> {
+  #take(exchange: ClientExchange, slots: FairSemaphore, client: PoolClient): boolean | Promise<boolean> {
     const entry = slots.enter(client)
     exchange.response.onClosed(() => entry.leave())
     return entry.decided ? entry.decided.then(() => this.#isIn(exchange, entry)) : this.#isIn(exchange, entry)

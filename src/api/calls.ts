@@ -35,7 +35,7 @@ const messages: CallEndpoint = {
 }
 
 /** `docs/api.md: Responses`. */
-export const responses: CallEndpoint = {
+export const RESPONSES_ENDPOINT: CallEndpoint = {
   ...COMMON,
   path: '/v1/responses',
   summary: 'A response, whole or streamed',
@@ -67,7 +67,7 @@ const PLAYED_MEDIA = new Set(['/v1/images/generations', '/v1/audio/speech'])
 const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],
   [messages, '/v1/'],
-  [responses, '/v1/'],
+  [RESPONSES_ENDPOINT, '/v1/'],
   [embeddings, '/v1/'],
   ...MEDIA_ENDPOINTS.filter(({ path }) => PLAYED_MEDIA.has(path)).map((one) => [one, '/v1/'] as const),
   ...GEMINI_ENDPOINTS.filter(({ path }) => /^\/v1beta\/.*:(?:g|streamG)enerateContent$/.test(path)).map(
@@ -106,7 +106,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     hiddenStatuses: [404],
     handle: (exchange, caller, relay) => relay.countTokens('messages', exchange, caller),
   },
-  responses,
+  RESPONSES_ENDPOINT,
   {
     ...COMMON,
     path: '/v1/responses/input_tokens',

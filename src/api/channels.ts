@@ -44,25 +44,25 @@ import {
   testQuery,
   testResult,
 } from '../management/channels/test-channel.ts'
-import { forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
+import { defineAdminEndpoint, defineRootEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Channels`, `docs/administration.md: Test a channel`. */
 export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAdmins('GET', '/api/channel/', {
+  defineAdminEndpoint('GET', '/api/channel/', {
     summary: 'The channels, without their keys',
     errorStatuses: [400],
     query: channelQuery,
     responseBody: channelPage,
     handle: ({ query, parts }) => listChannels(parts, query),
   }),
-  forAdmins('GET', '/api/channel/search', {
+  defineAdminEndpoint('GET', '/api/channel/search', {
     summary: 'Channels by a part of their name or address, by group and by model',
     errorStatuses: [400],
     query: channelQuery,
     responseBody: channelPage,
     handle: ({ query, parts }) => listChannels(parts, query),
   }),
-  forAdmins('GET', '/api/channel/health', {
+  defineAdminEndpoint('GET', '/api/channel/health', {
     summary: 'State, last error and last hour of each channel, as this node or all nodes see them',
     query: channelHealthQuery,
     errorStatuses: [400],
@@ -70,7 +70,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     tagged: withoutTimes,
     handle: ({ query, parts }) => channelHealth(parts, query),
   }),
-  forAdmins('GET', '/api/channel/:id', {
+  defineAdminEndpoint('GET', '/api/channel/:id', {
     summary: 'One channel, without its keys',
     params: CHANNEL_ID.path,
     responseBody: shownChannelSchema,
@@ -78,21 +78,21 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
       return shownChannel(parts, channelObject(await findChannel(parts, params.id), parts.liveConfig))
     },
   }),
-  forAdmins('POST', '/api/channel/', {
+  defineAdminEndpoint('POST', '/api/channel/', {
     summary: 'Creates a channel, or one for each of several keys',
     errorStatuses: [409],
     body: newChannelBody,
     responseBody: z.object({ ids: z.array(z.int()) }),
     handle: ({ body, parts }) => createChannels(parts, body),
   }),
-  forAdmins('PUT', '/api/channel/', {
+  defineAdminEndpoint('PUT', '/api/channel/', {
     summary: 'Changes a channel; absent fields stay',
     errorStatuses: [404, 409],
     body: channelChange,
     responseBody: shownChannelSchema,
     handle: ({ user, body, parts }) => updateChannel(parts, body, user),
   }),
-  forAdmins('PUT', '/api/channel/:id/drain', {
+  defineAdminEndpoint('PUT', '/api/channel/:id/drain', {
     summary: 'Takes new calls off a channel while others can serve them, or ends that',
     errorStatuses: [404],
     params: CHANNEL_ID.path,
@@ -100,7 +100,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: shownChannelSchema,
     handle: ({ params, body, parts }) => drainChannel(parts, { id: params.id, on: body.on }),
   }),
-  forAdmins('DELETE', '/api/channel/:id', {
+  defineAdminEndpoint('DELETE', '/api/channel/:id', {
     summary: 'Removes a channel',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
@@ -109,14 +109,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
       if (removed === 0) throw new GatewayError('not_found', `there is no channel with the id ${params.id}`)
     },
   }),
-  forAdmins('POST', '/api/channel/batch', {
+  defineAdminEndpoint('POST', '/api/channel/batch', {
     summary: 'Removes channels; returns how many there were',
     errorStatuses: [409],
     body: CHANNEL_ID.body,
     responseBody: z.int(),
     handle: ({ body, parts }) => deleteChannels(parts, body.ids),
   }),
-  forAdmins('GET', '/api/channel/test/:id', {
+  defineAdminEndpoint('GET', '/api/channel/test/:id', {
     hasEffect: true,
     summary: 'Tests a channel with a request for one token',
     params: CHANNEL_ID.path,
@@ -126,14 +126,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, params, query, parts }) =>
       testChannel(parts, { id: params.id, model: query.model }, user),
   }),
-  forAdmins('POST', '/api/channel/test/all', {
+  defineAdminEndpoint('POST', '/api/channel/test/all', {
     summary: 'Tests channels, none with a request that costs a picture or speech',
     errorStatuses: [404],
     body: testAllBody,
     responseBody: testAllResult,
     handle: ({ user, body, parts }) => testAllChannels(parts, body, user),
   }),
-  forAdmins('POST', '/api/channel/test', {
+  defineAdminEndpoint('POST', '/api/channel/test', {
     summary: 'Tests a channel that is not saved with a request for one token',
     errorStatuses: [404, 409],
     body: draftTest,
@@ -141,7 +141,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     envelope: 'own',
     handle: ({ user, body, parts }) => testDraft(parts, body, user),
   }),
-  forAdmins('POST', '/api/channel/models', {
+  defineAdminEndpoint('POST', '/api/channel/models', {
     summary: 'Lists the models that the upstream of a channel names, saved or not',
     errorStatuses: [404, 409],
     body: modelsQuestion,
@@ -149,13 +149,13 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     envelope: 'own',
     handle: ({ user, body, parts }) => listUpstreamModels(parts, body, user),
   }),
-  forRoot('GET', '/api/channel/:id/keys', {
+  defineRootEndpoint('GET', '/api/channel/:id/keys', {
     summary: 'The keys of a channel, masked, with their state as this node sees it',
     params: CHANNEL_ID.path,
     responseBody: channelKeysSchema,
     handle: ({ params, parts }) => listChannelKeys(parts, params.id),
   }),
-  forRoot('POST', '/api/channel/:id/keys', {
+  defineRootEndpoint('POST', '/api/channel/:id/keys', {
     summary: 'Adds keys to a channel, one a line',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
@@ -163,7 +163,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: channelKeysSchema,
     handle: ({ params, body, parts }) => addChannelKeys(parts, { id: params.id, key: body.key }),
   }),
-  forRoot('PUT', '/api/channel/:id/keys', {
+  defineRootEndpoint('PUT', '/api/channel/:id/keys', {
     summary: 'Retires a key of a channel, or uses it again',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
@@ -172,13 +172,13 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ params, body, parts }) =>
       setKeyState(parts, { id: params.id, key: body.id, state: body.state }),
   }),
-  forRoot('DELETE', '/api/channel/:id/keys/:key_id', {
+  defineRootEndpoint('DELETE', '/api/channel/:id/keys/:key_id', {
     summary: 'Removes a key of a channel',
     errorStatuses: [409],
     params: keyPath,
     handle: ({ params, parts }) => removeChannelKey(parts, params),
   }),
-  forRoot('POST', '/api/channel/:id/key', {
+  defineRootEndpoint('POST', '/api/channel/:id/key', {
     limit: 'critical',
     cache: 'never',
     summary: 'The keys of a channel, one a line',

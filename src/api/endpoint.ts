@@ -9,7 +9,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
-import type { Area } from './envelopes.ts'
+import type { ApiArea } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
 import type { CallRecord, RefusalFacts } from '../relay/request-stages.ts'
 
@@ -22,7 +22,7 @@ interface EndpointDeclaration {
    */
   readonly path: string
   /** Decides the envelope of its errors. */
-  readonly area: Area
+  readonly area: ApiArea
   /** One line for the description of the API. */
   readonly summary: string
   /** Polled by machines: its requests are logged at level debug and have no spans. */
@@ -76,7 +76,7 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly access: 'api-key' | 'keyed-account'
   readonly keyIn: KeyLocations
   /** Its area, if that depends on the request. */
-  readonly areaOf?: (request: Request) => Area
+  readonly areaOf?: (request: Request) => ApiArea
   /** Statuses of upstream errors that it handles itself instead of passing them on. */
   readonly hiddenStatuses?: readonly number[]
   handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>
@@ -185,7 +185,7 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   /** Where an API key is accepted; the bearer token if absent. */
   readonly keyIn?: KeyLocations
   /** Its area, if that depends on the request. */
-  readonly areaOf?: (request: Request) => Area
+  readonly areaOf?: (request: Request) => ApiArea
   /**
    * Maximum size of its body in bytes; 1 MiB by default. The body of a visitor must not have a content
    * encoding.
@@ -274,11 +274,15 @@ export function defineEndpoint<
   return { kind: 'json', ...definition }
 }
 
-/** Endpoints of the management API, by who may call them: `forAdmins('GET', '/api/user/', { … })`. */
-export const forVisitors = managementEndpoints('visitor')
-export const forAccounts = managementEndpoints('account')
-export const forAdmins = managementEndpoints('admin')
-export const forRoot = managementEndpoints('root')
+/** Endpoints of the management API, by who may call them: `defineAdminEndpoint('GET', '/api/user/', { … })`. */
+/** Declares an endpoint of the JSON API that clients without credentials may call. */
+export const defineVisitorEndpoint = managementEndpoints('visitor')
+/** Declares an endpoint of the JSON API for every account. */
+export const defineAccountEndpoint = managementEndpoints('account')
+/** Declares an endpoint of the JSON API for administrators and root. */
+export const defineAdminEndpoint = managementEndpoints('admin')
+/** Declares an endpoint of the JSON API for root alone. */
+export const defineRootEndpoint = managementEndpoints('root')
 
 function managementEndpoints<const Access extends keyof AccessPrincipals>(access: Access) {
   return <Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../errors.ts'
-import { type Area, renderError } from './envelopes.ts'
+import { type ApiArea, renderError } from './envelopes.ts'
 
 function told(
-  area: Area,
+  area: ApiArea,
   error: unknown,
 ): { status: number; body: { readonly error?: { readonly type: string } } } {
   const { status, body } = renderError(area, error, 'r1')

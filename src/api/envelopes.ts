@@ -3,7 +3,7 @@ import { chatErrorBody } from '@sluice/wire/chat'
 import { geminiErrorText } from '@sluice/wire/gemini'
 import { messagesErrorBody } from '@sluice/wire/messages'
 import type { ServedProtocol } from '@sluice/wire/protocols'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
@@ -98,9 +98,9 @@ const RENDERERS = {
 } satisfies Record<string, Renderer>
 
 /** The areas of the API; each has its own shape of errors. `docs/api.md: Envelopes`. */
-export type Area = keyof typeof RENDERERS
+export type ApiArea = keyof typeof RENDERERS
 
-const PROTOCOL_OF_AREA: { readonly [In in Area]?: ServedProtocol } = {
+const PROTOCOL_OF_AREA: { readonly [In in ApiArea]?: ServedProtocol } = {
   messages: 'messages',
   gemini: 'gemini',
   'gemini-array': 'gemini',
@@ -108,7 +108,7 @@ const PROTOCOL_OF_AREA: { readonly [In in Area]?: ServedProtocol } = {
 }
 
 /** The protocol of an area; undefined where several protocols share it, or none is spoken. */
-export function protocolOf(area: Area): ServedProtocol | undefined {
+export function protocolOf(area: ApiArea): ServedProtocol | undefined {
   return PROTOCOL_OF_AREA[area]
 }
 
@@ -117,7 +117,7 @@ function balanceError(
   { status, type, code, message }: ErrorFacts,
   internal: string,
   requestId: string,
-): ErrorParts {
+): ErrorContent {
   const types = new Map([
     [429, 'gateway_error'],
     [500, internal],
@@ -126,17 +126,17 @@ function balanceError(
 }
 
 /** Wraps a success in the envelope of its area. `data` is undefined if an endpoint returns nothing. */
-export function inEnvelope(area: Area, data: unknown): unknown {
+export function inEnvelope(area: ApiArea, data: unknown): unknown {
   return SUCCESS_ENVELOPES[area]?.(data) ?? data
 }
 
 /** Whether an area has an envelope for successes. */
-export function hasEnvelope(area: Area): boolean {
+export function hasEnvelope(area: ApiArea): boolean {
   return SUCCESS_ENVELOPES[area] !== undefined
 }
 
 /** The envelopes of successes; areas that are not listed have none. */
-const SUCCESS_ENVELOPES: { readonly [In in Area]?: (data: unknown) => object } = {
+const SUCCESS_ENVELOPES: { readonly [In in ApiArea]?: (data: unknown) => object } = {
   management: (data) => ({ success: true, message: '', data }),
   usage: (data) => ({ code: true, message: 'ok', data }),
 }
@@ -156,7 +156,7 @@ const UPGRADE = { upgrade: 'HTTP/1.1', connection: 'upgrade' }
  * Turns an error into a response; the only place that does so. The message of an unexpected error is not
  * shown.
  */
-export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
+export function renderError(area: ApiArea, error: unknown, requestId: string): RenderedError {
   const facts = errorFacts(error)
   const body = RENDERERS[area](facts, requestId)
   const headers: Record<string, string> = {

@@ -17,18 +17,18 @@ import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { limitReads } from '../management/limit-reads.ts'
+import { limitedStore } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { readInput, takesSeveral } from '../management/input-fields.ts'
-import { recordedParts } from '../management/audit-origin.ts'
-import { namedKey, noOwnToken } from '../management/tokens/token-object.ts'
+import { withAuditOrigin } from '../management/audit-origin.ts'
+import { keyHeaderSchema, ownTokenNotFound } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
 import { acceptedEncoding } from './compress-response.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
-import { type Area, inEnvelope, protocolOf } from './envelopes.ts'
+import { type ApiArea, inEnvelope, protocolOf } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited, takeAndSetHeaders } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
@@ -47,7 +47,7 @@ const NEVER_CACHED = {
 }
 
 /** The services that JSON endpoints need. */
-export interface JsonParts {
+export interface JsonApiServices {
   readonly accounts: AccountAuthenticator
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
@@ -68,9 +68,9 @@ type Handle = (input: object) => Promise<unknown>
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
-  readonly #parts: JsonParts
+  readonly #parts: JsonApiServices
 
-  constructor(parts: JsonParts) {
+  constructor(parts: JsonApiServices) {
     this.#parts = parts
   }
 
@@ -96,19 +96,19 @@ export class JsonApi {
   async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
     const { accounts, apiKeys, clientAddress, management } = this.#parts
     const { user } = await accounts.authenticate(request, Role.user, session)
-    const { 'Gateway-Key': id } = readInput(namedKey, {
+    const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
     })
     // Read directly, because a call is not recorded in the audit log as revealing the key.
     const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
-    return apiKeys.authenticate(key === null ? noOwnToken() : `sk-${key}`, clientAddress()(request))
+    return apiKeys.authenticate(key === null ? ownTokenNotFound() : `sk-${key}`, clientAddress()(request))
   }
 
   /** Rejects with the error for the client. `area` is that of the endpoint for this request. */
   async respond(
     exchange: ClientExchange,
     endpoint: JsonEndpoint,
-    area: Area,
+    area: ApiArea,
     params: PathParams,
   ): Promise<void> {
     const { request, response } = exchange
@@ -143,7 +143,7 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: recordedParts(
+      parts: withAuditOrigin(
         meteredParts(this.#parts, response, principal),
         originOf(principal, address, management.nowMs()),
       ),
@@ -348,5 +348,5 @@ function meteredParts(
   response.onClosed(() => reading.end())
   // The response may have been aborted before the listener was added.
   if (response.isAborted) reading.end()
-  return { ...management, store: limitReads(management.store, reading) }
+  return { ...management, store: limitedStore(management.store, reading) }
 }

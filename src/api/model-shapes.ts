@@ -1,7 +1,7 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Request } from '../http/request.ts'
-import type { Area } from './envelopes.ts'
+import type { ApiArea } from './envelopes.ts'
 
 /** The formats of model lists; `docs/api.md: Models`. */
 export type ModelShape = 'chat' | 'messages' | 'alternate'
@@ -88,6 +88,6 @@ export function entryShape(request: Request): ModelShape {
 }
 
 /** The area of model paths, which depends on the shape. */
-export function modelArea(request: Request): Area {
+export function modelArea(request: Request): ApiArea {
   return listShape(request) === 'messages' ? 'messages' : 'relay'
 }

@@ -12,7 +12,13 @@ import {
 import { pricing, pricingSchema } from '../management/models/pricing.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import { truncateName } from '../relay/truncate-name.ts'
-import { defineEndpoint, forAccounts, forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
+import {
+  defineEndpoint,
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  defineRootEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 import {
   entryShape,
   listShape,
@@ -113,24 +119,24 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
       return MODEL_ENTRY.alternate(requireModel(models.find(parts.settings(), { token, user }, name), name))
     },
   }),
-  forAdmins('GET', '/api/models', {
+  defineAdminEndpoint('GET', '/api/models', {
     summary: 'Every model with its price, where that comes from, and the channels that serve it',
     responseBody: z.array(managedModelSchema),
     handle: ({ parts }) => managedModels(parts),
   }),
-  forRoot('PUT', '/api/models/price', {
+  defineRootEndpoint('PUT', '/api/models/price', {
     summary: 'Sets the price of one model; null is the built-in one again',
     errorStatuses: [409],
     body: modelPriceBody,
     handle: ({ body, parts }) => setModelPrice(parts, body),
   }),
-  forRoot('PUT', '/api/models/prices', {
+  defineRootEndpoint('PUT', '/api/models/prices', {
     summary: 'Sets the prices of several models, all or none',
     errorStatuses: [409],
     body: modelPricesBody,
     handle: ({ body, parts }) => setModelPrices(parts, body),
   }),
-  forAccounts('GET', '/api/pricing', {
+  defineAccountEndpoint('GET', '/api/pricing', {
     summary: 'Prices of the models that the account may call',
     responseBody: pricingSchema,
     envelope: 'own',

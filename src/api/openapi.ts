@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
 import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type CallEndpoint } from './endpoint.ts'
-import { type Area, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
+import { type ApiArea, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
 import { parameterNames } from './paths.ts'
 
@@ -201,7 +201,7 @@ function errorDescription(status: number): string {
 }
 
 /** The schema of an area's errors, derived from two rendered examples: one with a code and one without. */
-function errorSchema(area: Area): JsonSchema {
+function errorSchema(area: ApiArea): JsonSchema {
   const shapes = EXAMPLES.map((code) => {
     const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
     return JSON.parse(body.toString()) as unknown
@@ -215,7 +215,7 @@ const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
  * The schema of an area's successes, around the schema of the returned value. With `mayLack` the value may be
  * missing.
  */
-function successSchema(area: Area, value: JsonSchema | undefined, mayLack = false): JsonSchema {
+function successSchema(area: ApiArea, value: JsonSchema | undefined, mayLack = false): JsonSchema {
   if (!hasEnvelope(area)) return value ?? {}
   const placeholder = 'the returned value'
   const returned = mayLack ? [placeholder, undefined] : [value && placeholder]

@@ -1,4 +1,4 @@
-import type { Area } from './envelopes.ts'
+import type { ApiArea } from './envelopes.ts'
 
 /** Parameters of a path by name, undecoded. */
 export type PathParams = Readonly<Record<string, string>>
@@ -39,7 +39,7 @@ export function parameterNames(path: string): string[] {
 const LISTS = /^\/v1beta\/(?:models$|openai\/)/
 
 /** The area of a path that no endpoint has, which decides the envelope of errors. `docs/api.md: Errors`. */
-export function pathArea(path: string): Area {
+export function pathArea(path: string): ApiArea {
   if (path.startsWith('/api/')) return 'management'
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
   return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path) ? 'gemini' : 'relay'

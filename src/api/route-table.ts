@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
-import { responses } from './calls.ts'
+import { RESPONSES_ENDPOINT } from './calls.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Area } from './envelopes.ts'
+import type { ApiArea } from './envelopes.ts'
 import { type PathParams, pathPattern, shownPath } from './paths.ts'
 
 /** The endpoint of a request, and the parameters of its path. */
@@ -14,7 +14,7 @@ export interface FoundEndpoint<Kind extends Endpoint> {
 /** The methods of a path that does not accept the requested method. */
 export interface AllowedMethods {
   readonly methods: readonly string[]
-  readonly area: Area
+  readonly area: ApiArea
 }
 
 /**
@@ -83,7 +83,7 @@ export function methodNotAllowedError(
   { methods }: AllowedMethods,
 ): GatewayError {
   const allow = methods.join(', ')
-  if (path === responses.path && headers.upgrade?.toLowerCase() === 'websocket')
+  if (path === RESPONSES_ENDPOINT.path && headers.upgrade?.toLowerCase() === 'websocket')
     return new GatewayError('upgrade_required', `${path} serves no WebSocket, but POST with stream: true`)
   return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
 }

@@ -1,9 +1,9 @@
 import { simulateRouting, simulationBody, simulationSchema } from '../management/channels/simulate-routing.ts'
-import { forAdmins, type JsonEndpoint } from './endpoint.ts'
+import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Routing`. */
 export const ROUTING_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAdmins('POST', '/api/routing/simulate', {
+  defineAdminEndpoint('POST', '/api/routing/simulate', {
     summary: 'Where a call would go and why not elsewhere, or its refusal; nothing is sent',
     errorStatuses: [404],
     body: simulationBody,

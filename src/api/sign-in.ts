@@ -6,7 +6,7 @@ import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 import { linkIdentity } from '../management/users/own-account.ts'
 import { logIn, loginInput, signInByIdentity } from '../management/users/sign-in.ts'
-import { forVisitors, type JsonEndpoint } from './endpoint.ts'
+import { defineVisitorEndpoint, type JsonEndpoint } from './endpoint.ts'
 import { pageLanguage, wantsPage } from './refusal-page.ts'
 
 /** Attempts allowed for one name from all addresses together, as a multiple of those from one address. */
@@ -28,7 +28,7 @@ const OIDC = {
 
 /** `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`. */
 export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
-  forVisitors('POST', '/api/user/login', {
+  defineVisitorEndpoint('POST', '/api/user/login', {
     summary: 'Begin a session of the console',
     errorStatuses: [401, 403],
     limit: 'critical',
@@ -69,7 +69,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   endsSession('POST'),
   // For clients of older gateways.
   endsSession('GET'),
-  forVisitors('GET', '/api/user/oidc/:name', {
+  defineVisitorEndpoint('GET', '/api/user/oidc/:name', {
     ...OIDC,
     summary: 'Begin a sign-in at an identity provider',
     query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
@@ -80,7 +80,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
       return location
     },
   }),
-  forVisitors('GET', '/api/user/oidc/:name/callback', {
+  defineVisitorEndpoint('GET', '/api/user/oidc/:name/callback', {
     ...OIDC,
     summary: 'End a sign-in at an identity provider: begin a session of the console, or link the identity',
     errorStatuses: [401, 403],
@@ -104,7 +104,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
 
 // Clients without a session are already logged out.
 function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
-  return forVisitors(method, '/api/user/logout', {
+  return defineVisitorEndpoint(method, '/api/user/logout', {
     hasEffect: true,
     summary: 'End the session of the console',
     errorStatuses: [403],

@@ -6,7 +6,7 @@ import {
   tokenStatusInput,
   enableOrDisableToken,
 } from '../management/tokens/change-token.ts'
-import { makeToken } from '../management/tokens/create-token.ts'
+import { createTokenAs } from '../management/tokens/create-token.ts'
 import {
   revealKey,
   revealKeys,
@@ -20,13 +20,13 @@ import {
   changedTokenFields,
   maskedToken,
   newTokenFields,
-  noOwnToken,
+  ownTokenNotFound,
   TOKEN_ID,
   tokenSchema,
 } from '../management/tokens/token-object.ts'
 import { manageableUser } from '../management/users/list-users.ts'
 import { userIdText } from '../management/users/user-object.ts'
-import { forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
+import { defineAccountEndpoint, defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
@@ -34,13 +34,13 @@ const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 
 /** `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
 export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAccounts('GET', '/api/token/', {
+  defineAccountEndpoint('GET', '/api/token/', {
     summary: "A page of the account's tokens, newest first",
     query: pageQuery,
     responseBody: tokenPageSchema,
     handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),
   }),
-  forAccounts('GET', '/api/token/search', {
+  defineAccountEndpoint('GET', '/api/token/search', {
     limit: 'search',
     summary: "A page of the account's tokens whose name and key match",
     errorStatuses: [400],
@@ -49,23 +49,23 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, query: { keyword, token, ...page }, parts }) =>
       searchTokens(parts, { user: user.id, keyword, token, ...pageOf(page) }),
   }),
-  forAccounts('GET', '/api/token/stopped', {
+  defineAccountEndpoint('GET', '/api/token/stopped', {
     summary: "Those of the account's tokens whose calls a budget refuses",
     errorStatuses: [400],
     query: STOPPED_QUERY,
     responseBody: z.array(z.int()),
     handle: ({ user, query, parts }) => stoppedTokensOf(parts, user.id, query.ids),
   }),
-  forAccounts('GET', '/api/token/:id', {
+  defineAccountEndpoint('GET', '/api/token/:id', {
     summary: "One of the account's tokens, its key masked",
     params: TOKEN_ID.path,
     responseBody: tokenSchema,
     async handle({ user, params, parts }) {
-      const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
-      return maskedToken(parts, token ?? noOwnToken())
+      const token = await parts.store.read('findTokenWithKey', { tokenId: params.id, userId: user.id })
+      return maskedToken(parts, token ?? ownTokenNotFound())
     },
   }),
-  forAccounts('POST', '/api/token/:id/key', {
+  defineAccountEndpoint('POST', '/api/token/:id/key', {
     limit: 'critical',
     cache: 'never',
     summary: "The whole key of one of the account's tokens",
@@ -75,7 +75,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
       return { key: await revealKey(parts, { user: user.id, id: params.id }) }
     },
   }),
-  forAccounts('POST', '/api/token/', {
+  defineAccountEndpoint('POST', '/api/token/', {
     limit: 'critical',
     limitIf: 'reveal',
     cache: 'never',
@@ -84,17 +84,17 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     body: newTokenFields,
     responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
     async handle({ user, query, body, parts }) {
-      const { id, key } = await makeToken(parts, { ...body, user: user.id }, user)
+      const { id, key } = await createTokenAs(parts, { ...body, user: user.id }, user)
       return query.reveal === '1' ? { id, key } : undefined
     },
   }),
-  forAccounts('POST', '/api/token/batch', {
+  defineAccountEndpoint('POST', '/api/token/batch', {
     summary: "Deletes several of the account's tokens, and returns how many there were",
     body: TOKEN_ID.body,
     responseBody: z.int(),
     handle: ({ user, body, parts }) => deleteTokens(parts, { user: user.id, ids: body.ids }),
   }),
-  forAccounts('POST', '/api/token/batch/keys', {
+  defineAccountEndpoint('POST', '/api/token/batch/keys', {
     limit: 'critical',
     cache: 'never',
     summary: "The whole keys of several of the account's tokens",
@@ -104,7 +104,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
       return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }
     },
   }),
-  forAccounts('PUT', '/api/token/', {
+  defineAccountEndpoint('PUT', '/api/token/', {
     summary: "Changes one of the account's tokens; with status_only=1 its status alone",
     errorStatuses: [404, 409],
     query: z.object({ status_only: z.string().optional() }),
@@ -116,14 +116,14 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
         ? enableOrDisableToken(parts, { ...body, user: user.id })
         : changeToken(parts, { ...body, user: user.id }, user),
   }),
-  forAccounts('DELETE', '/api/token/:id', {
+  defineAccountEndpoint('DELETE', '/api/token/:id', {
     summary: "Deletes one of the account's tokens",
     params: TOKEN_ID.path,
     async handle({ user, params, parts }) {
-      if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) noOwnToken()
+      if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) ownTokenNotFound()
     },
   }),
-  forAdmins('GET', OF_USER, {
+  defineAdminEndpoint('GET', OF_USER, {
     summary: "A page of a user's tokens, newest first, with masked keys",
     errorStatuses: [404],
     params: USER_PARAMS,
@@ -134,7 +134,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
       return tokenPage(parts, { user: id, ...pageOf(query) })
     },
   }),
-  forAdmins('GET', `${OF_USER}/stopped`, {
+  defineAdminEndpoint('GET', `${OF_USER}/stopped`, {
     summary: "Those of a user's tokens whose calls a budget refuses",
     errorStatuses: [400, 404],
     params: USER_PARAMS,
@@ -145,7 +145,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
       return stoppedTokensOf(parts, id, query.ids)
     },
   }),
-  forAdmins('POST', OF_USER, {
+  defineAdminEndpoint('POST', OF_USER, {
     summary: 'A new token of a user; its key is in this response alone',
     errorStatuses: [404],
     params: USER_PARAMS,
@@ -154,10 +154,10 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: tokenSchema,
     async handle({ user: by, params, body, parts }) {
       const { id } = await manageableUser(parts, params.id, by)
-      return makeToken(parts, { ...body, user: id }, by)
+      return createTokenAs(parts, { ...body, user: id }, by)
     },
   }),
-  forAdmins('PUT', OF_USER, {
+  defineAdminEndpoint('PUT', OF_USER, {
     summary: "Enables or disables one of a user's tokens",
     errorStatuses: [404],
     params: USER_PARAMS,

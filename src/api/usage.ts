@@ -72,7 +72,12 @@ import {
   stopCall,
 } from '../management/usage/running-calls.ts'
 import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
-import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
+import {
+  type ClientExchange,
+  defineAccountEndpoint,
+  defineAdminEndpoint,
+  type JsonEndpoint,
+} from './endpoint.ts'
 import { wholeText } from './send-response.ts'
 
 const CSV_TYPE = 'text/csv; charset=utf-8'
@@ -103,14 +108,14 @@ const CHECKS_PER_COMMENT = 3
 
 /** `docs/api.md: Usage log`, `docs/api.md: Usage series`, `docs/api.md: Refused calls`, `docs/api.md: Live calls`. */
 export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAdmins('GET', '/api/log/', {
+  defineAdminEndpoint('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
     errorStatuses: [400],
     query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
     handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject, query),
   }),
-  forAccounts('GET', '/api/log/self', {
+  defineAccountEndpoint('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
     query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
@@ -118,21 +123,21 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, query, parts }) =>
       listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
   }),
-  forAdmins('GET', '/api/log/stat', {
+  defineAdminEndpoint('GET', '/api/log/stat', {
     summary: 'Sums of usage, in total and in the last minute',
     errorStatuses: [400],
     query: usageQuery,
     responseBody: usageStatSchema,
     handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
   }),
-  forAccounts('GET', '/api/log/self/stat', {
+  defineAccountEndpoint('GET', '/api/log/self/stat', {
     summary: "Sums of the account's usage, in total and in the last minute",
     errorStatuses: [400],
     query: ownUsageQuery,
     responseBody: usageStatSchema,
     handle: ({ user, query, parts }) => usageStat(parts, filterOf(query, user.id)),
   }),
-  forAdmins('GET', '/api/log/export', {
+  defineAdminEndpoint('GET', '/api/log/export', {
     summary: "All users' settled calls as CSV",
     errorStatuses: [400],
     query: exportQuery,
@@ -142,7 +147,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
         usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvTerms(parts, query)),
       ),
   }),
-  forAccounts('GET', '/api/log/self/export', {
+  defineAccountEndpoint('GET', '/api/log/self/export', {
     summary: "The account's own settled calls as CSV",
     errorStatuses: [400],
     query: ownExportQuery,
@@ -153,21 +158,21 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
       return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvTerms(parts, query)))
     },
   }),
-  forAdmins('GET', '/api/data/', {
+  defineAdminEndpoint('GET', '/api/data/', {
     summary: 'Usage of each model on each day',
     errorStatuses: [400],
     query: daysQuery,
     responseBody: z.array(usageDaySchema),
     handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
   }),
-  forAccounts('GET', '/api/data/self', {
+  defineAccountEndpoint('GET', '/api/data/self', {
     summary: "Usage of each model on each day, of the account's own calls",
     errorStatuses: [400],
     query: ownDaysQuery,
     responseBody: z.array(usageDaySchema),
     handle: ({ user, query, parts }) => usageByDay(parts, query, { user_id: user.id }, user.username),
   }),
-  forAdmins('GET', '/api/usage', {
+  defineAdminEndpoint('GET', '/api/usage', {
     summary: 'Usage by hour, day or month in any time zone',
     errorStatuses: [400],
     query: seriesQuery,
@@ -175,7 +180,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: USAGE_CSV,
     handle: ({ query, parts }) => seriesAs(parts, query),
   }),
-  forAccounts('GET', '/api/usage/self', {
+  defineAccountEndpoint('GET', '/api/usage/self', {
     summary: "The account's own usage by hour, day or month in any time zone",
     errorStatuses: [400],
     query: ownSeriesQuery,
@@ -183,7 +188,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: USAGE_CSV,
     handle: ({ user, query, parts }) => seriesAs(parts, query, user),
   }),
-  forAdmins('GET', '/api/usage/refusals', {
+  defineAdminEndpoint('GET', '/api/usage/refusals', {
     summary: 'Refused calls by hour, day or month, and by code, API key or user',
     errorStatuses: [400],
     query: refusalsQuery,
@@ -191,7 +196,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: REFUSALS_CSV,
     handle: ({ query, parts }) => refusalsAs(parts, query),
   }),
-  forAccounts('GET', '/api/usage/self/refusals', {
+  defineAccountEndpoint('GET', '/api/usage/self/refusals', {
     summary: "Refused calls with the account's own keys by hour, day or month",
     errorStatuses: [400],
     query: ownRefusalsQuery,
@@ -199,7 +204,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: REFUSALS_CSV,
     handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
   }),
-  forAdmins('GET', '/api/usage/failures', {
+  defineAdminEndpoint('GET', '/api/usage/failures', {
     summary: 'Failed calls by hour, day or month, and by cause, model, API key, user or channel',
     errorStatuses: [400],
     query: failuresQuery,
@@ -207,7 +212,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: FAILURES_CSV,
     handle: ({ query, parts }) => failuresAs(parts, query),
   }),
-  forAccounts('GET', '/api/usage/self/failures', {
+  defineAccountEndpoint('GET', '/api/usage/self/failures', {
     summary: "The account's own failed calls by hour, day or month",
     errorStatuses: [400],
     query: ownFailuresQuery,
@@ -215,82 +220,82 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: FAILURES_CSV,
     handle: ({ user, query, parts }) => failuresAs(parts, query, user),
   }),
-  forAdmins('GET', '/api/log/refused', {
+  defineAdminEndpoint('GET', '/api/log/refused', {
     summary: 'Refused calls of the last 72 hours, the newest first',
     errorStatuses: [400],
     query: z.object({ ...refusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
     handle: ({ query, parts }) => listRefusedCalls(parts, query, pageOf(query)),
   }),
-  forAccounts('GET', '/api/log/self/refused', {
+  defineAccountEndpoint('GET', '/api/log/self/refused', {
     summary: "Refused calls with the account's own keys, the newest first",
     errorStatuses: [400],
     query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
     handle: ({ user, query, parts }) => listRefusedCalls(parts, query, pageOf(query), user.id),
   }),
-  forAdmins('GET', '/api/log/values', {
+  defineAdminEndpoint('GET', '/api/log/values', {
     summary: 'Values that a field of calls has in a period, for filters',
     errorStatuses: [400],
     query: valuesQuery,
     responseBody: z.array(usageValueSchema),
     handle: ({ query, parts }) => usageValues(parts, query),
   }),
-  forAccounts('GET', '/api/log/self/values', {
+  defineAccountEndpoint('GET', '/api/log/self/values', {
     summary: "Values that a field of the account's own calls has in a period, for filters",
     errorStatuses: [400],
     query: ownValuesQuery,
     responseBody: z.array(usageValueSchema),
     handle: ({ user, query, parts }) => usageValues(parts, query, user.id),
   }),
-  forAdmins('POST', '/api/usage/what-if', {
+  defineAdminEndpoint('POST', '/api/usage/what-if', {
     summary: 'What the calls of a period would have cost at other prices, ratios or models',
     body: whatIfBody,
     responseBody: whatIfSchema,
     handle: ({ body, parts }) => whatIf(parts, body),
   }),
-  forAdmins('GET', '/api/running', {
+  defineAdminEndpoint('GET', '/api/running', {
     summary: "All users' calls under way, on this node or on all nodes",
     errorStatuses: [400],
     query: runningQuery,
     responseBody: runningSchema,
     handle: ({ query, parts }) => runningCalls(parts, query),
   }),
-  forAccounts('GET', '/api/running/self', {
+  defineAccountEndpoint('GET', '/api/running/self', {
     summary: "The account's own calls under way, on this node or on all nodes",
     errorStatuses: [400],
     query: runningQuery,
     responseBody: ownRunningSchema,
     handle: ({ user, query, parts }) => ownRunningCalls(parts, query, user.id),
   }),
-  forAccounts('POST', '/api/running/:id/stop', {
+  defineAccountEndpoint('POST', '/api/running/:id/stop', {
     summary: "Ends one of the account's own calls under way, or any for administrators",
     errorStatuses: [404],
     params: runningPath,
     handle: ({ user, params, parts }) => stopCall(parts, params.id, user),
   }),
-  forAdmins('GET', '/api/log/:id', {
+  defineAdminEndpoint('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',
     errorStatuses: [404],
     params: callPath,
     responseBody: z.union([callSchema, refusedDetailSchema]),
     handle: ({ params, parts }) => anyCall(parts, params.id),
   }),
-  forAccounts('GET', '/api/log/self/:id', {
+  defineAccountEndpoint('GET', '/api/log/self/:id', {
     summary: "One of the account's own settled calls with the lines of its cost, or a refused call",
     errorStatuses: [404],
     params: callPath,
     responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, parts }) => ownCall(parts, params.id, user.id),
   }),
-  forAdmins('GET', '/api/log/stream', {
+  defineAdminEndpoint('GET', '/api/log/stream', {
     summary: "All users' calls as this node settles them, as server-sent events",
     errorStatuses: [400],
     query: usageQuery,
     text: EVENTS,
     handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), 'all')),
   }),
-  forAccounts('GET', '/api/log/self/stream', {
+  defineAccountEndpoint('GET', '/api/log/self/stream', {
     summary: "The account's own calls as this node settles them, as server-sent events",
     errorStatuses: [400],
     query: ownUsageQuery,

@@ -8,25 +8,25 @@ import {
   managedInput,
   manageUser,
 } from '../management/users/change-user.ts'
-import { makeUser, newUserInput } from '../management/users/create-user.ts'
-import { findUsers, noUser, userPageSchema, userSearchInput } from '../management/users/list-users.ts'
+import { createUserAs, newUserInput } from '../management/users/create-user.ts'
+import { findUsers, userNotFound, userPageSchema, userSearchInput } from '../management/users/list-users.ts'
 import {
   managedUserObject,
   managedUserSchema,
   passwordField,
   userIdText,
 } from '../management/users/user-object.ts'
-import { forAdmins, type JsonEndpoint } from './endpoint.ts'
+import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/api.md: Users`, and `docs/administration.md: Groups`. */
 export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
-  forAdmins('GET', '/api/user/', {
+  defineAdminEndpoint('GET', '/api/user/', {
     summary: 'All users, a page of them, newest first',
     query: pageQuery,
     responseBody: userPageSchema,
     handle: ({ query, parts }) => findUsers(parts, query),
   }),
-  forAdmins('GET', '/api/user/search', {
+  defineAdminEndpoint('GET', '/api/user/search', {
     summary: 'Users by a part of their name or e-mail address, by id, by group',
     limit: 'search',
     errorStatuses: [400],
@@ -34,23 +34,26 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: userPageSchema,
     handle: ({ query, parts }) => findUsers(parts, query),
   }),
-  forAdmins('GET', '/api/user/:id', {
+  defineAdminEndpoint('GET', '/api/user/:id', {
     summary: 'One user',
     params: z.object({ id: userIdText }),
     responseBody: managedUserSchema,
     async handle({ params: { id: userId }, parts }) {
-      return managedUserObject(parts, (await parts.store.read('managedUser', { userId })) ?? noUser(userId))
+      return managedUserObject(
+        parts,
+        (await parts.store.read('managedUser', { userId })) ?? userNotFound(userId),
+      )
     },
   }),
-  forAdmins('POST', '/api/user/', {
+  defineAdminEndpoint('POST', '/api/user/', {
     summary: 'Create a user who can log in',
     body: newUserInput.extend({ password: passwordField }),
     responseBody: managedUserSchema,
     async handle({ user, body, parts }) {
-      return managedUserObject(parts, await makeUser(parts, body, user))
+      return managedUserObject(parts, await createUserAs(parts, body, user))
     },
   }),
-  forAdmins('PUT', '/api/user/', {
+  defineAdminEndpoint('PUT', '/api/user/', {
     summary: 'Change fields of a user',
     errorStatuses: [404, 409],
     body: changedUserInput,
@@ -59,12 +62,12 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
       return managedUserObject(parts, await changeUser(parts, body, user))
     },
   }),
-  forAdmins('DELETE', '/api/user/:id', {
+  defineAdminEndpoint('DELETE', '/api/user/:id', {
     summary: 'Delete a user, and all its tokens',
     params: z.object({ id: userIdText }),
     handle: ({ user, params, parts }) => deleteUser(parts, params.id, user),
   }),
-  forAdmins('POST', '/api/user/manage', {
+  defineAdminEndpoint('POST', '/api/user/manage', {
     summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
     errorStatuses: [404],
     body: managedInput,
@@ -74,12 +77,12 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
       return managed && managedUserObject(parts, managed)
     },
   }),
-  forAdmins('GET', '/api/group/', {
+  defineAdminEndpoint('GET', '/api/group/', {
     summary: 'The names of all groups',
     responseBody: z.array(z.string()),
     handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
   }),
-  forAdmins('GET', '/api/group/budgets', {
+  defineAdminEndpoint('GET', '/api/group/budgets', {
     summary: 'The budgets of all groups, with their use in the current period',
     responseBody: groupBudgetsSchema,
     handle: ({ parts }) => groupBudgets(parts),

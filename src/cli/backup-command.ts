@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { JSON_OUTPUT } from './options.ts'
+import { JSON_OPTION } from './options.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 import { printJson, withAccounts } from './with-accounts.ts'
@@ -23,7 +23,7 @@ export function addBackupCommand(program: Command, shell: Shell): void {
     .command('backup <file>')
     .description('copy the embedded database into a file')
     .option('--force', 'replace an existing file')
-    .addOption(JSON_OUTPUT)
+    .addOption(JSON_OPTION)
     .addHelpText('after', HELP)
     .action((file: string, options: BackupOptions) => backup(shell, file, options))
 }

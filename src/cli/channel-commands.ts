@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ChannelObject } from '../management/channels/channel-object.ts'
-import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -33,8 +33,8 @@ export function addChannelCommands(program: Command, shell: Shell): void {
   channel
     .command('list')
     .description('all channels, with protocol, models, groups and where they are managed')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
     .action((options: AccountOptions) => list(shell, options))
   channel
@@ -44,22 +44,22 @@ export function addChannelCommands(program: Command, shell: Shell): void {
       '--model <model>',
       "the model; by default the channel's first that costs no picture and no speech",
     )
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', TEST_HELP)
     .action((name: string, options: TestOptions) => test(shell, name, options))
   channel
     .command('enable <name>')
     .description('use a disabled channel again')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', SWITCH_HELP)
     .action((name: string, options: AccountOptions) => enable(shell, name, options))
   channel
     .command('disable <name>')
     .description('use a channel for no further call; running ones go on')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', SWITCH_HELP)
     .action((name: string, options: AccountOptions) => disable(shell, name, options))
 }

@@ -7,7 +7,7 @@ import { demoYaml } from './demo-config.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 import { loadConfig } from './load-config.ts'
 import { loadEnvironment } from './load-environment.ts'
-import { cannotStart, run } from './start.ts'
+import { printStartFailure, runGateway } from './start.ts'
 
 /**
  * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end unless DATA_DIR is set.
@@ -20,7 +20,7 @@ export async function demo(): Promise<number> {
     // Taken before anything is written, because another gateway may run on the folder.
     folder = await lockDataFolderInTurn(dataDir, 'gateway')
   } catch (error) {
-    return cannotStart(error)
+    return printStartFailure(error)
   }
   const simulator = await startSimulator()
   try {
@@ -29,7 +29,7 @@ export async function demo(): Promise<number> {
     writeFileSync(config, demoYaml(simulator), { mode: 0o600, flag: 'wx' })
     const environment = loadEnvironment({ config }, { ...process.env, DATA_DIR: dataDir })
     const loaded = environment && loadConfig(environment)
-    return loaded ? await run(loaded, { folder }) : 1
+    return loaded ? await runGateway(loaded, { folder }) : 1
   } finally {
     if (keptDir === undefined) rmSync(dataDir, { recursive: true, force: true })
     await simulator.close()

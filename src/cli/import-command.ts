@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { ImportReport } from '../import/import.ts'
-import { type Fate, type Kind, type ReportLine, displayText } from '../import/report.ts'
-import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { type ImportOutcome, type Kind, type ReportLine, displayText } from '../import/report.ts'
+import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
@@ -26,7 +26,7 @@ Examples:
 
 const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'login', 'table']
 
-const OUTCOMES: Readonly<Record<Fate, string>> = {
+const OUTCOMES: Readonly<Record<ImportOutcome, string>> = {
   carried: 'carries over',
   changed: 'carries over',
   there: 'exists already',
@@ -52,8 +52,8 @@ export function addImportCommand(program: Command, shell: Shell): void {
       collected,
     )
     .option('--role <name>', 'keep the role of this user; may be repeated', collected)
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', HELP)
     .action((source: string, options: ImportOptions) => importFrom(shell, source, options))
 }
@@ -90,12 +90,12 @@ function collected(name: string, names: readonly string[] = []): readonly string
 
 interface Count {
   readonly kind: Kind
-  readonly of: Readonly<Record<Fate, number>>
+  readonly of: Readonly<Record<ImportOutcome, number>>
 }
 
 function counts(lines: readonly ReportLine[]): Count[] {
   return KINDS.map((kind) => {
-    const of: Record<Fate, number> = { carried: 0, changed: 0, there: 0, left: 0 }
+    const of: Record<ImportOutcome, number> = { carried: 0, changed: 0, there: 0, left: 0 }
     for (const line of lines) if (line.kind === kind) of[line.fate] += 1
     return { kind, of }
   })

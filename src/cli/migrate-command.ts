@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { MigrationReport } from '../import/migrate/migrate.ts'
 import type { AccountSums } from '../import/migrate/sums.ts'
-import { JSON_OUTPUT } from './options.ts'
+import { JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
@@ -35,7 +35,7 @@ export function addMigrateCommand(program: Command, shell: Shell): void {
     .description('copy the embedded database to PostgreSQL, and compare')
     .requiredOption('--to <url>', 'postgres://user@host:port/database')
     .option('--dry-run', 'report what would be copied, and write nothing')
-    .addOption(JSON_OUTPUT)
+    .addOption(JSON_OPTION)
     .addHelpText('after', HELP)
     .action((options: MigrateOptions) => migrate(shell, options))
 }

@@ -3,13 +3,13 @@ import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 
 /** The option for the configuration file. Commands validate against it if no gateway runs. */
-export const CONFIG = new Option(
+export const CONFIG_OPTION = new Option(
   '--config <file>',
   'the configuration; default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
 )
 
 /** The option for machine-readable output. */
-export const JSON_OUTPUT = new Option('--json', 'print JSON, with the field names of the API')
+export const JSON_OPTION = new Option('--json', 'print JSON, with the field names of the API')
 
 /** Parses a nonnegative whole number. */
 export function wholeNumber(text: string): number {
@@ -20,7 +20,7 @@ export function wholeNumber(text: string): number {
 }
 
 /** The options of a budget. */
-export const BUDGET = [
+export const BUDGET_OPTIONS = [
   new Option('--budget <units>', 'the most that may be spent in each period, in quota units').argParser(
     wholeNumber,
   ),

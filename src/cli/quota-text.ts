@@ -1,4 +1,4 @@
-import type { TermsObject } from '../management/call-terms.ts'
+import type { UsageLimitsObject } from '../management/usage-limits.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 
 /** Formats quota units with their value: `500000 ($1.00)`; units alone if the display is TOKENS. */
@@ -17,7 +17,7 @@ export function quotaText(
   return `${quota} (${format.format(amount)})`
 }
 
-type ShownBudget = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used'>
+type ShownBudget = Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used'>
 
 /** Formats a budget and its use in the current period: `30 of 5000000 ($10.00) per month`; `none`. */
 export function budgetText(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { CONFIG } from './options.ts'
+import { CONFIG_OPTION } from './options.ts'
 import type { Shell } from './shell.ts'
 
 const START_HELP = `
@@ -12,7 +12,7 @@ export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('start')
     .description('run the gateway until a signal stops it (SIGTERM, SIGINT)')
-    .addOption(CONFIG)
+    .addOption(CONFIG_OPTION)
     .option(
       '--workers <number>',
       'processes that take calls, or "auto": one for each core (env: WORKERS; default 1)',
@@ -40,7 +40,7 @@ export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('check')
     .description('read the configuration and print all errors, with file, line and the expected value')
-    .addOption(CONFIG)
+    .addOption(CONFIG_OPTION)
     .option('--json', 'print one JSON object')
     .addHelpText('after', '\nExits with 1 if there is any error.')
     .action(async (options: { config?: string; json?: boolean }) => {

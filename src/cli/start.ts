@@ -4,7 +4,7 @@ import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import type { Gateway, OpenedParts } from '../gateway/main.ts'
+import type { Gateway, OpenedResources } from '../gateway/main.ts'
 import { setCollectorFlags, setThreadFlags } from '../gateway/v8-flags.ts'
 import { untilStopSignal } from '../gateway/stop-signals.ts'
 import { startThread } from '../store/sqlite/database-thread.ts'
@@ -38,18 +38,18 @@ async function startIn(environment: Environment): Promise<number> {
   const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(environment)
-  return config ? run(config, { thread }) : 1
+  return config ? runGateway(config, { thread }) : 1
 }
 
 /** Prints why the gateway cannot start; returns the exit code. */
-export function cannotStart(error: unknown): number {
+export function printStartFailure(error: unknown): number {
   const message = error instanceof Error ? error.message : String(error)
   process.stderr.write(`sluice cannot start: ${plainText(message)}\n`)
   return 1
 }
 
 /** Runs a gateway with a configuration, and with the parts that were already opened for it. */
-export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
+export async function runGateway(config: Config, opened: OpenedResources = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = untilStopSignal()
   const { startGateway } = await import('../gateway/main.ts')
@@ -60,7 +60,7 @@ export async function run(config: Config, opened: OpenedParts = {}): Promise<num
   try {
     gateway = await startGateway(config, opened)
   } catch (error) {
-    return cannotStart(error)
+    return printStartFailure(error)
   }
   // Saves the compile cache for the next start, even if this process is killed later.
   flushCompileCache()

@@ -4,15 +4,15 @@ import type { TokenObject } from '../management/tokens/token-object.ts'
 import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
-  BUDGET,
+  BUDGET_OPTIONS,
   budgetOf,
   type BudgetOptions,
   changedBudgetOf,
   commaList,
-  CONFIG,
+  CONFIG_OPTION,
   expiry,
   givenFields,
-  JSON_OUTPUT,
+  JSON_OPTION,
   wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
@@ -93,8 +93,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
         .conflicts('unlimited'),
     )
     .option('--unlimited', "limit the key by its user's quota alone")
-    .addOption(BUDGET[0])
-    .addOption(BUDGET[1])
+    .addOption(BUDGET_OPTIONS[0])
+    .addOption(BUDGET_OPTIONS[1])
     .addOption(
       new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds')
         .argParser(expiry)
@@ -102,8 +102,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     )
     .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
     .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', CREATE_HELP)
     .action((options: CreateOptions, command: Command) => {
       if (options.quota === undefined && !options.unlimited) {
@@ -118,18 +118,18 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     .command('list')
     .description("a user's keys, masked, with quota, use, budget and expiry")
     .requiredOption('--user <name>', 'whose keys')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
     .action((options: ListOptions) => list(shell, options))
 
   token
     .command('update <id>')
     .description("set a key's budget")
-    .addOption(BUDGET[0])
-    .addOption(BUDGET[1])
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(BUDGET_OPTIONS[0])
+    .addOption(BUDGET_OPTIONS[1])
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
     .action((id: string, options: AccountOptions & BudgetOptions, command: Command) => {
       const budget = changedBudgetOf(options, command)
@@ -145,8 +145,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     token
       .command(`${name} <id>`)
       .description(description)
-      .addOption(JSON_OUTPUT)
-      .addOption(CONFIG)
+      .addOption(JSON_OPTION)
+      .addOption(CONFIG_OPTION)
       .addHelpText('after', `\n"sluice token list --user NAME" shows the ids.${help}`)
       .action((id: string, options: AccountOptions) =>
         reportingErrors(shell, () => work(shell, tokenId(id), options)),

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { USAGE_DIMENSIONS, type UsageDimension } from '../domain/usage-filter.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UsageLine } from '../management/usage/sum-usage.ts'
-import { CONFIG, JSON_OUTPUT } from './options.ts'
+import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
@@ -31,8 +31,8 @@ export function addUsageCommand(program: Command, shell: Shell): void {
     )
     .option('--from <day>', 'the first day, such as 2026-11-01')
     .option('--to <day>', 'the last day; today by default')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', HELP)
     .action((options: UsageOptions) => usage(shell, options))
 }

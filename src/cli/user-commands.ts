@@ -8,13 +8,13 @@ import type { UserObject } from '../management/users/user-object.ts'
 import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
-  BUDGET,
+  BUDGET_OPTIONS,
   budgetOf,
   type BudgetOptions,
   changedBudgetOf,
-  CONFIG,
+  CONFIG_OPTION,
   givenFields,
-  JSON_OUTPUT,
+  JSON_OPTION,
 } from './options.ts'
 import { plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
@@ -75,10 +75,10 @@ export function addUserCommands(program: Command, shell: Shell): void {
   const user = program.command('user').description('manage users and their quota')
 
   addRecordOptions(user.command('create <name>').description('make a user'), USER.fields)
-    .addOption(BUDGET[0])
-    .addOption(BUDGET[1])
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(BUDGET_OPTIONS[0])
+    .addOption(BUDGET_OPTIONS[1])
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', CREATE_HELP)
     .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
       create(shell, name, options, budgetOf(options, command)),
@@ -87,40 +87,40 @@ export function addUserCommands(program: Command, shell: Shell): void {
   user
     .command('list')
     .description('all users, with quota, use, budget and status')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', LIST_HELP)
     .action((options: AccountOptions) => list(shell, options))
 
   user
     .command('disable <name>')
     .description("refuse all of a user's keys, from the next call on")
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .action((name: string, options: AccountOptions) => disable(shell, name, options))
 
   user
     .command('enable <name>')
     .description("let a user's keys work again")
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .action((name: string, options: AccountOptions) => enable(shell, name, options))
 
   user
     .command('delete <name>')
     .description('delete a user with all keys; its usage and charges stay')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', DELETE_HELP)
     .action((name: string, options: AccountOptions) => remove(shell, name, options))
 
   user
     .command('update <name>')
     .description("set a user's budget")
-    .addOption(BUDGET[0])
-    .addOption(BUDGET[1])
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(BUDGET_OPTIONS[0])
+    .addOption(BUDGET_OPTIONS[1])
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
     .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
       update(shell, name, changedBudgetOf(options, command), options),
@@ -129,16 +129,16 @@ export function addUserCommands(program: Command, shell: Shell): void {
   user
     .command('top-up <name> <quota>')
     .description("add quota units to a user's balance")
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', TOP_UP_HELP)
     .action((name: string, quota: string, options: AccountOptions) => topUp(shell, name, quota, options))
 
   user
     .command('access-token <name>')
     .description("issue a new access token for the account API, which replaces the user's old one")
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', ACCESS_TOKEN_HELP)
     .action((name: string, options: AccountOptions) => accessToken(shell, name, options))
 
@@ -146,8 +146,8 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .command('password <name>')
     .description('set the password that a user logs in with')
     .option('--keep-access-tokens', 'keep the access token, even if the password replaces another')
-    .addOption(JSON_OUTPUT)
-    .addOption(CONFIG)
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
     .addHelpText('after', PASSWORD_HELP)
     .action((name: string, options: AccountOptions) => password(shell, name, options))
 }
@@ -174,7 +174,7 @@ function list(shell: Shell, options: AccountOptions): Promise<void> {
   )
 }
 
-/** An operation on one user, whose output states the effect. */
+/** A command that runs an operation on one user and prints its effect. */
 function onUser(operation: 'disableUser' | 'enableUser' | 'removeUser', effect: string) {
   return (shell: Shell, user: string, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { user }, (changed) => `${named(changed)} ${effect}.\n`)

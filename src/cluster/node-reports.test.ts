@@ -90,17 +90,20 @@ test.each([
     chunks: ['A'.repeat(20 * MIB), packed(randomBytes(12 * MIB))],
     whole: 0,
   },
-])('one question takes in 32 MiB of all answers together, $way', async ({ chunks, whole }) => {
-  const room = new Room()
-  const names = ['asker', ...chunks.map((_, node) => `node-${node}`)]
-  const reports = new NodeReports(
-    'asker',
-    room,
-    namedNodes(() => names),
-  )
-  const answers = reports.others()
-  const [, question] = room.texts[0]?.split(' ') ?? []
-  for (const [node, chunk] of chunks.entries())
-    await room.announce(`report ${question} node-${node} 0 1 ${chunk}`)
-  expect(await answers).toHaveLength(whole)
-})
+])(
+  'one request for reports reads at most 32 MiB of all responses together, $way',
+  async ({ chunks, whole }) => {
+    const room = new Room()
+    const names = ['asker', ...chunks.map((_, node) => `node-${node}`)]
+    const reports = new NodeReports(
+      'asker',
+      room,
+      namedNodes(() => names),
+    )
+    const answers = reports.others()
+    const [, question] = room.texts[0]?.split(' ') ?? []
+    for (const [node, chunk] of chunks.entries())
+      await room.announce(`report ${question} node-${node} 0 1 ${chunk}`)
+    expect(await answers).toHaveLength(whole)
+  },
+)

@@ -6,7 +6,7 @@ import {
   chargeablePrice,
   currentPrice,
   literalNames,
-  matches,
+  matchesModel,
   unchargedKinds,
   withHyphenatedDate,
 } from './built-in-prices.ts'
@@ -231,7 +231,7 @@ describe('rules for names', () => {
     [{ or: [{ equals: 'a' }, { equals: 'b' }] }, 'b', true],
     [{ and: [{ starts_with: 'a' }, { ends_with: 'z' }] }, 'a-y', false],
   ])('the rule %j for %s gives %s', (rule, name, expected) => {
-    expect(matches(rule, name)).toBe(expected)
+    expect(matchesModel(rule, name)).toBe(expected)
   })
 
   test('rules may list the names', () => {

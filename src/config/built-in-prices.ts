@@ -83,7 +83,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   function listedBy(vendor: string, name: string): PriceListEntry | undefined {
     const models = lists.get(vendor) ?? modelsOf(vendor)
-    const model = models.find(({ match }) => matches(match, name))
+    const model = models.find(({ match }) => matchesModel(match, name))
     return model && { vendor, model }
   }
 
@@ -154,7 +154,7 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   const provider = findProvider({ providerId: vendor })
   const listed = provider?.id === vendor ? provider.models : []
   const others = mediaModels(vendor)
-    .filter((name) => !listed.some(({ match }) => matches(match, name)))
+    .filter((name) => !listed.some(({ match }) => matchesModel(match, name)))
     .map((name): ModelInfo => ({ id: name, match: namedOrDated(name), prices: {} }))
   return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
 }
@@ -167,7 +167,7 @@ function namedOrDated(name: string): ModelInfo['match'] {
 
 /** The names of a model: those that its rule lists literally, and its id unless that is only a prefix. */
 function concreteNames({ id, match }: ModelInfo): string[] {
-  const own = matches(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
+  const own = matchesModel(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
   return own ? [id, ...literalNames(match)] : literalNames(match)
 }
 
@@ -190,10 +190,10 @@ function isList(prices: ModelPrice | readonly ConditionalPrice[]): prices is rea
 }
 
 /** Whether a rule of the price data matches a model name. Only regular expressions are case-sensitive. */
-export function matches(rule: MatchLogic, name: string): boolean {
+export function matchesModel(rule: MatchLogic, name: string): boolean {
   const lower = name.toLowerCase()
-  if ('or' in rule) return rule.or.some((part) => matches(part, name))
-  if ('and' in rule) return rule.and.every((part) => matches(part, name))
+  if ('or' in rule) return rule.or.some((part) => matchesModel(part, name))
+  if ('and' in rule) return rule.and.every((part) => matchesModel(part, name))
   if ('equals' in rule) return lower === rule.equals.toLowerCase()
   if ('starts_with' in rule) return lower.startsWith(rule.starts_with.toLowerCase())
   if ('ends_with' in rule) return lower.endsWith(rule.ends_with.toLowerCase())

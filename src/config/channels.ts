@@ -26,7 +26,7 @@ import {
   text,
 } from './fields.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
-import { rateLimit } from './rate-limits.ts'
+import { rateLimitSchema } from './rate-limits.ts'
 import { child, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Headers of the connection or of the body, which an operator may not set. */
@@ -116,7 +116,7 @@ const timeouts = section({
 })
 
 /** `docs/configuration.md: Channels`. */
-export function channel(groups: ReadonlySet<string>): Field<Channel> {
+export function channelSchema(groups: ReadonlySet<string>): Field<Channel> {
   const addressed = channelWith(groups, baseUrl, plainKey)
   const bedrock = channelWith(groups, baseUrl.optional(), plainKey)
   const vertex = channelWith(groups, baseUrl.optional(), serviceAccount)
@@ -147,7 +147,7 @@ function channelWith(
     allow,
     headers,
     status_mapping: statusMapping,
-    rate_limit: rateLimit,
+    rate_limit: rateLimitSchema,
     timeouts,
   })
   return section(shape).transform((given, ctx): Channel => {

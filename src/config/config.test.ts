@@ -7,7 +7,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import { type FromReadingThread, NEXT, readConfigInThread, startReading } from './reading-thread.ts'
+import { type FromReadingThread, NEXT_USERS, readConfigInThread, startReading } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -67,7 +67,7 @@ describe('the configuration', () => {
       await expect.poll(sizes).toEqual(expected)
       await sleep(20)
       expect(sizes()).toEqual(expected)
-      worker.postMessage(NEXT)
+      worker.postMessage(NEXT_USERS)
     }
   })
 

@@ -5,7 +5,7 @@ import { duration as aDuration } from '../domain/records/duration.ts'
 import {
   declaredName,
   type FieldType,
-  mismatch as unmet,
+  describeMismatch,
   type Stored,
   integerWithin,
 } from '../domain/records/field-types.ts'
@@ -88,7 +88,7 @@ function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected)
   return scalar(expected, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
     const given = isDigits ? Number(value) : value
-    const broken = unmet(type, given)
+    const broken = describeMismatch(type, given)
     if (broken === undefined) return type.fromJson(given as J)
     return new Refusal(broken === type.expected ? expected : broken)
   })

@@ -21,7 +21,7 @@ export const DEFAULT_GROUP = 'default'
 const { defaults } = GROUP_SETTINGS
 
 /** `docs/configuration.md: Groups`. */
-export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
+export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
   section({ ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }), ...budgetFields() }).superRefine(
     requireWholeBudget,
   ),
@@ -35,7 +35,7 @@ export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
 
 /** The groups that the file names, even if their entries are invalid. */
 export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
-  const read = groups.safeParse(section)
+  const read = groupsSchema.safeParse(section)
   if (read.success) return read.data
   return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { ...defaults, name }]))
 }
@@ -44,12 +44,12 @@ export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
 export function groupName(declared: ReadonlySet<string>): Field<string> {
   return text('the name of a group', (given) => {
     if (declared.has(given)) return given
-    return new Refusal(`a group that groups declares${suggestion(given, declared)}`)
+    return new Refusal(`a group that groups declares${suggestGroup(given, declared)}`)
   })
 }
 
 /** ` (premium?)` if a declared group has a similar name. */
-export function suggestion(given: string, declared: Iterable<string>): string {
+export function suggestGroup(given: string, declared: Iterable<string>): string {
   const meant = findNearest(given, declared)
   return meant === undefined ? '' : ` (${meant}?)`
 }

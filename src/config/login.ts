@@ -50,7 +50,7 @@ function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
 }
 
 /** `docs/configuration.md: Sign-in`. */
-export function login(groups: ReadonlySet<string>): Field<LoginSettings> {
+export function loginSchema(groups: ReadonlySet<string>): Field<LoginSettings> {
   return section({
     password: flag.default(true),
     oidc: list(provider(groups), 'a list of identity providers'),

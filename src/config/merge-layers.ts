@@ -7,7 +7,7 @@ import { asObject, type Json, type JsonObject } from '../domain/json.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Config } from './config.ts'
-import { price } from './prices.ts'
+import { priceSchema } from './prices.ts'
 import { readSections } from './read-sections.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { freeze } from './freeze.ts'
@@ -245,7 +245,7 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
 
 /** Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's message. */
 export function priceFrom(value: Json): Price {
-  const { data, error } = price.safeParse(jsonToYaml(value))
+  const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
   const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
   throw new GatewayError('invalid_request', issues.join('; '))

@@ -90,6 +90,6 @@ function scalarField(row: ScalarRow): Field<unknown> {
 }
 
 /** `docs/configuration.md: Options`. */
-export const options = section(
+export const optionsSchema = section(
   Object.fromEntries(Object.entries(OPTIONS).map(([name, row]) => [name, fieldOf(row)])),
 ) as unknown as Field<Options>

@@ -50,7 +50,7 @@ const tools = section(
 )
 
 /** `docs/configuration.md: Prices`. */
-export const price: Field<Price> = section({
+export const priceSchema: Field<Price> = section({
   ...tokenPrices,
   request: amount.optional(),
   web_search: amount.optional(),

@@ -18,14 +18,14 @@ const count = integer(0, 1_000_000_000_000).default(0)
 const window = (defaultMs: number): Field<number> => duration.default(defaultMs)
 
 /** `{ requests, tokens, window }`; off by default. */
-export const rateLimit: Field<RateLimit> = section({
+export const rateLimitSchema: Field<RateLimit> = section({
   requests: count,
   tokens: count,
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
 
 /** `{ requests, tokens, parallel, window }` of a key or a user; undefined if it is not declared. */
-export const callRateLimit: Field<CallRateLimit | undefined> = section({
+export const callRateLimitSchema: Field<CallRateLimit | undefined> = section({
   requests: count,
   tokens: count,
   parallel: count,
@@ -47,11 +47,11 @@ function requestLimit(windowMs: number): Field<RateLimit> {
  * `docs/configuration.md: Rate limits`. A missing entry is off; `DEFAULTS` apply if the whole section is
  * missing.
  */
-export const rateLimits: Field<RateLimits> = section({
+export const rateLimitsSchema: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),
   relay: requestLimit(DEFAULTS.relay.windowMs),
   search: requestLimit(DEFAULTS.search.windowMs),
   critical: requestLimit(DEFAULTS.critical.windowMs),
-  key: rateLimit,
+  key: rateLimitSchema,
   console: requestLimit(DEFAULTS.console.windowMs),
 }).default(DEFAULTS)

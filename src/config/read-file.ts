@@ -7,7 +7,7 @@ import { type DocumentDiagnostic, type ParsedDocument, parseYamlDocument } from 
 import type { Environment } from './environment.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
-import { warnings } from './warnings.ts'
+import { findWarnings } from './warnings.ts'
 import { child, items, keys, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** A valid configuration file, as plain values except for the tree. */
@@ -46,7 +46,7 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
   )
   const declared = [...content.channels, ...environmentChannels.channels]
   const settings = settingsOf(content, declared, environmentChannels, builtIn)
-  const found = warnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
+  const found = findWarnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
     const diagnostic = { path: pathText(path), message }
     return inFile(
       file,

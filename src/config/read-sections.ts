@@ -6,7 +6,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
-import { channel } from './channels.ts'
+import { channelSchema } from './channels.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
 import {
@@ -20,12 +20,12 @@ import {
   secret,
   section,
 } from './fields.ts'
-import { declaredGroups, groups } from './groups.ts'
-import { login } from './login.ts'
-import { options } from './options.ts'
-import { price } from './prices.ts'
-import { rateLimit, rateLimits } from './rate-limits.ts'
-import { user } from './users.ts'
+import { declaredGroups, groupsSchema } from './groups.ts'
+import { loginSchema } from './login.ts'
+import { optionsSchema } from './options.ts'
+import { priceSchema } from './prices.ts'
+import { rateLimitSchema, rateLimitsSchema } from './rate-limits.ts'
+import { userSchema } from './users.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The content of the file, with defaults filled in. */
@@ -60,15 +60,15 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
 export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
   const quotaPerUnit =
-    options.safeParse(child(tree, 'options')).data?.quota_per_unit ?? OPTIONS.quota_per_unit.default
+    optionsSchema.safeParse(child(tree, 'options')).data?.quota_per_unit ?? OPTIONS.quota_per_unit.default
   const read = section({
-    options,
-    rate_limits: rateLimits,
-    groups,
+    options: optionsSchema,
+    rate_limits: rateLimitsSchema,
+    groups: groupsSchema,
     models,
-    channels: list(channel(new Set(declared.keys())), 'a list of channels'),
-    users: list(user(declared, quotaPerUnit), 'a list of users'),
-    login: login(new Set(declared.keys())),
+    channels: list(channelSchema(new Set(declared.keys())), 'a list of channels'),
+    users: list(userSchema(declared, quotaPerUnit), 'a list of users'),
+    login: loginSchema(new Set(declared.keys())),
     alerts,
   }).safeParse(tree)
   const repeated = duplicates(tree)
@@ -78,8 +78,8 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
 }
 
 const settings = declaredShape(MODEL_SETTINGS.fields, {
-  price,
-  rate_limit: rateLimit,
+  price: priceSchema,
+  rate_limit: rateLimitSchema,
 })
 
 /** `docs/configuration.md: Models`. */

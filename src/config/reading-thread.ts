@@ -18,7 +18,7 @@ export interface ToReadingThread {
 }
 
 /** Message to the thread: it may post the next users. */
-export const NEXT = 'next'
+export const NEXT_USERS = 'next'
 
 /** Message of the thread: some of the users, and finally either everything else in the file or its errors. */
 export type FromReadingThread =
@@ -70,7 +70,7 @@ export async function readConfigInThread(
           case 'users':
             users.push(...freeze(message.users))
             // In a later turn of the event loop, so that calls run in between.
-            setImmediate(() => worker.postMessage(NEXT))
+            setImmediate(() => worker.postMessage(NEXT_USERS))
             return
           case 'read': {
             const { content, tree, ...rest } = message

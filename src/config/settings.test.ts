@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { catalogue } from './settings.ts'
+import { modelCatalogue } from './settings.ts'
 import { builtInPrices } from './built-in-prices.ts'
 
 test('a model is the same object until its price changes', () => {
   let now = new Date('2026-05-01T12:00:00Z')
-  const models = catalogue(
+  const models = modelCatalogue(
     new Map(),
     new Map(),
     builtInPrices(() => now),

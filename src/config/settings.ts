@@ -25,7 +25,7 @@ export function settingsOf(
   builtIn: BuiltInPrices,
 ): Settings {
   const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred }
-  const modelCatalogue = catalogue(models, preferred, builtIn)
+  const catalogue = modelCatalogue(models, preferred, builtIn)
   return {
     priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),
     options,
@@ -33,8 +33,8 @@ export function settingsOf(
     groups,
     login,
     alerts,
-    models: modelCatalogue,
-    channels: withModelNames(channels, modelCatalogue, builtIn),
+    models: catalogue,
+    channels: withModelNames(channels, catalogue, builtIn),
   }
 }
 
@@ -47,7 +47,7 @@ const ASSUMED_CONTEXT_TOKENS = 200_000
  * Combines the declared models with the built-in prices. `preferred` maps a model that is not declared to the
  * vendor whose price list applies.
  */
-export function catalogue(
+export function modelCatalogue(
   declared: ReadonlyMap<string, ModelSettings>,
   preferred: ReadonlyMap<string, string>,
   builtIn: BuiltInPrices,

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import type { TermChanges } from '../domain/call-terms.ts'
+import type { UsageLimitChanges } from '../domain/usage-limits.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'
 import type { Group } from '../domain/records/group.ts'
 import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
 import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
-import { A_ROUTE_MAP, parseVendorRoutes } from '../domain/vendor-routes.ts'
+import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../domain/vendor-routes.ts'
 import {
   credential,
   declaredShape,
@@ -25,9 +25,9 @@ import {
   DEFAULT_GROUP,
   groupName,
   requireWholeBudget,
-  suggestion,
+  suggestGroup,
 } from './groups.ts'
-import { callRateLimit } from './rate-limits.ts'
+import { callRateLimitSchema } from './rate-limits.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = Object.values(USER_STATUS)
@@ -53,7 +53,7 @@ function tokenGroup(
   return (given) => {
     if (given === '' || given === own()) return given
     const group = groups.get(given)
-    if (!group) return new Refusal(`a group that groups declares${suggestion(given, groups.keys())}`)
+    if (!group) return new Refusal(`a group that groups declares${suggestGroup(given, groups.keys())}`)
     return group.open ? given : new Refusal(`an open group, or the user's own (${given} is closed)`)
   }
 }
@@ -71,7 +71,7 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
     group: text('the name of a group', group).default(''),
     vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
     ...budgetFields(maxQuota),
-    rate_limit: callRateLimit,
+    rate_limit: callRateLimitSchema,
   })
     .superRefine(requireWholeBudget)
     .superRefine((given, ctx) => {
@@ -91,13 +91,13 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
 
 function declaredTerms(
   given: Parameters<typeof declaredBudget>[0] & { readonly rate_limit?: CallRateLimit | undefined },
-): TermChanges | undefined {
+): UsageLimitChanges | undefined {
   const terms = { budget: declaredBudget(given), rateLimit: given.rate_limit }
   return terms.budget === undefined && terms.rateLimit === undefined ? undefined : terms
 }
 
 /** `docs/configuration.md: Users`. */
-export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
+export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_QUOTA_USD * quotaPerUnit
   // The group of the user that is being read. A separate schema per user took most of the time of a start
   // with thousands of users.
@@ -114,7 +114,7 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
       'a list of tokens',
     ),
     ...budgetFields(maxQuota),
-    rate_limit: callRateLimit,
+    rate_limit: callRateLimitSchema,
   })
     .superRefine(requireWholeBudget)
     .transform(
@@ -137,7 +137,7 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
 function vendorRoutes(accept: (group: string) => string | Refusal): (given: string) => string | Refusal {
   return (given) => {
     const routes = parseVendorRoutes(given)
-    if (!routes) return new Refusal(A_ROUTE_MAP)
+    if (!routes) return new Refusal(ROUTE_MAP_EXPECTATION)
     for (const group of routes.values()) {
       const accepted = accept(group)
       if (typeof accepted !== 'string') return accepted

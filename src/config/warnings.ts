@@ -24,7 +24,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
 }
 
 /** Warnings about settings that are valid but probably unintended. */
-export function warnings(
+export function findWarnings(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
   users: readonly UserSeed[],

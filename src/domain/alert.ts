@@ -81,11 +81,11 @@ export function alertThresholds(types: ReadonlySet<AlertType>, options: Options)
   return Object.entries<Alert>(ALERTS)
     .map(([type, { threshold }]) => ({ type: type as AlertType, threshold: threshold?.(options) }))
     .filter((one): one is AlertThreshold => types.has(one.type) && one.threshold !== undefined)
-    .sort(byType)
+    .sort(compareThresholds)
 }
 
 /** Orders thresholds by type. */
-export function byType(a: AlertThreshold, b: AlertThreshold): number {
+export function compareThresholds(a: AlertThreshold, b: AlertThreshold): number {
   return a.type < b.type ? -1 : 1
 }
 

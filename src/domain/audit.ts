@@ -2,7 +2,7 @@ import type { Json } from './json.ts'
 import type { StoredSection } from './settings.ts'
 
 /** Ways in which a change is made. */
-export const VIAS = ['console', 'api', 'command', 'file'] as const
+export const CHANGE_WAYS = ['console', 'api', 'command', 'file'] as const
 
 /** Kinds of objects in the audit log; `key` is a token. */
 export const OBJECT_KINDS = [
@@ -25,7 +25,7 @@ export interface Origin {
   /** 0 if there is no user: for a command, the configuration file, or a failed sign-in. */
   readonly actorId: number
   readonly actor: string
-  readonly via: (typeof VIAS)[number]
+  readonly via: (typeof CHANGE_WAYS)[number]
   /** Client's address; empty for commands and the file. */
   readonly address: string
   readonly atMs: number

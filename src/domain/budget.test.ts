@@ -8,7 +8,7 @@ import {
   chargedBudgets,
   ownerOf,
   periodAt,
-  storedTerms,
+  budgetOfStoredHold,
 } from './budget.ts'
 
 const at = (text: string): number => Date.parse(text)
@@ -49,7 +49,7 @@ test("the name of a budget account contains its owner and its period, whatever t
       (period, g, ms) => {
         const terms = budgetAt({ amount: 5, period }, `g:${g}`, ms)
         expect(ownerOf(terms.name)).toBe(`g:${g}`)
-        expect(storedTerms(terms.name)).toEqual({ ...terms, amount: 0 })
+        expect(budgetOfStoredHold(terms.name)).toEqual({ ...terms, amount: 0 })
         expect(budgetsIn(budgetList([terms.name]))).toEqual([terms.name])
       },
     ),

@@ -70,7 +70,7 @@ export function ownerOf(name: string): BudgetOwner {
  * The budget of a stored hold, reconstructed from its name. Its amount is unknown (0) until the next call
  * states it.
  */
-export function storedTerms(name: BudgetName): PeriodBudget {
+export function budgetOfStoredHold(name: BudgetName): PeriodBudget {
   const [, period, date] = name.split(':') as [string, BudgetPeriod, string]
   const { endMs } = periodAt(period, Date.parse(date))
   return { name, owner: ownerOf(name), period, amount: 0, resetsMs: endMs }

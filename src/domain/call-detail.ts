@@ -27,7 +27,7 @@ export interface AttemptEntry {
 }
 
 /** Facts about a call that have no column. Each is omitted if it has its usual value. */
-export interface Particulars extends Readonly<Partial<Record<TokenLine, number>>> {
+export interface CallParticulars extends Readonly<Partial<Record<TokenLine, number>>> {
   /** Size and quality of the images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
@@ -69,17 +69,17 @@ export function particularsText(
     ...(queuedMs > 0 && { queued_ms: queuedMs }),
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),
-  } satisfies Particulars)
+  } satisfies CallParticulars)
 }
 
-function unstoredCounts(usage: Usage): Particulars {
+function unstoredCounts(usage: Usage): CallParticulars {
   return Object.fromEntries(
     UNSTORED_KINDS.flatMap(({ line, count }) => (usage[count] ? [[line, usage[count]]] : [])),
   )
 }
 
 /** A usage completed with the counts in the particulars of its call. */
-export function restoreUnstoredCounts(usage: Usage, particulars: Particulars): Usage {
+export function restoreUnstoredCounts(usage: Usage, particulars: CallParticulars): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }

@@ -1,5 +1,5 @@
 /** A member of a dense set, which stores its own position and is in one set at a time. */
-export interface Indexed {
+export interface DenseSetMember {
   /** Position, set only by `DenseSet`; -1 if it is in no set. */
   index: number
 }
@@ -9,7 +9,7 @@ export interface Indexed {
  * table is in the old generation, it keeps all later tables, and the objects in them, from being collected
  * early.
  */
-export class DenseSet<Member extends Indexed> implements Iterable<Member> {
+export class DenseSet<Member extends DenseSetMember> implements Iterable<Member> {
   readonly #members: Member[] = []
 
   get size(): number {

@@ -64,7 +64,8 @@ export const MEASURED_UNITS = [
     line: 'image' as const,
     count: 'images' as const,
     isPerMillion: false,
-    priceOf: ({ image }: Price, form?: ImageForm) => (form ? imagePrice(image, form) : dearestImage(image)),
+    priceOf: ({ image }: Price, form?: ImageForm) =>
+      form ? imagePrice(image, form) : highestImagePrice(image),
   },
 ].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
 
@@ -89,11 +90,11 @@ export type ImagePrices = Readonly<Record<string, Decimal>>
 export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): Decimal {
   const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
   for (const form of [...forms, 'default']) if (Object.hasOwn(prices, form)) return prices[form] ?? ZERO
-  return dearestImage(prices)
+  return highestImagePrice(prices)
 }
 
 /** The highest price of an image; 0 if there is none. */
-export function dearestImage(prices: ImagePrices): Decimal {
+export function highestImagePrice(prices: ImagePrices): Decimal {
   return Object.values(prices).reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
 }
 

@@ -1,17 +1,20 @@
 import { expect, test } from 'vitest'
-import { leastOf } from './remaining.ts'
+import { leastRemaining } from './remaining.ts'
 
 test('78: what is left is the least of the limits', () => {
-  expect(leastOf({ key: 5, user: 3, group_budget: 4 })).toEqual({ left: 3, left_by: 'user' })
-  expect(leastOf({ user: 3, key_budget: 2, user_budget: 1 })).toEqual({ left: 1, left_by: 'user_budget' })
+  expect(leastRemaining({ key: 5, user: 3, group_budget: 4 })).toEqual({ left: 3, left_by: 'user' })
+  expect(leastRemaining({ user: 3, key_budget: 2, user_budget: 1 })).toEqual({
+    left: 1,
+    left_by: 'user_budget',
+  })
 })
 
-test('78: an absent limit does not bind, and without any there is none', () => {
-  expect(leastOf({ key: undefined, user: 7 })).toEqual({ left: 7, left_by: 'user' })
-  expect(leastOf({})).toEqual({ left: null, left_by: null })
+test('78: an absent limit does not count, and without any limit no remaining amount is reported', () => {
+  expect(leastRemaining({ key: undefined, user: 7 })).toEqual({ left: 7, left_by: 'user' })
+  expect(leastRemaining({})).toEqual({ left: null, left_by: null })
 })
 
-test('78: a quota binds before a budget with as little left, as in refusals; debts count as nothing left', () => {
-  expect(leastOf({ key: -4, key_budget: 0 })).toEqual({ left: 0, left_by: 'key' })
-  expect(leastOf({ user: 1, key_budget: -9 })).toEqual({ left: 0, left_by: 'key_budget' })
+test('78: where a quota and a budget have as little left, the quota is named, as in refusals; a negative amount counts as 0', () => {
+  expect(leastRemaining({ key: -4, key_budget: 0 })).toEqual({ left: 0, left_by: 'key' })
+  expect(leastRemaining({ user: 1, key_budget: -9 })).toEqual({ left: 0, left_by: 'key_budget' })
 })

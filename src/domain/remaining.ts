@@ -11,7 +11,9 @@ export interface Remaining {
 }
 
 /** The least of these amounts in quota units, at least 0; absent ones do not limit. */
-export function leastOf(amounts: { readonly [Limit in SpendingLimit]?: number | undefined }): Remaining {
+export function leastRemaining(
+  amounts: { readonly [Limit in SpendingLimit]?: number | undefined },
+): Remaining {
   let least: Remaining = { left: null, left_by: null }
   for (const limit of SPENDING_LIMITS) {
     const amount = amounts[limit]

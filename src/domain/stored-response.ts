@@ -52,7 +52,7 @@ export interface StoredContent {
 }
 
 /** Numbers of the parts in which a large content is stored, one row per part. */
-export interface ContentParts {
+export interface ContentPartCounts {
   readonly inputParts: number
   readonly responseParts: number
 }

@@ -7,7 +7,7 @@ import type { Channel, ProviderName } from './records/channel.ts'
 import type { PricedTool, ToolPrices } from './tool-use.ts'
 
 /** Everything that determines the prices of a call's tools at one upstream. */
-export interface ToolTerms {
+export interface ToolPricingInputs {
   /** Tool prices stated in the price of the model. */
   readonly stated: ToolPrices
   readonly vendor: ToolVendor
@@ -51,7 +51,7 @@ export function toolVendor(
 }
 
 /** Kinds of tools available at a vendor: those in its list and in the list of the dialect's vendor. */
-export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
+export function kindsOf({ vendor, dialect }: ToolPricingInputs): ReadonlySet<ToolKind> {
   if (!UPSTREAM_PROTOCOLS[dialect].hasTools) return new Set()
   const vendors = new Set([vendor, UPSTREAM_PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
@@ -60,7 +60,7 @@ export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
 /** Classifies a tool of a request; undefined if it is free. */
 export function knownTool(
   tool: OfferedTool,
-  { vendor, dialect }: Pick<ToolTerms, 'vendor' | 'dialect'>,
+  { vendor, dialect }: Pick<ToolPricingInputs, 'vendor' | 'dialect'>,
 ): KnownTool | undefined {
   const own = UPSTREAM_PROTOCOLS[dialect].vendor
   if (FREE_TOOLS[own].test(tool.type)) return undefined
@@ -69,23 +69,27 @@ export function knownTool(
 }
 
 /** Prices the tool uses of a response, including `searches` web searches. */
-export function pricedTools(searches: number, uses: readonly ToolUse[], terms: ToolTerms): PricedTool[] {
+export function pricedTools(
+  searches: number,
+  uses: readonly ToolUse[],
+  terms: ToolPricingInputs,
+): PricedTool[] {
   const all: readonly ToolUse[] = searches > 0 ? [{ kind: 'web_search', count: searches }, ...uses] : uses
   return all
-    .map((use) => ({ ...use, kind: kindAt(use.kind, terms) }))
+    .map((use) => ({ ...use, kind: toolKindAtVendor(use.kind, terms) }))
     .flatMap((use) => pricedUse(use, terms))
     .filter(({ count }) => count > 0)
 }
 
 /** The kind of a use at a vendor: in Google's dialect, a web search is a Google search. */
-export function kindAt(kind: ToolKind, { dialect }: Pick<ToolTerms, 'dialect'>): ToolKind {
+export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingInputs, 'dialect'>): ToolKind {
   return kind === 'web_search' && UPSTREAM_PROTOCOLS[dialect].vendor === 'google' ? 'google_search' : kind
 }
 
 /** USD for one use; the highest price if it depends on something that the response does not report. */
 export function priceOfUse(
   { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
-  terms: ToolTerms,
+  terms: ToolPricingInputs,
 ): Decimal {
   const stated = statedPrice(kind, terms)
   if (stated) return stated
@@ -99,7 +103,7 @@ export function priceOfUse(
   return prices.reduce((dearest, price) => (isMore(price, dearest) ? price : dearest))
 }
 
-function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolTerms): boolean {
+function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolPricingInputs): boolean {
   if (!freeTogetherWith) return false
   const { types, from } = freeTogetherWith
   return offered.some(({ type }) => Number(types.exec(type)?.[1] ?? 0) >= from)
@@ -109,7 +113,7 @@ function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolTerms):
 function formsOf(
   { kind, forms }: ListedTool,
   form: string | undefined,
-  terms: ToolTerms,
+  terms: ToolPricingInputs,
 ): readonly (string | undefined)[] {
   if (!forms) return [form]
   return [
@@ -121,7 +125,7 @@ function formsOf(
 /** The row of the list that applies to a kind of tool. */
 export function listedTool(
   kind: ToolKind,
-  { vendor, dialect, model }: Pick<ToolTerms, 'vendor' | 'dialect' | 'model'>,
+  { vendor, dialect, model }: Pick<ToolPricingInputs, 'vendor' | 'dialect' | 'model'>,
 ): ListedTool {
   const found = inLists(
     vendor,
@@ -145,11 +149,11 @@ function inLists(
 }
 
 // A stated price of web searches also applies to Google's, which used to have no separate name.
-function statedPrice(kind: ToolKind, { stated }: ToolTerms): Decimal | undefined {
+function statedPrice(kind: ToolKind, { stated }: ToolPricingInputs): Decimal | undefined {
   return stated[kind] ?? (kind === 'google_search' ? stated.web_search : undefined)
 }
 
-function pricedUse(use: ToolUse, terms: ToolTerms): PricedTool[] {
+function pricedUse(use: ToolUse, terms: ToolPricingInputs): PricedTool[] {
   const { kind, count, tokens } = use
   if (kind === 'image_generation' && tokens && !statedPrice(kind, terms)) {
     const prices = terms.priceOf(use.model ?? USUAL_PAINTER)?.tokens

@@ -64,7 +64,7 @@ function folded(text: string): string {
 }
 
 /** The kind of difference between two names whose comparable forms are equal. */
-export function differenceOf(one: string, other: string): 'case' | 'forms of letters' {
+export function nameDifference(one: string, other: string): 'case' | 'forms of letters' {
   return one.toUpperCase() === other.toUpperCase() ? 'case' : 'forms of letters'
 }
 

@@ -1,5 +1,5 @@
 /** A valid value, as messages describe it. */
-export const A_ROUTE_MAP =
+export const ROUTE_MAP_EXPECTATION =
   'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
 
 /**

@@ -17,7 +17,7 @@ import {
   type RawEndpoint,
   type ClientExchange,
 } from '../api/endpoint.ts'
-import { type Area, renderError, protocolOf } from '../api/envelopes.ts'
+import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
@@ -48,7 +48,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
-export interface AppParts {
+export interface AppServices {
   /** Marks our own requests to upstreams, so that loops are detected. */
   readonly mark: string
   readonly apiKeys: ApiKeys
@@ -87,8 +87,8 @@ export interface AppParts {
 interface Route {
   /** Undefined if no endpoint matched. */
   endpoint: Endpoint | undefined
-  /** Area that decides the envelope of errors. */
-  area: Area
+  /** ApiArea that decides the envelope of errors. */
+  area: ApiArea
 }
 
 /** Result of a lookup among the raw routes. */
@@ -96,11 +96,11 @@ type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
 export class App {
-  readonly #parts: AppParts
+  readonly #parts: AppServices
   readonly #raw = new RouteTable(RAW_ROUTES)
   #openExchanges = 0
 
-  constructor(parts: AppParts) {
+  constructor(parts: AppServices) {
     this.#parts = parts
   }
 

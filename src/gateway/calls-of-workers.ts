@@ -1,11 +1,11 @@
 import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
-import type { LiveTurn, LiveQuery } from '../management/usage/live-source.ts'
+import type { LiveCallBatch, LiveQuery } from '../management/usage/live-source.ts'
 
 /** Calls that another worker wants; `name` is the name of its query. */
-export interface FollowedTurn {
+export interface FollowedCallBatch {
   readonly name: string
-  readonly turn: LiveTurn
+  readonly turn: LiveCallBatch
 }
 
 /**
@@ -16,7 +16,7 @@ export function callsOfWorkers(link: Link): OtherProcesses {
   return {
     follow: (queries) => link.send('follow', queries),
     onFollowed: (listener) => link.on('followed', (queries: readonly LiveQuery[]) => listener(queries)),
-    send: (name, turn) => link.send('settled', { name, turn } satisfies FollowedTurn),
-    onTurn: (listener) => link.on('settled', ({ name, turn }: FollowedTurn) => listener(name, turn)),
+    send: (name, turn) => link.send('settled', { name, turn } satisfies FollowedCallBatch),
+    onTurn: (listener) => link.on('settled', ({ name, turn }: FollowedCallBatch) => listener(name, turn)),
   }
 }

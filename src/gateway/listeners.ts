@@ -2,14 +2,14 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import process from 'node:process'
 
 /** Sockets that listen on one address. */
-export const SOCKETS = 32
+export const SOCKETS_PER_ADDRESS = 32
 /**
  * Maximum number of connections that wait at each socket; the system may allow fewer. Further ones are reset,
  * which with the default of 511 would affect thousands that arrive at once.
  */
 const BACKLOG = 4_096
 /** Whether the kernel can spread connections over several sockets of one address. */
-export const CAN_SHARE = process.platform === 'linux'
+export const CAN_SHARE_ADDRESS = process.platform === 'linux'
 
 /** Address to listen on. */
 export interface Address {
@@ -34,7 +34,7 @@ export async function listenOnManySockets(
   { host, port }: Address,
   accept: (socket: Socket) => void,
 ): Promise<Listeners> {
-  if (CAN_SHARE) return listenOnEach({ host, port: await freePort({ host, port }) }, accept)
+  if (CAN_SHARE_ADDRESS) return listenOnEach({ host, port: await freePort({ host, port }) }, accept)
   const only = listenerFor(accept)
   await listening(only, { host, port })
   return { port: portOf(only), close: () => only.close() }
@@ -53,7 +53,7 @@ export async function freePort({ host, port }: Address): Promise<number> {
 }
 
 async function listenOnEach({ host, port }: Address, accept: (socket: Socket) => void): Promise<Listeners> {
-  const all = Array.from({ length: SOCKETS }, () => listenerFor(accept))
+  const all = Array.from({ length: SOCKETS_PER_ADDRESS }, () => listenerFor(accept))
   await Promise.all(all.map((each) => listening(each, { host, port, reusePort: true })))
   return {
     port,

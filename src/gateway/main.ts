@@ -31,8 +31,8 @@ export interface Gateway {
   close(): Promise<number>
 }
 
-/** Parts of a gateway that were opened before it starts. */
-export interface OpenedParts {
+/** Resources that were opened before the gateway starts. */
+export interface OpenedResources {
   /** Thread of the embedded database. */
   readonly thread?: IdleThread | undefined
   /** Lock on the data folder; the gateway releases it. */
@@ -44,7 +44,7 @@ export interface OpenedParts {
  */
 export async function startGateway(
   config: Config,
-  { thread, folder: locked }: OpenedParts = {},
+  { thread, folder: locked }: OpenedResources = {},
 ): Promise<Gateway> {
   const { environment } = config
   if (environment.workers > 1) {

@@ -14,7 +14,7 @@ import { reportsStorage } from './storage-watch.ts'
 export { UnpricedTools }
 
 /** Parts of the gateway about which there are alerts. */
-interface AlertedParts {
+interface AlertServices {
   readonly settings: () => Settings
   readonly health: ChannelHealth
   readonly overload: Overload
@@ -29,7 +29,7 @@ interface AlertedParts {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, log }: AlertedParts,
+  { settings, health, overload, metrics, unpriced, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const tells = reportsStorage(accounts)

@@ -7,7 +7,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
-import { type Prune, pruneOwn } from './prune.ts'
+import { type Prune, pruneEmbeddedDatabase } from './prune.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -82,7 +82,7 @@ async function openOwnLedger(
       firstCredentials,
       recovered,
       others: undefined,
-      prune: pruneOwn(store),
+      prune: pruneEmbeddedDatabase(store),
       isReady: () => ledger.probe(),
       close: () => store.close(),
     }

@@ -34,7 +34,7 @@ export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
 const MAX_QUEUED = 4 * 1024 * 1024
 /** Number of waiting characters at which writing begins. */
 const WRITE_AT = 12_288
-/** Interval at which fewer waiting characters are written. */
+/** Interval at which waiting lines are written, even if they have fewer characters. */
 const FLUSH_INTERVAL_MS = 250
 /** Delay before the next attempt after the reader accepted nothing. */
 const RETRY_MS = 20

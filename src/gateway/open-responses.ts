@@ -1,6 +1,6 @@
 import type { OpenedLedger } from './open-ledger.ts'
-import { BackgroundCalls, type BackgroundParts } from '../relay/responses/background-calls.ts'
-import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space.ts'
+import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
+import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
@@ -21,7 +21,10 @@ export async function openResponses(
   {
     dataDir,
     ...parts
-  }: Omit<BackgroundParts, 'responses' | 'isShared'> & { readonly dataDir: string; readonly log: SpaceLog },
+  }: Omit<BackgroundCallServices, 'responses' | 'isShared'> & {
+    readonly dataDir: string
+    readonly log: SpaceLog
+  },
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof hmacOf>[1], text: string): string => hmacOf(secrets, purpose, text)
   const isShared = others !== undefined

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { recordConfiguration } from './record-configuration.ts'
-import { type LeasedLedger, leasedLedger, NODES_CHANGED } from '../accounts/ledger/leased-ledger.ts'
+import {
+  type LeasedLedger,
+  leasedLedger,
+  NODES_CHANGED_ANNOUNCEMENT,
+} from '../accounts/ledger/leased-ledger.ts'
 import { sharedStore } from '../accounts/ledger/shared-store.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { postgresBank } from '../store/postgres/bank.ts'
@@ -11,7 +15,7 @@ import { NodeMessages } from '../store/node-messages.ts'
 import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { slotsBefore } from './prune.ts'
-import { pruneExpired, pruneParts } from '../store/prune.ts'
+import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -90,7 +94,8 @@ export async function openSharedLedger({
   const firstCredentials = await recordConfiguration(store, config)
   const recovered = await ledger.recover()
   await leased.start()
-  const announceNodes = (): Promise<void> => announcements.announce(NODES_CHANGED).catch(() => {})
+  const announceNodes = (): Promise<void> =>
+    announcements.announce(NODES_CHANGED_ANNOUNCEMENT).catch(() => {})
   opened.defer(async () => {
     await leased.close()
     await announceNodes()
@@ -111,7 +116,7 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
-      removedParts: await pruneParts(rows, Date.now(), signal),
+      removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),

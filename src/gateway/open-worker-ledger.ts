@@ -15,7 +15,7 @@ import type { BankRequest } from '../store/sqlite/owned-database.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger } from './open-ledger.ts'
-import { pruneOwn } from './prune.ts'
+import { pruneEmbeddedDatabase } from './prune.ts'
 
 /** Input of `openWorkerLedger`. */
 interface WorkerLedgerOptions {
@@ -67,7 +67,7 @@ export async function openWorkerLedger(
     // The owner has already recovered the database.
     recovered: { count: 0, quota: 0 },
     others: workers,
-    prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),
+    prune: workers.index === 1 ? pruneEmbeddedDatabase(store) : () => Promise.resolve({}),
     isReady: () => leased.isReady(),
     async close() {
       await leased.close()

@@ -14,7 +14,7 @@ const TIMEOUT_MS = 30_000
 const MAX_BODY_BYTES = 65_536
 
 /** Services that probes need. */
-interface ProbeParts {
+interface ProbeServices {
   readonly settings: () => Settings
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
@@ -27,13 +27,13 @@ interface ProbeParts {
  * never with a picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
-  readonly #parts: ProbeParts
+  readonly #parts: ProbeServices
   /** Times of the last probe, or at which it was first seen open, by channel name. */
   readonly #lastMs = new Map<string, number>()
   readonly #underWay = new Set<string>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(parts: ProbeParts) {
+  constructor(parts: ProbeServices) {
     this.#parts = parts
     this.#timer = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
-import { pruneExpired, pruneParts, pruneUsage } from '../store/prune.ts'
+import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
 import type { Store } from '../store/store.ts'
 
 const FIRST_MS = 60_000
@@ -29,11 +29,11 @@ export interface RetentionDays {
 export type Prune = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
 /** Removes old rows of the embedded database. */
-export function pruneOwn(store: Store): Prune {
+export function pruneEmbeddedDatabase(store: Store): Prune {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
-    removedParts: await pruneParts(store, Date.now(), signal),
+    removedParts: await pruneOrphanedParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
     removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),

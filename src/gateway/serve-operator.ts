@@ -7,7 +7,7 @@ import type { AdministrationServices } from '../management/services.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** Services that carry out the operator's orders. */
-interface OperatorParts {
+interface OperatorServices {
   readonly running: Pick<Config, 'environment' | 'builtIn'>
   readonly management: AdministrationServices
   /** Undefined in a gateway of one process. */
@@ -22,7 +22,7 @@ interface OperatorParts {
  * Starts taking orders from the operator: commands over the socket in the data folder, and changes of the
  * configuration file. Of several workers, the first serves the socket; their owner watches the file.
  */
-export async function serveOperator(parts: OperatorParts): Promise<AsyncDisposable> {
+export async function serveOperator(parts: OperatorServices): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack()
   const { running, management, workers, apply, onReload, log } = parts
   const { environment, builtIn } = running

@@ -10,7 +10,7 @@ import { SignIns } from '../accounts/authentication/sign-ins.ts'
 import { Admission } from '../api/admission.ts'
 import type { Readiness } from '../api/endpoint.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
-import type { JsonApi, JsonParts } from '../api/json-api.ts'
+import type { JsonApi, JsonApiServices } from '../api/json-api.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
@@ -18,7 +18,7 @@ import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
 import { CallSlots } from '../limits/fair-semaphore.ts'
-import { NODE_LOOP } from '../limits/event-loop.ts'
+import { THREAD_EVENT_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
@@ -32,7 +32,7 @@ import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerAboutCalls } from '../management/usage/running-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
-import { Drains } from '../relay/response-handler.ts'
+import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
 import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
@@ -74,7 +74,7 @@ import { openStorageWatch } from './storage-watch.ts'
 import { serveOperator } from './serve-operator.ts'
 
 /** Parts that must be ready before any call is served. */
-interface ServeParts {
+interface ServeInputs {
   readonly config: Config
   readonly log: Logger
   /** Queue of the log lines. */
@@ -106,7 +106,7 @@ export async function serve({
   accounts,
   connections,
   helpers: { threads, tokens, tokensLoaded },
-}: ServeParts): Promise<Serving> {
+}: ServeInputs): Promise<Serving> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
@@ -195,7 +195,7 @@ export async function serve({
       missing,
       ...shared,
       recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
-      drains: new Drains(),
+      drains: new DrainedResponses(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
     }),
@@ -256,7 +256,10 @@ export async function serve({
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
-  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const overload = new Overload(
+    THREAD_EVENT_LOOP,
+    new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
+  )
   const alerted = { ...callParts, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
@@ -363,7 +366,7 @@ function openUpstreams(
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
-  parts: Omit<JsonParts, 'accounts' | 'models'>,
+  parts: Omit<JsonApiServices, 'accounts' | 'models'>,
 ): () => Promise<JsonApi> {
   const { store, hashAccessToken, settings } = parts.management
   let made: Promise<JsonApi> | undefined
@@ -387,7 +390,7 @@ function jsonApiWhenNeeded(
 const PROBE_MS = 1_000
 
 /** Parts that determine whether calls are accepted. */
-interface ReadinessParts {
+interface ReadinessInputs {
   readonly isDraining: () => boolean
   /** Resolves once everything that calls need is loaded. */
   readonly loaded: Promise<unknown>
@@ -398,7 +401,7 @@ interface ReadinessParts {
 }
 
 /** Checks whether calls are accepted; a part that takes too long to report counts as not ready. */
-function readinessOf(parts: ReadinessParts): () => Promise<Readiness> {
+function readinessOf(parts: ReadinessInputs): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = parts
   return async () => {
     if (isDraining()) return 'stopping'
@@ -416,7 +419,7 @@ function soon(isSo: Promise<boolean>): Promise<boolean> {
 const SETTLING_MS = 5_000
 
 /** Parts of the gateway that a graceful stop ends, in the order in which it uses them. */
-interface StoppingParts {
+interface StoppingInputs {
   /** Maximum time that running calls may take to end. */
   readonly timeoutMs: number
   /** Reports to readiness checks and clients that the process is stopping. */
@@ -435,7 +438,7 @@ interface StoppingParts {
  * Stops serving after SIGTERM or SIGINT: stops listening, lets running calls end, aborts the others and
  * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
  */
-async function gracefulStop(parts: StoppingParts): Promise<number> {
+async function gracefulStop(parts: StoppingInputs): Promise<number> {
   const { timeoutMs, relay, ledger } = parts
   parts.beginDraining()
   const untilMs = performance.now() + timeoutMs

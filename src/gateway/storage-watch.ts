@@ -8,7 +8,7 @@ const PROBE_MS = 1_000
 const LOG_MS = 60_000
 
 /** Dependencies of a watch. */
-interface StorageWatchParts {
+interface StorageWatchDependencies {
   readonly storage: StorageHealth
   /** Attempts a write, and records its outcome. */
   readonly probe: () => Promise<boolean>
@@ -25,11 +25,11 @@ interface StorageWatchParts {
  * `docs/operations.md: Health`.
  */
 export class StorageWatch {
-  readonly #parts: StorageWatchParts
+  readonly #parts: StorageWatchDependencies
   #loggedMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor(parts: StorageWatchParts) {
+  constructor(parts: StorageWatchDependencies) {
     this.#parts = parts
     parts.storage.onChange = () => this.#changed()
     if (!parts.storage.isOk) this.#changed()

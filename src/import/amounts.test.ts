@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Units } from './amounts.ts'
+import { QuotaConverter } from './amounts.ts'
 
 describe('quota of another gateway', () => {
   test('imported quota is the same number where units have the same value, however they are written', () => {
     for (const theirs of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
-      expect(new Units(theirs, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
+      expect(new QuotaConverter(theirs, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
     }
   })
 
   test('imported quota keeps its value, rounded half away from zero to a whole unit', () => {
-    const units = new Units('1000', 500)
+    const units = new QuotaConverter('1000', 500)
     expect([10, 1, -1, 3, 0].map((amount) => units.convert('quota', amount))).toEqual([5, 1, -1, 2, 0])
   })
 
@@ -23,19 +23,21 @@ describe('quota of another gateway', () => {
         fc.nat({ max: 2 ** 31 - 1 }),
         (theirs, times, amount) => {
           const ours = theirs * times
-          const here = new Units(String(theirs), ours).convert('quota', amount)
+          const here = new QuotaConverter(String(theirs), ours).convert('quota', amount)
           expect(here).toBe(amount * times)
-          expect(new Units(String(ours), theirs).convert('quota', here)).toBe(amount)
+          expect(new QuotaConverter(String(ours), theirs).convert('quota', here)).toBe(amount)
         },
       ),
     )
   })
 
   test.each(['0', '-1', 'many', ''])('quota in units of %j cannot be imported', (theirs) => {
-    expect(() => new Units(theirs, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
+    expect(() => new QuotaConverter(theirs, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
   })
 
   test('quota that exceeds the safe integers is refused', () => {
-    expect(() => new Units('1', 500_000).convert('quota', 2 ** 52)).toThrow('quota: expected an amount')
+    expect(() => new QuotaConverter('1', 500_000).convert('quota', 2 ** 52)).toThrow(
+      'quota: expected an amount',
+    )
   })
 })

@@ -6,7 +6,7 @@ import { UnreadableValue } from './cells.ts'
 const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
 
 /** Converts amounts of quota from the unit of the source to the unit here. */
-export class Units {
+export class QuotaConverter {
   readonly #theirs: Decimal
   readonly #ours: number
 

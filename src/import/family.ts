@@ -4,22 +4,22 @@ import { channelFields } from '../management/channels/channel-fields.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 /** Gateway software that wrote a database. The two differ in channel types and in columns of tokens. */
-export type Family = 'one-api' | 'new-api'
+export type GatewayFamily = 'one-api' | 'new-api'
 
 /** Rows and options of another gateway, unchecked. */
 export interface FamilyDatabase {
-  readonly family: Family
+  readonly family: GatewayFamily
   readonly users: readonly SourceRow[]
   readonly tokens: readonly SourceRow[]
   readonly channels: readonly SourceRow[]
   /** Saved options, by name. */
   readonly options: ReadonlyMap<string, unknown>
   /** Tables with rows that are never imported. */
-  readonly leftTables: readonly LeftTable[]
+  readonly leftTables: readonly NotImportedTable[]
 }
 
 /** A table whose rows are not imported. */
-export interface LeftTable {
+export interface NotImportedTable {
   readonly name: string
   /** Its rows, up to one more than `MAX_COUNTED`; undefined if they could not be counted. */
   readonly rows: number | undefined
@@ -85,9 +85,9 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
   }
 }
 
-async function leftTables(source: SourceDatabase): Promise<LeftTable[]> {
+async function leftTables(source: SourceDatabase): Promise<NotImportedTable[]> {
   const read = new Set([...Object.keys(COLUMNS), 'options', ...DERIVED])
-  const left: LeftTable[] = []
+  const left: NotImportedTable[] = []
   for (const name of await source.tables()) {
     if (read.has(name)) continue
     const rows = await source.countRows(name, MAX_COUNTED).catch(() => undefined)

@@ -5,7 +5,7 @@ import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
 import type { ReadUser } from './plan-users.ts'
 
 /** Hashes by which this gateway looks up keys and access tokens. */
-export interface Hashes {
+export interface IdentifierHashes {
   key(key: string): string
   accessToken(token: string): string
 }
@@ -21,7 +21,7 @@ type NamedUser = TakenIdentifiers['users'][number] & {
  * it gets one above all ids of both sides.
  */
 export class IdentifierAllocator {
-  readonly #hashes: Hashes
+  readonly #hashes: IdentifierHashes
   readonly #users: Map<string, NamedUser>
   /** Names of users that are not deleted, by their comparable form. */
   readonly #byComparableName: Map<string, string>
@@ -34,7 +34,7 @@ export class IdentifierAllocator {
 
   constructor(
     taken: TakenIdentifiers,
-    hashes: Hashes,
+    hashes: IdentifierHashes,
     wanted: { readonly userIds: readonly number[]; readonly tokenIds: readonly number[] },
   ) {
     this.#hashes = hashes

@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { RunningSums, Units } from './amounts.ts'
+import { RunningSums, QuotaConverter } from './amounts.ts'
 import { Cells } from './cells.ts'
-import { type Family, type FamilyDatabase, readFamily } from './family.ts'
+import { type GatewayFamily, type FamilyDatabase, readFamily } from './family.ts'
 import { type ConfigurationPlan, FamilyOptions, planConfiguration } from './plan-configuration.ts'
-import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
+import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
 import { listNotImported } from './not-imported.ts'
 import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
 import type { ReportLine } from './report.ts'
@@ -34,7 +34,7 @@ export interface ImportOptions {
 
 /** Result of an import, or of its dry run. */
 export interface ImportReport {
-  readonly family: Family
+  readonly family: GatewayFamily
   /** Description of the target database. */
   readonly into: string
   readonly applied: boolean
@@ -57,7 +57,7 @@ interface ImportPlan {
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
   readonly passwords: number
-  readonly units: Units
+  readonly units: QuotaConverter
   readonly hasRoot: boolean
 }
 
@@ -100,11 +100,14 @@ function planImport(
   family: FamilyDatabase,
   { config, stated }: ImportOptions,
   state: TargetState,
-  hashes: Hashes,
+  hashes: IdentifierHashes,
 ): ImportPlan {
   const options = new FamilyOptions(family.options)
   const configuration = planConfiguration(family, options, config, state.stored)
-  const units = new Units(options.text('QuotaPerUnit'), configuration.settings.options.quota_per_unit)
+  const units = new QuotaConverter(
+    options.text('QuotaPerUnit'),
+    configuration.settings.options.quota_per_unit,
+  )
   const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
   const identifiers = new IdentifierAllocator(state.identifiers, hashes, wanted)
   const { accounts, lines, passwords } = planAccounts(family, {

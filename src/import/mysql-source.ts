@@ -7,7 +7,7 @@ import {
   countRows,
   READ_LIMITS,
   ReadMeter,
-  rowSize,
+  rowCharacters,
   WireLimits,
 } from './read-limits.ts'
 
@@ -123,7 +123,7 @@ function rowsOf(
       // Statements without rows have a header in their place.
       if (row.constructor.name === 'ResultSetHeader') return
       try {
-        count(rowSize(row))
+        count(rowCharacters(row))
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
-import type { FamilyDatabase, LeftTable } from './family.ts'
+import type { FamilyDatabase, NotImportedTable } from './family.ts'
 import { listNotImported } from './not-imported.ts'
 
-const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users'] = []): FamilyDatabase => ({
+const source = (
+  leftTables: readonly NotImportedTable[],
+  users: FamilyDatabase['users'] = [],
+): FamilyDatabase => ({
   family: 'new-api',
   users,
   tokens: [],

@@ -1,5 +1,5 @@
 import { Cells } from './cells.ts'
-import { type FamilyDatabase, type LeftTable, MAX_COUNTED } from './family.ts'
+import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED } from './family.ts'
 import { isDeleted } from './plan-users.ts'
 import type { ReportLine } from './report.ts'
 
@@ -97,7 +97,7 @@ export function listNotImported({ users, leftTables }: FamilyDatabase): ReportLi
   return [...logins, ...leftTables.map(tableLine)]
 }
 
-function tableLine({ name, rows: count }: LeftTable): ReportLine {
+function tableLine({ name, rows: count }: NotImportedTable): ReportLine {
   const [rows, wayOut] = TABLES.get(name) ?? UNKNOWN
   const number =
     count === undefined

@@ -2,10 +2,10 @@ import { lookupKey } from '../domain/api-key.ts'
 import { allowListLines, isAddressRange } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../domain/records/token.ts'
 import type { Settings } from '../domain/settings.ts'
-import { alphabetMixedWithLatin, differenceOf, isFullyVisible } from '../domain/username.ts'
+import { alphabetMixedWithLatin, nameDifference, isFullyVisible } from '../domain/username.ts'
 import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/seed-accounts.ts'
-import { MAX_IMPORTED, type RunningSums, type Units } from './amounts.ts'
+import { MAX_IMPORTED, type RunningSums, type QuotaConverter } from './amounts.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
@@ -38,7 +38,7 @@ export interface StatedNames {
 
 /** Inputs of the planning of users and tokens. */
 export interface AccountRules {
-  readonly units: Units
+  readonly units: QuotaConverter
   /** Settings as they will be after the import. */
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
@@ -126,7 +126,7 @@ function planOwner(
     return left(`username: it mixes Latin and ${alphabet} letters; rename the user there, and import again`)
   const alike = identifiers.similarName(read.username)
   if (alike !== undefined)
-    return left(`username: it differs from "${alike}" in ${differenceOf(read.username, alike)} alone`)
+    return left(`username: it differs from "${alike}" in ${nameDifference(read.username, alike)} alone`)
   try {
     const { quota, used_quota, request_count } = read
     sums.add({ 'users.quota': quota, 'users.used_quota': used_quota, 'users.request_count': request_count })
@@ -250,7 +250,7 @@ type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 function readToken(
   cells: Cells,
   userGroup: string,
-  units: Units,
+  units: QuotaConverter,
   settings: Settings,
   nowSeconds: number,
 ): ReadToken {

@@ -12,7 +12,7 @@ import {
 import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
 import { Cells, UnreadableValue } from './cells.ts'
-import type { Family, FamilyDatabase } from './family.ts'
+import type { GatewayFamily, FamilyDatabase } from './family.ts'
 import { importedLine, type ReportLine } from './report.ts'
 
 /** Type of Cohere's rerank. */
@@ -209,7 +209,7 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
 ])
 
 /** Names of kinds that use none of the gateway's dialects. */
-const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
+const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
     [5, 'Midjourney'],
@@ -243,13 +243,13 @@ const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> =
 }
 
 /** Looks up how channels of that number are served here; undefined if they are not supported. */
-function supportedKind(family: Family, type: number): SupportedKind | undefined {
+function supportedKind(family: GatewayFamily, type: number): SupportedKind | undefined {
   if (family === 'one-api') return ONE_API_KINDS.get(type)
   return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)
 }
 
 /** Describes a number of a kind, for a sentence. */
-function kindName(family: Family, type: number): string {
+function kindName(family: GatewayFamily, type: number): string {
   const name = UNSUPPORTED_KINDS[family].get(type)
   return name === undefined ? `type ${type}` : `type ${type}, ${name},`
 }
@@ -280,7 +280,7 @@ interface SourceChannel {
  * Reads a channel, and adds notes about settings that have no effect here. Throws `UnreadableValue` if a
  * required value cannot be read.
  */
-function readChannel(cells: Cells, family: Family): SourceChannel {
+function readChannel(cells: Cells, family: GatewayFamily): SourceChannel {
   const status = cells.integer('status', ENABLED)
   if (status !== ENABLED && status !== MANUALLY_DISABLED) {
     cells.note('disabled, as the other gateway had disabled it by itself')
@@ -315,7 +315,7 @@ export function splitList(text: string): string[] {
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-function keysOf(cells: Cells, family: Family): string[] {
+function keysOf(cells: Cells, family: GatewayFamily): string[] {
   const type = channelType(cells.integer('type'))
   const given = cells.text('key').trim()
   const keys = family === 'new-api' && type ? keysOfType(type, given) : keysIn(given)
@@ -403,7 +403,7 @@ function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string,
 }
 
 /** Fields that are copied as they are: management tools of this family display them. */
-function displayOnlyFields(cells: Cells, family: Family): Record<string, string> {
+function displayOnlyFields(cells: Cells, family: GatewayFamily): Record<string, string> {
   const names =
     family === 'new-api'
       ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping', 'other']

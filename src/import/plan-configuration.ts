@@ -13,7 +13,7 @@ import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
-import { importedLine, type Fate, type ReportLine } from './report.ts'
+import { importedLine, type ImportOutcome, type ReportLine } from './report.ts'
 
 /** Settings and channels to be written, and the settings that result. */
 export interface ConfigurationPlan {
@@ -71,7 +71,7 @@ function splitExisting<Planned extends { readonly line: ReportLine }>(
 ): { readonly fresh: readonly Planned[]; readonly there: readonly ReportLine[] } {
   return {
     fresh: planned.filter((one) => !isThere(one)),
-    there: planned.filter(isThere).map(({ line }) => withFate(line, 'there', [])),
+    there: planned.filter(isThere).map(({ line }) => withOutcome(line, 'there', [])),
   }
 }
 
@@ -81,12 +81,16 @@ function splitRefused<Planned extends { readonly line: ReportLine }>(
 ): [made: readonly Planned[], refused: readonly ReportLine[]] {
   const refused = planned.flatMap((one) => {
     const message = refusal(one)
-    return message === undefined ? [] : [withFate(one.line, 'left', [message])]
+    return message === undefined ? [] : [withOutcome(one.line, 'left', [message])]
   })
   return [planned.filter((one) => refusal(one) === undefined), refused]
 }
 
-function withFate({ kind, id, name }: ReportLine, fate: Fate, notes: readonly string[]): ReportLine {
+function withOutcome(
+  { kind, id, name }: ReportLine,
+  fate: ImportOutcome,
+  notes: readonly string[],
+): ReportLine {
   return { kind, id, name, fate, notes }
 }
 

@@ -7,7 +7,7 @@ import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/seed-accounts.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
-import type { Units } from './amounts.ts'
+import type { QuotaConverter } from './amounts.ts'
 
 const { fields } = USER
 
@@ -24,7 +24,7 @@ export type ReadUser = Omit<ImportedUser, 'id'>
  */
 export function readUser(
   cells: Cells,
-  units: Units,
+  units: QuotaConverter,
   settings: Settings,
   nowSeconds: number,
   keepsRole: (username: string) => boolean,

@@ -7,7 +7,7 @@ import {
   countRows,
   READ_LIMITS,
   ReadMeter,
-  rowSize,
+  rowCharacters,
   WireLimits,
 } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
@@ -111,7 +111,7 @@ function rowsOf(
     const query = new Query<Record<string, unknown>>({ text, values: [...values] })
     query.on('row', (row) => {
       try {
-        count(rowSize(row))
+        count(rowCharacters(row))
         rows.push(row)
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)))

@@ -50,7 +50,7 @@ export function notATableError(name: string, kind: string): Error {
 }
 
 /** The size of a row whose values are texts, in characters. */
-export function rowSize(row: Readonly<Record<string, unknown>>): number {
+export function rowCharacters(row: Readonly<Record<string, unknown>>): number {
   return Object.values(row).reduce(
     (sum: number, value) => sum + (typeof value === 'string' ? value.length : 0),
     0,

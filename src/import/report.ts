@@ -2,10 +2,10 @@
 export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'login' | 'table'
 
 /**
- * Result for a row or an entry: `carried` over unchanged, `changed` as its notes describe, already `there`
- * and left unchanged, or `left` behind.
+ * Result for a row or an entry: `carried` means imported unchanged, `changed` imported with the changes in its
+ * notes, `there` that it existed already, and `left` that it was not imported.
  */
-export type Fate = 'carried' | 'changed' | 'there' | 'left'
+export type ImportOutcome = 'carried' | 'changed' | 'there' | 'left'
 
 /** Line of a report, about one row or entry of the source. */
 export interface ReportLine {
@@ -14,7 +14,7 @@ export interface ReportLine {
   readonly id: number | undefined
   /** Name in the source, unescaped. */
   readonly name: string
-  readonly fate: Fate
+  readonly fate: ImportOutcome
   /** Sentences for the operator, without keys. */
   readonly notes: readonly string[]
   /** Number of items that the line covers, if there are several: rows of a table, users of a login. */

@@ -18,7 +18,7 @@ import { Announcements } from '../store/postgres/announcements.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
 import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../store/secrets.ts'
 import { openForReading } from '../store/sqlite/connection.ts'
-import { kyselyOver } from '../store/sqlite/dialect.ts'
+import { createKysely } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Rows } from '../store/store.ts'
 import {
@@ -29,7 +29,7 @@ import {
   withMappedErrors,
 } from './postgres-target.ts'
 import { lockFolder } from './lock-folder.ts'
-import type { Hashes } from './identifier-allocator.ts'
+import type { IdentifierHashes } from './identifier-allocator.ts'
 
 /** The origin of imported objects in the audit log. */
 export function importOrigin(): Origin {
@@ -45,7 +45,7 @@ export interface TargetState {
 /** Database of this gateway, open for writing; locked against other processes if it is embedded. */
 export interface WritableTarget {
   readonly rows: Rows
-  readonly hashes: Hashes
+  readonly hashes: IdentifierHashes
   readState(): Promise<TargetState>
   /** Ensures that generated ids of tokens are above this one. */
   reserve(highestTokenId: number): Promise<void>
@@ -70,7 +70,7 @@ export function targetName({ databaseUrl }: Environment): string {
 export async function inspectTarget(
   environment: Environment,
   seeds: readonly UserSeed[],
-): Promise<{ readonly state: TargetState; readonly hashes: Hashes }> {
+): Promise<{ readonly state: TargetState; readonly hashes: IdentifierHashes }> {
   const secrets = secretsIfAny(environment)
   const state = await readTargetState(environment, secrets)
   const isNew = state.identifiers.users.length === 0
@@ -144,7 +144,7 @@ async function readTargetState(
   const connection = openForReading(path)
   try {
     connection.exec('BEGIN')
-    return await stateFrom(kyselyOver(connection), secrets)
+    return await stateFrom(createKysely(connection), secrets)
   } finally {
     connection.close()
   }
@@ -193,7 +193,7 @@ function secretsToWrite(environment: Environment): Secrets {
 }
 
 /** Returns the hash functions; the identity if there is no secret, because nothing is stored then. */
-function hashesOf(secrets: Secrets | undefined): Hashes {
+function hashesOf(secrets: Secrets | undefined): IdentifierHashes {
   return {
     key: (key) => (secrets ? hashKey(secrets, key) : key),
     accessToken: (token) => (secrets ? hashAccessToken(secrets, token) : token),

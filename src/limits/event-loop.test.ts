@@ -1,14 +1,14 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { NODE_LOOP, PacedRefusals } from './event-loop.ts'
+import { THREAD_EVENT_LOOP, PacedRefusals } from './event-loop.ts'
 
 /** Milliseconds for which the event loop is idle while `action` runs. */
 async function idleDuring(action: () => unknown): Promise<number> {
   // Starts a new turn, because idle time is counted up to the last wait.
   await sleep(1)
-  const idleMs = NODE_LOOP.idleMs()
+  const idleMs = THREAD_EVENT_LOOP.idleMs()
   await action()
-  return NODE_LOOP.idleMs() - idleMs
+  return THREAD_EVENT_LOOP.idleMs() - idleMs
 }
 
 test('a loop that waits is idle', async () => {
@@ -16,9 +16,9 @@ test('a loop that waits is idle', async () => {
   await expect
     .poll(
       async () => {
-        const startMs = NODE_LOOP.nowMs()
+        const startMs = THREAD_EVENT_LOOP.nowMs()
         const idleMs = await idleDuring(() => sleep(200))
-        expect(idleMs).toBeLessThanOrEqual(NODE_LOOP.nowMs() - startMs)
+        expect(idleMs).toBeLessThanOrEqual(THREAD_EVENT_LOOP.nowMs() - startMs)
         return idleMs
       },
       { timeout: 60_000 },
@@ -28,8 +28,8 @@ test('a loop that waits is idle', async () => {
 
 test('a loop that works is not idle', async () => {
   const idleMs = await idleDuring(() => {
-    const startMs = NODE_LOOP.nowMs()
-    while (NODE_LOOP.nowMs() - startMs < 100);
+    const startMs = THREAD_EVENT_LOOP.nowMs()
+    while (THREAD_EVENT_LOOP.nowMs() - startMs < 100);
   })
   expect(idleMs).toBeLessThan(10)
 })

@@ -12,7 +12,7 @@ export interface EventLoop {
 }
 
 /** The event loop of this thread. */
-export const NODE_LOOP: EventLoop = {
+export const THREAD_EVENT_LOOP: EventLoop = {
   nowMs: () => performance.now(),
   idleMs: () => performance.eventLoopUtilization().idle,
   afterInput: (callback) => void setImmediate(callback),

@@ -1,5 +1,5 @@
 /** Client that holds a part of a pool, or a key of a client. */
-export type Client = number | string
+export type PoolClient = number | string
 
 /** Size of a pool and its division. */
 export interface PoolSize {
@@ -21,10 +21,10 @@ const RECENT_MS = 60_000
  */
 export class FairPool {
   readonly #size: PoolSize
-  readonly #shares = new Map<Client, number>()
+  readonly #shares = new Map<PoolClient, number>()
   #held = 0
   /** The last client that asked and the time of that, and the last time at which any other client asked. */
-  #lastClient: Client | undefined
+  #lastClient: PoolClient | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
 
@@ -48,12 +48,12 @@ export class FairPool {
   }
 
   /** Amount that a client holds. */
-  heldBy(client: Client): number {
+  heldBy(client: PoolClient): number {
     return this.#shares.get(client) ?? 0
   }
 
   /** Maximum amount that a client may hold now. */
-  maxOf(client: Client): number {
+  maxOf(client: PoolClient): number {
     const max = this.#size.max()
     const own = this.heldBy(client)
     const reachable = max - this.#held + own
@@ -69,7 +69,7 @@ export class FairPool {
   }
 
   /** Takes an amount above 0; returns false and takes nothing if that exceeds the client's share. */
-  take(client: Client, amount: number): boolean {
+  take(client: PoolClient, amount: number): boolean {
     this.#recordRequest(client)
     const own = this.heldBy(client)
     if (own + amount > this.maxOf(client)) return false
@@ -79,14 +79,14 @@ export class FairPool {
   }
 
   /** Returns a taken amount, or a part of it. */
-  give(client: Client, amount: number): void {
+  give(client: PoolClient, amount: number): void {
     const left = this.heldBy(client) - amount
     this.#held -= amount
     if (left > 0) this.#shares.set(client, left)
     else this.#shares.delete(client)
   }
 
-  #recordRequest(client: Client): void {
+  #recordRequest(client: PoolClient): void {
     if (client !== this.#lastClient) {
       this.#otherMs = this.#lastMs
       this.#lastClient = client
@@ -96,10 +96,10 @@ export class FairPool {
 }
 
 /** Owner of a held amount: a user, or an address block if there is no user, and the key that was used. */
-export interface Owner {
-  readonly client: Client
+export interface PoolOwner {
+  readonly client: PoolClient
   /** Id of the key; '' if there is none, as in sessions. */
-  readonly key: Client
+  readonly key: PoolClient
 }
 
 /** Interval at which the keys of clients that hold nothing are removed. */
@@ -112,7 +112,7 @@ const SWEEP_MS = 60_000
 export class TwoLevelPool {
   readonly #size: PoolSize
   readonly #clients: FairPool
-  readonly #keysOf = new Map<Client, FairPool>()
+  readonly #keysOf = new Map<PoolClient, FairPool>()
   #sweptMs: number
 
   constructor(size: PoolSize) {
@@ -127,7 +127,7 @@ export class TwoLevelPool {
   }
 
   /** Amount that a client holds with all its keys. */
-  heldBy(client: Client): number {
+  heldBy(client: PoolClient): number {
     return this.#clients.heldBy(client)
   }
 
@@ -135,7 +135,7 @@ export class TwoLevelPool {
    * Takes an amount above 0; returns false and takes nothing if it exceeds the share of the client or of its
    * key.
    */
-  take({ client, key }: Owner, amount: number): boolean {
+  take({ client, key }: PoolOwner, amount: number): boolean {
     const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
     if (!keys.take(key, amount)) return false
     if (this.#clients.take(client, amount)) return true
@@ -144,12 +144,12 @@ export class TwoLevelPool {
   }
 
   /** Returns a taken amount, or a part of it. */
-  give({ client, key }: Owner, amount: number): void {
+  give({ client, key }: PoolOwner, amount: number): void {
     this.#keysOf.get(client)?.give(key, amount)
     this.#clients.give(client, amount)
   }
 
-  #keysOfNew(client: Client): FairPool {
+  #keysOfNew(client: PoolClient): FairPool {
     const nowMs = this.#size.nowMs()
     if (nowMs - this.#sweptMs >= SWEEP_MS) {
       this.#sweptMs = nowMs

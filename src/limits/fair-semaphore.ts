@@ -1,4 +1,4 @@
-import { type Client, type PoolSize, FairPool } from './fair-pool.ts'
+import { type PoolClient, type PoolSize, FairPool } from './fair-pool.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Number of slots, and bounds of the queue. */
@@ -20,7 +20,7 @@ export class FairSemaphore {
   readonly #slots: FairPool
   readonly #queueRoom: FairPool
   /** Waiting entries by client, oldest first; the client whose turn is next comes first. */
-  readonly #queues = new Map<Client, Set<SlotEntry>>()
+  readonly #queues = new Map<PoolClient, Set<SlotEntry>>()
   readonly #leave = (entry: SlotEntry): void => this.#onLeave(entry)
 
   constructor(size: SemaphoreSize) {
@@ -50,7 +50,7 @@ export class FairSemaphore {
   }
 
   /** Takes a slot, joins the queue, or is refused if the client's share of the queue is full. */
-  enter(client: Client): SlotEntry {
+  enter(client: PoolClient): SlotEntry {
     const queue = this.#queues.get(client)
     if (!queue && this.#slots.take(client, 1)) return new SlotEntry(client, 'in', this.#leave)
     if (!this.#queueRoom.take(client, 1)) return new SlotEntry(client, 'out', this.#leave)
@@ -97,7 +97,7 @@ export class FairSemaphore {
 
 /** A request for a slot: it has one, waits, or is out (refused, timed out or ended). */
 export class SlotEntry {
-  readonly client: Client
+  readonly client: PoolClient
   /** Resolves at the end of the wait; undefined for an entry that never waited. */
   readonly decided: Promise<void> | undefined
   #state: 'in' | 'waiting' | 'out'
@@ -106,7 +106,7 @@ export class SlotEntry {
   #timer: NodeJS.Timeout | undefined
 
   /** Called only by `FairSemaphore`. */
-  constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
+  constructor(client: PoolClient, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
     this.client = client
     this.#state = state
     this.#leave = leave

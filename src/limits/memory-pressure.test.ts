@@ -32,7 +32,7 @@ test.each([
     { resident: 1e12, residentLimit: Number.POSITIVE_INFINITY },
     false,
   ],
-])('%s', (_, given, isHigh) => {
+])('the memory usage is judged: %s', (_, given, isHigh) => {
   expect(pressureOf(given).pressure.isHigh(0)).toBe(isHigh)
 })
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/fixtures/simulated-loop.ts'
-import { type Memory, Overload } from './overload.ts'
+import { type MemoryFunctions, Overload } from './overload.ts'
 
-const ENOUGH_MEMORY: Memory = { isHigh: () => false, setOverload: () => {} }
+const ENOUGH_MEMORY: MemoryFunctions = { isHigh: () => false, setOverload: () => {} }
 
 /** Costs of a call, a millisecond in all; the capacity is a thousand calls a second. */
 const CALL = { headMs: 0.03, refusalMs: 0.03, beginMs: 0.25, chunkMs: 0.72, upstreamMs: 1 }
@@ -68,10 +68,10 @@ describe('a burst', () => {
   })
 })
 
-describe('a storm of twice the capacity', () => {
+describe('sustained overload at twice the capacity', () => {
   const storm = { ...CALL, callsPerMs: () => 2, durationMs: 20_000 }
 
-  test('half of a storm of twice the capacity is refused, with hardly any idle time of the loop', () => {
+  test('at twice the capacity half of the calls are refused, with hardly any idle time of the loop', () => {
     const { begun, refused, endMs } = run(storm)
     expect(refused.length / 40_000).toBeGreaterThan(0.45)
     expect(refused.length / 40_000).toBeLessThan(0.6)
@@ -79,14 +79,14 @@ describe('a storm of twice the capacity', () => {
     expect(begun.length + refused.length * 0.06).toBeGreaterThan(0.9 * endMs)
   })
 
-  test('a storm makes calls wait about two seconds at most, and refusals not at all', () => {
+  test('under sustained overload calls wait about two seconds at most, and refusals not at all', () => {
     const { begun, refused } = run(storm)
     expect(quantile(begun, 0.99)).toBeLessThan(2_500)
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
     expect(quantile(refused, 1)).toBeLessThan(100)
   })
 
-  test('the beginning and the end of a storm are reported to the memory limits; a burst is not', () => {
+  test('the beginning and the end of sustained overload are reported to the memory limits; a burst is not', () => {
     const told: [isOverload: boolean, ms: number][] = []
     const loop = new SimulatedLoop()
     const memory = { isHigh: () => false, setOverload: (is: boolean) => void told.push([is, loop.nowMs()]) }
@@ -100,7 +100,7 @@ describe('a storm of twice the capacity', () => {
     expect(told[1]?.[1]).toBeGreaterThan(startMs + 10_000)
   })
 
-  test('a storm ends with the load: later calls are admitted, and wait only for those before them', () => {
+  test('overload ends with the load: later calls are admitted, and wait only for those before them', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     const { refused } = loop.run(overload, { ...storm, callsPerMs: (ms) => (ms < 10_000 ? 2 : 0.5) })
@@ -109,7 +109,7 @@ describe('a storm of twice the capacity', () => {
     expect(quantile(begun, 1)).toBeLessThan(5)
   })
 
-  test('a storm is refused in proportion to the CPU time that other programs leave', () => {
+  test('under overload calls are refused in proportion to the CPU time that other programs leave', () => {
     const { begun, refused } = run({ ...storm, callsPerMs: () => 1 }, 2)
     expect(refused.length / 20_000).toBeGreaterThan(0.4)
     expect(refused.length / 20_000).toBeLessThan(0.6)
@@ -118,14 +118,14 @@ describe('a storm of twice the capacity', () => {
   })
 })
 
-describe('other storms', () => {
-  test('in a storm of five times the capacity all time that refusals leave is used for serving', () => {
+describe('other kinds of sustained overload', () => {
+  test('at five times the capacity all time that refusals leave is used for serving', () => {
     const { begun, refused, endMs } = run({ ...CALL, callsPerMs: () => 5, durationMs: 20_000 })
     expect(begun.length).toBeGreaterThan(0.9 * (endMs - refused.length * 0.06))
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
   })
 
-  test('in a storm of calls to an upstream that takes a second calls are served at a steady rate, without oscillation', () => {
+  test('under overload, calls to an upstream that takes a second are served at a steady rate, without oscillation', () => {
     const { begun, refused, served } = run({
       ...CALL,
       callsPerMs: () => 3.6,
@@ -181,7 +181,7 @@ describe('other storms', () => {
     expect(quantile(begun, 1)).toBeLessThan(25_000)
   })
 
-  test('a load of seven tenths of the capacity is not a storm', () => {
+  test('a load of seven tenths of the capacity is not overload', () => {
     for (const upstreamMs of [1, 1_000]) {
       const { begun, refused } = run({ ...CALL, callsPerMs: () => 0.7, durationMs: 10_000, upstreamMs })
       expect(refused).toEqual([])

@@ -48,7 +48,7 @@ export interface ShedCalls {
 }
 
 /** The memory functions that overload control needs. */
-export interface Memory {
+export interface MemoryFunctions {
   /** Whether too much is used. `nowMs` is in milliseconds of a monotonic clock. */
   isHigh(nowMs: number): boolean
   /** Called when overload begins and when it ends. */
@@ -64,7 +64,7 @@ export interface Memory {
  */
 export class Overload {
   readonly #loop: EventLoop
-  readonly #memory: Memory
+  readonly #memory: MemoryFunctions
   readonly #window = new CongestionWindow()
   readonly #forecast = new WaitForecast()
   /** Queue. Entries before `#first` have begun and are undefined. */
@@ -84,7 +84,7 @@ export class Overload {
   /** Clocks when the queue was last served; undefined while it is empty. */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
-  constructor(loop: EventLoop, memory: Memory) {
+  constructor(loop: EventLoop, memory: MemoryFunctions) {
     this.#loop = loop
     this.#memory = memory
   }

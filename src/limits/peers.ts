@@ -79,7 +79,7 @@ export interface SlotPeers extends Peers {
 }
 
 /** Division of a window into buckets; amounts within a bucket count at its end. */
-export interface Buckets {
+export interface WindowBuckets {
   readonly widthMs: number
   /** Number of future buckets for which a node may hold permits. */
   readonly ahead: number
@@ -93,7 +93,7 @@ const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
 /** Buckets of a window of this length. */
-export function bucketsOf(windowMs: number): Buckets {
+export function bucketsOf(windowMs: number): WindowBuckets {
   const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / BUCKETS, Math.min(MIN_BUCKET_MS, windowMs / 16))))
   const aheadMs = Math.min(AHEAD_MS, windowMs * AHEAD_SHARE)
   return { widthMs, ahead: Math.max(1, Math.floor(aheadMs / widthMs)) }

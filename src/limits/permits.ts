@@ -1,5 +1,5 @@
-import { type PermitRequest, type PermitResponse, type Buckets, bucketsOf } from './peers.ts'
-import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
+import { type PermitRequest, type PermitResponse, type WindowBuckets, bucketsOf } from './peers.ts'
+import { type Moment, SlidingWindow, type LimitDecision } from './sliding-window.ts'
 
 /**
  * One node's part of a limit that nodes share: permits in stock, which it grants without asking, and a
@@ -12,7 +12,7 @@ export class Permits {
   /** Current limit; a configuration change may replace it. */
   max: number
   readonly windowMs: number
-  readonly #buckets: Buckets
+  readonly #buckets: WindowBuckets
   /** All use on this node. */
   readonly #local = new SlidingWindow()
   /** Use on this node while isolated from the others, since the last snapshot. */
@@ -21,7 +21,7 @@ export class Permits {
   #validUntilMs = 0
   #bucket = 0
   #used = 0
-  /** Use without a permit that has not been reported. */
+  /** Use without a permit that the other nodes have not been informed of. */
   #added: readonly Moment[] = []
   /** Report that awaits its response. */
   #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
@@ -44,7 +44,7 @@ export class Permits {
   /**
    * Takes a permit from the stock, or refuses by the snapshot; undefined if the other nodes must be asked.
    */
-  take(nowMs: number): Verdict | undefined {
+  take(nowMs: number): LimitDecision | undefined {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     if (this.#stock > 0 && nowMs < this.#validUntilMs) {
@@ -60,13 +60,13 @@ export class Permits {
    * Checks a limit that is used without permits, by a fresh snapshot; undefined if the other nodes must be
    * asked.
    */
-  check(nowMs: number): Verdict | undefined {
+  check(nowMs: number): LimitDecision | undefined {
     const isFresh = nowMs - this.#snapshotMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.peek(nowMs) : undefined
   }
 
   /** Decides by the snapshot, regardless of its age. */
-  peek(nowMs: number): Verdict {
+  peek(nowMs: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     return this.#verdict(nowMs, (this.#stock > 0 && nowMs < this.#validUntilMs) || this.#free(nowMs) > 0)
@@ -88,7 +88,7 @@ export class Permits {
    * Takes a unit while other nodes cannot be asked, within this node's share of what was left at the
    * snapshot.
    */
-  takeIsolated(nowMs: number, nodes: number): Verdict {
+  takeIsolated(nowMs: number, nodes: number): LimitDecision {
     const verdict = this.peekIsolated(nowMs, nodes)
     if (!verdict.allowed) return verdict
     this.addIsolated(nowMs, 1)
@@ -96,7 +96,7 @@ export class Permits {
   }
 
   /** Takes a unit while reports of other nodes may be missing, within this node's share of the limit. */
-  takeShare(nowMs: number, nodes: number): Verdict {
+  takeShare(nowMs: number, nodes: number): LimitDecision {
     const share = Math.max(1, Math.floor(this.max / nodes))
     const verdict = this.#local.peek(nowMs, 1, share, this.windowMs)
     if (!verdict.allowed) return verdict
@@ -105,7 +105,7 @@ export class Permits {
   }
 
   /** Checks like `takeIsolated`, without taking anything. */
-  peekIsolated(nowMs: number, nodes: number): Verdict {
+  peekIsolated(nowMs: number, nodes: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     const used = this.#snapshot?.used(nowMs) ?? 0
@@ -276,7 +276,7 @@ export class Permits {
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
   }
 
-  #verdict(nowMs: number, allowed: boolean): Verdict {
+  #verdict(nowMs: number, allowed: boolean): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     const remaining = Math.max(0, Math.min(local.remaining, this.#free(nowMs) + this.#stock))
     const resetMs = Math.max(local.resetMs, this.#snapshot?.resetMs(nowMs) ?? 0)

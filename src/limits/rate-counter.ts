@@ -1,5 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
-import { type Verdict, SlidingWindow } from './sliding-window.ts'
+import { type LimitDecision, SlidingWindow } from './sliding-window.ts'
 
 /** One count of one limit: at most `max` within `windowMs` by a subject. */
 export interface CountedLimit {
@@ -16,11 +16,11 @@ export interface CountedLimit {
  */
 export interface RateCounter {
   /** Takes one unit if one is free. */
-  take(counted: CountedLimit): Verdict | Promise<Verdict>
+  take(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
   /** Checks whether a unit is free, asking other nodes if needed, without taking it. */
-  check(counted: CountedLimit): Verdict | Promise<Verdict>
+  check(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
   /** Checks synchronously, by what this node knows; an unknown subject is allowed. */
-  peek(counted: CountedLimit): Verdict
+  peek(counted: CountedLimit): LimitDecision
   /** Counts units that were used, even if they were not free. */
   add(counted: CountedLimit, amount: number): void
 }
@@ -35,16 +35,16 @@ export class LocalRateCounter implements RateCounter {
     this.#nowMs = nowMs
   }
 
-  take(counted: CountedLimit): Verdict {
+  take(counted: CountedLimit): LimitDecision {
     const nowMs = this.#nowMs()
     return this.#window(counted, nowMs).take(nowMs, 1, counted.max, counted.windowMs)
   }
 
-  check(counted: CountedLimit): Verdict {
+  check(counted: CountedLimit): LimitDecision {
     return this.peek(counted)
   }
 
-  peek({ name, subject, max, windowMs }: CountedLimit): Verdict {
+  peek({ name, subject, max, windowMs }: CountedLimit): LimitDecision {
     const entry = this.#tables.get(name)?.get(subject)
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
     return entry.window.peek(this.#nowMs(), 1, max, windowMs)

@@ -1,7 +1,7 @@
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
-import type { Verdict } from './sliding-window.ts'
+import type { LimitDecision } from './sliding-window.ts'
 
 /** Names of the two counts of a limit. */
 export interface LimitName {
@@ -35,10 +35,10 @@ export interface SubjectLimit {
 type Counted = 'requests' | 'tokens'
 
 /** Verdict of a limit, with what is used up if it refuses; undefined if the limit is off. */
-export type OptionalVerdict = (Verdict & { readonly usedUp?: Counted }) | undefined
+export type OptionalVerdict = (LimitDecision & { readonly usedUp?: Counted }) | undefined
 
 /** A verdict about tokens. */
-const ofTokens = (verdict: Verdict): Verdict & { readonly usedUp?: Counted } =>
+const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: Counted } =>
   verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
 /** Rate limits on requests and tokens. */
@@ -56,7 +56,7 @@ export class RateLimiter {
     const checked = this.#counts.check(tokensOf(limited))
     const spent = checked instanceof Promise ? checked.then(ofTokens) : ofTokens(checked)
     if (requests === 0) return spent
-    const takeUnlessSpent = (verdict: Verdict): Verdict | Promise<Verdict> =>
+    const takeUnlessSpent = (verdict: LimitDecision): LimitDecision | Promise<LimitDecision> =>
       verdict.allowed ? this.#counts.take(requestsOf(limited)) : verdict
     return spent instanceof Promise ? spent.then(takeUnlessSpent) : takeUnlessSpent(spent)
   }

@@ -53,7 +53,7 @@ describe('invalid responses of Redis', () => {
   })
 
   test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])(
-    'a beat of %j is refused',
+    'a heartbeat of %j is refused',
     (value) => {
       expect(() => readHeartbeat(value)).toThrow('invalid response')
     },

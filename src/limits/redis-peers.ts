@@ -44,7 +44,7 @@ end
 `
 
 /** Timeouts for the server and the other nodes, in milliseconds. */
-export interface PeerTimes {
+export interface PeerTimeouts {
   /** Timeout of an exchange; a request that waits for it may wait slightly longer. */
   readonly exchangeMs: number
   /** Timeout of connecting, and of each other command; on a timeout the connection is closed. */
@@ -55,7 +55,7 @@ export interface PeerTimes {
    */
   readonly refillingMs: number
 }
-const TIMES: PeerTimes = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
+const TIMES: PeerTimeouts = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
 /** Interval of reports of slots without news, by which a node notices that its slots were lost. */
 const REFRESH_MS = 1_000
 /**
@@ -80,13 +80,13 @@ interface RedisPeersOptions {
   /** Called when the server becomes reachable, and when it becomes unreachable, with a reason. */
   readonly onReachability: (isReachable: boolean, reason?: string) => void
   /** Timeouts other than the default ones, for nodes on machines that may be slow. */
-  readonly times?: PeerTimes
+  readonly times?: PeerTimeouts
 }
 
 /** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
 export class RedisPeers implements PermitPeers, SlotPeers {
   readonly #options: RedisPeersOptions
-  readonly #times: PeerTimes
+  readonly #times: PeerTimeouts
   readonly #connection: RedisConnection
   readonly #heartbeatScript = new RedisScript(HEARTBEAT_SCRIPT)
   readonly #permitScript = new RedisScript(PERMIT_SCRIPT)

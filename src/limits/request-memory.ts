@@ -1,4 +1,4 @@
-import { type Client, type Owner, TwoLevelPool } from './fair-pool.ts'
+import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum number of bytes for amounts of any size. */
@@ -16,13 +16,13 @@ const SMALL_BYTES = 256 * 1024
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
-  readonly owner: Owner
+  readonly owner: PoolOwner
   shared = 0
   reserved = 0
   /** Bytes beyond the owner's share. */
   beyond = 0
 
-  constructor(owner: Owner) {
+  constructor(owner: PoolOwner) {
     this.owner = owner
   }
 
@@ -65,7 +65,7 @@ export class RequestMemory {
   }
 
   /** Bytes held by a client. */
-  heldBy(client: Client): number {
+  heldBy(client: PoolClient): number {
     return this.#shared.heldBy(client) + this.#reserve.heldBy(client)
   }
 
@@ -181,7 +181,7 @@ export class ResponseMemory {
   #counted = 0
   #giveUp: (() => void) | undefined
 
-  constructor(memory: RequestMemory, owner: Owner) {
+  constructor(memory: RequestMemory, owner: PoolOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }
@@ -226,7 +226,7 @@ export class HeldBytes {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 
-  constructor(memory: RequestMemory, owner: Owner) {
+  constructor(memory: RequestMemory, owner: PoolOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }

@@ -1,7 +1,7 @@
 import { type CountedLimit, type RateCounter, SubjectTable } from './rate-counter.ts'
 import type { PermitPeers } from './peers.ts'
 import { Permits } from './permits.ts'
-import type { Verdict } from './sliding-window.ts'
+import type { LimitDecision } from './sliding-window.ts'
 
 /** Default timeout of a request that waits for other nodes, slightly below the promised 50 ms. */
 const WAIT_TIMEOUT_MS = 45
@@ -16,7 +16,7 @@ const MAX_TRIES = 3
 interface Waiter {
   readonly takes: boolean
   readonly timer: NodeJS.Timeout
-  readonly resolve: (verdict: Verdict) => void
+  readonly resolve: (verdict: LimitDecision) => void
 }
 
 /**
@@ -54,7 +54,7 @@ export class SharedRateCounter implements RateCounter {
     this.#sweep = setInterval(() => this.#runSweep(), SWEEP_INTERVAL_MS).unref()
   }
 
-  take(counted: CountedLimit): Verdict | Promise<Verdict> {
+  take(counted: CountedLimit): LimitDecision | Promise<LimitDecision> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
     if (!this.#peers.isReachable) return this.#decideIsolated(entry, true)
@@ -66,7 +66,7 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  check(counted: CountedLimit): Verdict | Promise<Verdict> {
+  check(counted: CountedLimit): LimitDecision | Promise<LimitDecision> {
     const nowMs = this.#nowMs()
     const entry = this.#entry(counted, nowMs)
     if (!this.#peers.isReachable) return this.#decideIsolated(entry, false)
@@ -76,7 +76,7 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  peek({ name, subject, max }: CountedLimit): Verdict {
+  peek({ name, subject, max }: CountedLimit): LimitDecision {
     const entry = this.#tables.get(name)?.get(subject)
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
     const { permits } = entry
@@ -118,14 +118,14 @@ export class SharedRateCounter implements RateCounter {
     return entry
   }
 
-  #takeShare(entry: SubjectEntry, nowMs: number): Verdict {
+  #takeShare(entry: SubjectEntry, nowMs: number): LimitDecision {
     this.#onIsolated()
     const verdict = entry.permits.takeShare(nowMs, this.#peers.nodes)
     if (entry.permits.hasUnreported) this.#unreported.add(entry)
     return verdict
   }
 
-  #decideIsolated(entry: SubjectEntry, takes: boolean): Verdict {
+  #decideIsolated(entry: SubjectEntry, takes: boolean): LimitDecision {
     this.#onIsolated()
     const { permits } = entry
     const { nodes } = this.#peers
@@ -135,8 +135,8 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  #wait(entry: SubjectEntry, takes: boolean): Promise<Verdict> {
-    const { promise, resolve } = Promise.withResolvers<Verdict>()
+  #wait(entry: SubjectEntry, takes: boolean): Promise<LimitDecision> {
+    const { promise, resolve } = Promise.withResolvers<LimitDecision>()
     const timer = setTimeout(() => {
       // After a blocked event loop the response may have arrived without being read yet, so it gets one more
       // turn.
@@ -198,7 +198,7 @@ export class SharedRateCounter implements RateCounter {
     }
   }
 
-  #resolve({ waiting }: SubjectEntry, waiter: Waiter, verdict: Verdict): void {
+  #resolve({ waiting }: SubjectEntry, waiter: Waiter, verdict: LimitDecision): void {
     waiting.delete(waiter)
     clearTimeout(waiter.timer)
     waiter.resolve(verdict)

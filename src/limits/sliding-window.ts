@@ -2,7 +2,7 @@
 const MAX_MOMENTS = 64
 
 /** Decision of a limit about one request. */
-export interface Verdict {
+export interface LimitDecision {
   readonly allowed: boolean
   /** Units that are free now. */
   readonly remaining: number
@@ -25,7 +25,7 @@ export class SlidingWindow {
   #sum = 0
 
   /** Takes `amount` if it is free. */
-  take(nowMs: number, amount: number, max: number, windowMs: number): Verdict {
+  take(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     const verdict = this.peek(nowMs, amount, max, windowMs)
     if (!verdict.allowed) return verdict
     this.add(nowMs, amount, windowMs)
@@ -33,7 +33,7 @@ export class SlidingWindow {
   }
 
   /** Checks like `take`, without taking anything. */
-  peek(nowMs: number, amount: number, max: number, windowMs: number): Verdict {
+  peek(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)
     const free = max - this.#sum

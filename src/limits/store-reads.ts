@@ -10,7 +10,7 @@ const WAIT_MS = 10_000
 /** Reads of one user. */
 interface ReadsOfUser {
   running: number
-  /** Called when it is their turn, in order of arrival. */
+  /** Callbacks of waiting reads, in order of arrival; each is called when the read may begin. */
   readonly waiting: Set<() => void>
 }
 
@@ -59,7 +59,7 @@ export class StoreReads {
 }
 
 /** Dependencies of a read. */
-interface StoreReadParts {
+interface StoreReadInputs {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation
   /** Whether the memory is returned at the end. */
@@ -69,7 +69,7 @@ interface StoreReadParts {
 
 /** One read of a request, which lasts until the last byte of what was read has been written to the client. */
 export class StoreRead {
-  readonly #parts: StoreReadParts
+  readonly #parts: StoreReadInputs
   #began: Promise<void> | undefined
   #leave: (() => void) | undefined
   #isOver = false
@@ -78,7 +78,7 @@ export class StoreRead {
   #leftMs = WAIT_MS
 
   /** Called only by `StoreReads`. */
-  constructor(parts: StoreReadParts) {
+  constructor(parts: StoreReadInputs) {
     this.#parts = parts
   }
 

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Remaining } from '../domain/remaining.ts'
 import type { User } from '../domain/records/user.ts'
-import { budgetObject, budgetUses, type OwnedBudget, termSchema } from './call-terms.ts'
+import { budgetObject, budgetUses, type OwnedBudget, usageLimitSchema } from './usage-limits.ts'
 import type { ManagementServices } from './services.ts'
 import { groupBudget, remainingOf, userBudget } from './remaining.ts'
 
-const { budget, budget_period, budget_used, budget_resets_at } = termSchema
+const { budget, budget_period, budget_used, budget_resets_at } = usageLimitSchema
 const budgetFields = { budget, budget_period, budget_used, budget_resets_at }
 
 /** A budget that binds the calls of an account. */

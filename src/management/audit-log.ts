@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type AuditEntry, type AuditFilter, OBJECT_KINDS, VIAS } from '../domain/audit.ts'
+import { type AuditEntry, type AuditFilter, OBJECT_KINDS, CHANGE_WAYS } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { equalityFilterField, wholeNumber } from './input-fields.ts'
 import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
@@ -12,7 +12,7 @@ export const auditSchema = z.object({
   at: z.int().describe('Unix seconds'),
   actor_id: z.int().describe('0 = no user'),
   actor: z.string(),
-  via: z.enum(VIAS),
+  via: z.enum(CHANGE_WAYS),
   address: z.string(),
   action: z.string(),
   object: z.object({ kind: z.enum(OBJECT_KINDS), id: z.int().nullable(), name: z.string() }),

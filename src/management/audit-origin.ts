@@ -2,10 +2,10 @@ import type { Origin } from '../domain/audit.ts'
 import type { ManagementServices } from './services.ts'
 
 /**
- * The parts for work with one origin: every change made through them is recorded in the audit log with that
+ * Services for work with one origin: every change made through them is recorded in the audit log with that
  * origin.
  */
-export function recordedParts<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
+export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   parts: Parts,
   origin: Origin,
 ): Parts {

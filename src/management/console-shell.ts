@@ -13,7 +13,7 @@ import { accountBudgetSchema, accountLimits, recentKeys, recentKeySchema } from 
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
 import { remainingSchema } from './remaining.ts'
-import { noUser } from './users/list-users.ts'
+import { userNotFound } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
 /** The data that every page of the console needs. `docs/api.md: Console`. */
@@ -54,7 +54,7 @@ export async function consoleShell(
     recentKeys(parts, user.id),
     isAdmin ? troubledChannels(parts) : null,
   ])
-  if (!profile) return noUser(user.id)
+  if (!profile) return userNotFound(user.id)
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
     user: await profileObject(parts, profile),

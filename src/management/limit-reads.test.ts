@@ -7,7 +7,7 @@ import type { Settings } from '../domain/settings.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
-import { limitReads } from './limit-reads.ts'
+import { limitedStore } from './limit-reads.ts'
 import { auditCsv } from './audit-log.ts'
 import { Calendar } from '../domain/calendar.ts'
 import { usageCsv } from './usage/list-usage.ts'
@@ -34,7 +34,7 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  return { memory, reads, reading, done, metered: limitReads(rows, reading) }
+  return { memory, reads, reading, done, metered: limitedStore(rows, reading) }
 }
 
 test('a page takes the memory of its texts before it is read, and waits for it', async () => {
@@ -52,13 +52,13 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   expect(done).toEqual([])
   another.end()
   expect((await page).items).toHaveLength(10)
-  expect(done[0]).toEqual({ name: 'keyedTokenPage', held: expect.any(Number) })
+  expect(done[0]).toEqual({ name: 'findTokenPageWithKeys', held: expect.any(Number) })
   expect(done[0]?.held).toBeGreaterThan(6 * 10 * 64 * KIB)
   reading.end()
   expect(memory.held).toBe(0)
 })
 
-const TERMS = { calendar: new Calendar('UTC'), usdOf: String }
+const USAGE_LIMIT_FIELDS = { calendar: new Calendar('UTC'), usdOf: String }
 
 test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
@@ -71,7 +71,13 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   const { memory, metered, reading } = stageOf(store)
   const pieces: number[] = []
   const held = new Set<number>()
-  for await (const piece of usageCsv({ store: metered }, {}, ['id'], ({ id }) => ({ id }), TERMS)) {
+  for await (const piece of usageCsv(
+    { store: metered },
+    {},
+    ['id'],
+    ({ id }) => ({ id }),
+    USAGE_LIMIT_FIELDS,
+  )) {
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)
   }

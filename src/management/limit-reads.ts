@@ -30,7 +30,7 @@ const COPIES = 6
  * The store as one request reads it: reads of a user take turns, and each read is within the client's share
  * of the memory. A repeated read, as in an export, replaces the memory of the previous one.
  */
-export function limitReads(
+export function limitedStore(
   store: ManagementServices['store'],
   reading: StoreRead,
 ): ManagementServices['store'] {

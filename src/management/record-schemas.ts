@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type FieldType, mismatch, type Stored } from '../domain/records/field-types.ts'
+import { type FieldType, describeMismatch, type Stored } from '../domain/records/field-types.ts'
 import {
   type Edits,
   type Field,
@@ -28,7 +28,7 @@ function baseOf(
 export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): Schema<J> {
   return baseOf(type, { error: `expected ${type.expected}` }, valueSchema)
     .superRefine((value, ctx) => {
-      const expected = mismatch(type, value)
+      const expected = describeMismatch(type, value)
       if (expected !== undefined) ctx.addIssue({ code: 'custom', message: `expected ${expected}` })
     })
     .meta({

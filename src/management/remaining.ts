@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { leastOf, type Remaining, SPENDING_LIMITS } from '../domain/remaining.ts'
+import { leastRemaining, type Remaining, SPENDING_LIMITS } from '../domain/remaining.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { BudgetUses, OwnedBudget } from './call-terms.ts'
+import type { BudgetUses, OwnedBudget } from './usage-limits.ts'
 
 /** What may still be spent, in responses; calls under way are left out. `docs/api.md: Token`. */
 export const remainingSchema = {
@@ -43,7 +43,7 @@ export function remainingOf(settings: Settings, uses: BudgetUses, user: Holder, 
     const use = uses(owned)
     return [name, use && owned.budget ? owned.budget.amount - use.used : undefined] as const
   })
-  return leastOf({
+  return leastRemaining({
     ...(token && !token.unlimited_quota && { key: token.remain_quota }),
     user: user.quota,
     ...Object.fromEntries(budgets),

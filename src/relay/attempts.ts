@@ -12,7 +12,7 @@ import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
-import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
+import type { FailureLog, FailureReaction, UpstreamFailure } from './failure-log.ts'
 import {
   CALL_STOPPED,
   CLIENT_GONE,
@@ -20,14 +20,14 @@ import {
   type Failure,
   finalError,
   GATEWAY_STOPPING,
-  UNWRITTEN,
+  UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
 /** Services that attempts need. */
-export interface AttemptParts {
+export interface AttemptServices {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
   readonly health: ChannelHealth
@@ -47,14 +47,14 @@ interface Candidate {
 
 /** Runs the attempts of all calls and the timer that watches them. */
 export class Attempts {
-  readonly #parts: AttemptParts
+  readonly #parts: AttemptServices
   /** Running attempts, and finished ones whose upstream still sends. */
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
   #stopped = false
 
-  constructor(parts: AttemptParts) {
+  constructor(parts: AttemptServices) {
     this.#parts = parts
     // One timer for all calls, because a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()
@@ -324,7 +324,7 @@ function isOfUpstream(failure: Failure): boolean {
     failure === CLIENT_GONE ||
     failure === GATEWAY_STOPPING ||
     failure === CALL_STOPPED ||
-    failure.cause === UNWRITTEN
+    failure.cause === UNWRITTEN_CAUSE
   return !isOwn && failure.isExpected !== true
 }
 
@@ -421,7 +421,7 @@ class FailedAttempts implements Disposable {
     this.#writeLog('gave up')
   }
 
-  #writeLog(reaction: Reaction): void {
+  #writeLog(reaction: FailureReaction): void {
     const failure = this.#unlogged
     if (!failure) return
     this.#unlogged = undefined

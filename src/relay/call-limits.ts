@@ -1,5 +1,5 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { isLimited } from '../domain/call-terms.ts'
+import { isLimited } from '../domain/usage-limits.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'

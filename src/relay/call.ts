@@ -17,22 +17,28 @@ import { idHeaders } from '../http/id-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { Lasting } from './dialects/dialect.ts'
-import type { Measure } from './dialects/passthrough.ts'
-import type { Drains } from './response-handler.ts'
+import type { StorableResponse } from './dialects/dialect.ts'
+import type { ChargedUsage } from './dialects/passthrough.ts'
+import type { DrainedResponses } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
 import { CALL_STOPPED, type Failure } from './failure.ts'
 import { keptWords, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
-import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './price-usage.ts'
+import {
+  type ChargeBasis,
+  type ResponseEnding,
+  NOTHING_DELIVERED,
+  type PricedUsage,
+  priceUsage,
+} from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './tool-terms.ts'
+import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
   readonly count: TokenCounter
-  readonly drains: Drains
+  readonly drains: DrainedResponses
   readonly memory: RequestMemory
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -89,7 +95,7 @@ export class Call implements MediaRequester {
     this.takeMemory = plan.takeMemory
   }
 
-  /** Continues with another model under that model's terms. The hold covers the most expensive model. */
+  /** Continues with another model at that model's prices. The hold covers the most expensive model. */
   goOnWith(plan: Plan): void {
     if (plan === this.plan) return
     this.plan = plan
@@ -200,7 +206,7 @@ export class Call implements MediaRequester {
     target: Target | undefined,
     basis: ChargeBasis | undefined,
     delivered: boolean,
-    lasting?: Lasting,
+    lasting?: StorableResponse,
   ): Promise<Usage> {
     const priced = priceResponse(this, target, basis)
     // If nothing must be counted, the hold is settled at once, together with the end of the response.
@@ -211,7 +217,7 @@ export class Call implements MediaRequester {
 
   /** Warns the operator of tools without a price that the request offered. Returns whether there are any. */
   noteUnlisted(target: Target): boolean {
-    return noteUnlisted(this, target, this.services.unpriced)
+    return reportUnpricedTools(this, target, this.services.unpriced)
   }
 
   /** Ends a call that delivered nothing. Errors are ignored because nothing can be lost. */
@@ -222,8 +228,8 @@ export class Call implements MediaRequester {
   /** Ends the call and charges what was measured. Resolves when the charge is durable. */
   async settleMeasured(
     target: Target,
-    ending: Ending,
-    { usage, form, isEstimate }: Measure,
+    ending: ResponseEnding,
+    { usage, form, isEstimate }: ChargedUsage,
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
@@ -235,7 +241,7 @@ export class Call implements MediaRequester {
     target: Target | undefined,
     priced: PricedUsage,
     delivered: boolean,
-    lasting: Lasting | undefined,
+    lasting: StorableResponse | undefined,
     form?: ImageForm,
   ): Promise<Usage> {
     const { facts } = this.hold
@@ -312,7 +318,9 @@ function priceResponse(
   target: Target | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
-  return basis && target ? priceUsage(pricingAt(call, target), credibleBasis(call, target, basis)) : NOTHING
+  return basis && target
+    ? priceUsage(pricingInputsAt(call, target), credibleBasis(call, target, basis))
+    : NOTHING_DELIVERED
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type AnsweredError, causeOfStatus } from '../domain/failure-cause.ts'
 import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
@@ -52,7 +52,7 @@ export function cutError(failure: Failure): AnsweredError {
 }
 
 /** The error that an upstream reported in the middle of a stream. */
-export function errorInStream({ type, code, message, status = 500 }: ErrorParts): AnsweredError {
+export function errorInStream({ type, code, message, status = 500 }: ErrorContent): AnsweredError {
   return { cause: causeOfStatus(status), status: 200, type, code, message }
 }
 

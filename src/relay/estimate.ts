@@ -11,7 +11,7 @@ import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
-import { toolsAt } from './tool-terms.ts'
+import { toolsAt } from './tool-pricing.ts'
 
 /** Limits that the output of a call is expected to respect. */
 export interface OutputBudget {

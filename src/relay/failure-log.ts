@@ -11,7 +11,7 @@ const MAX_LINES = 5
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
-export type Reaction =
+export type FailureReaction =
   | 'next key'
   | 'next channel'
   | 'next model'
@@ -57,7 +57,7 @@ export class FailureLog {
   /** Logs a failure, or counts it if there were enough lines of its kind. */
   report(
     { call, channel, key, cause, status, upstreamMessage }: UpstreamFailure,
-    reaction: Reaction,
+    reaction: FailureReaction,
     nowMs: number,
   ): void {
     if (!this.#log.isLevelEnabled('warn')) return

@@ -2,7 +2,7 @@ import {
   convertErrorType,
   readUpstreamError,
   statusOfError,
-  type ErrorParts,
+  type ErrorContent,
   type UpstreamErrorText,
 } from '@sluice/wire/upstream-error'
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
@@ -238,7 +238,7 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
 }
 
 /** An error event of a stream, for the client, with the upstream's message redacted. */
-export function streamErrorText(asked: AskedUpstream, data: string): ErrorParts {
+export function streamErrorText(asked: AskedUpstream, data: string): ErrorContent {
   const { channel } = asked
   const error = readError(asked, Buffer.from(data))
   const message = redact(error.message ?? 'the upstream reported an error', channel)
@@ -328,7 +328,7 @@ export const CALL_STOPPED: Failure = {
 }
 
 /** Cause of failures created by `unwrittenFailure`. */
-export const UNWRITTEN = 'unwritten'
+export const UNWRITTEN_CAUSE = 'unwritten'
 
 /** The failure to write what must be durable before the client receives anything of a call. */
 export function unwrittenFailure(error: Error | undefined): Failure {
@@ -338,7 +338,7 @@ export function unwrittenFailure(error: Error | undefined): Failure {
     blames: 'none',
     cooldownMs: undefined,
     refusal,
-    cause: UNWRITTEN,
+    cause: UNWRITTEN_CAUSE,
     failureCause: 'gateway',
   }
 }

@@ -1,7 +1,7 @@
 import type { Agent } from 'undici'
 import type { Options } from '../domain/options.ts'
 import { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/fair-pool.ts'
+import type { PoolClient } from '../limits/fair-pool.ts'
 import { type SlotEntry, FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
@@ -22,7 +22,7 @@ const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-strea
 /** The client on whose behalf files are fetched. */
 export interface MediaRequester {
   /** The id of the token. */
-  readonly client: Client
+  readonly client: PoolClient
   /** Allocates memory until the call ends. Throws `overloaded` if none is left for the client. */
   takeMemory(bytes: number): void
   /**

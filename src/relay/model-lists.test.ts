@@ -6,7 +6,7 @@ import { MODEL_SETTINGS, type Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { Rates } from './plan.ts'
+import { CallRates } from './plan.ts'
 import { plainName, type Resolution, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { lawRuns } from '../../test/tier.ts'
@@ -84,7 +84,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
       false,
     )
     const { model, group } = resolutions[0] as Resolution
-    new Rates({ note() {} }).of(settings, model, group)
+    new CallRates({ note() {} }).of(settings, model, group)
     return true
   } catch {
     return false

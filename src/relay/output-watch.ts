@@ -1,9 +1,9 @@
 import { chargeOfTools } from '../domain/charge.ts'
-import { kindAt, priceOfUse } from '../domain/tool-price.ts'
+import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { termsAt, toolsAt } from './tool-terms.ts'
+import { toolPricingAt, toolsAt } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
@@ -129,7 +129,7 @@ class ToolWatch {
     for (; this.#seen < begun.length; this.#seen++) {
       const kind = begun[this.#seen]
       const { protocol: dialect } = this.#target.request
-      if (kind && !this.#begin(kindAt(kind, { dialect }))) return false
+      if (kind && !this.#begin(toolKindAtVendor(kind, { dialect }))) return false
     }
     return true
   }
@@ -144,7 +144,7 @@ class ToolWatch {
 
   #grow(kind: ToolKind): boolean {
     const { plan, hold } = this.#call
-    const tools = [{ kind, count: 1, price: priceOfUse({ kind }, termsAt(this.#call, this.#target)) }]
+    const tools = [{ kind, count: 1, price: priceOfUse({ kind }, toolPricingAt(this.#call, this.#target)) }]
     return hold.grow(chargeOfTools(plan.rate, tools))
   }
 

@@ -18,7 +18,7 @@ import {
   streamErrorText,
   unwrittenFailure,
 } from './failure.ts'
-import type { Ending } from './price-usage.ts'
+import type { ResponseEnding } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -204,14 +204,18 @@ export class PassedResponse extends ResponseHandler {
       })
   }
 
-  #finish(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): void {
+  #finish(ending: ResponseEnding, isComplete: boolean, last: () => Buffer | undefined): void {
     this.close()
     this.#pauses.discardRest()
     const left = { take: () => Buffer.concat(this.#outgoing.splice(0)) }
     this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
   }
 
-  async #settleAndEnd(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): Promise<void> {
+  async #settleAndEnd(
+    ending: ResponseEnding,
+    isComplete: boolean,
+    last: () => Buffer | undefined,
+  ): Promise<void> {
     const { response } = this.call
     const passthrough = this.#passthrough
     if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleForNothing(this.target)

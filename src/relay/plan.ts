@@ -8,7 +8,7 @@ import { asGatewayError, GatewayError } from '../errors.ts'
 import { estimate } from './estimate.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import type { Resolution } from './routing.ts'
-import { refuseUnlisted } from './tool-terms.ts'
+import { refuseUnpricedTools } from './tool-pricing.ts'
 
 /** What the plans of one call have in common. */
 type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'settings' | 'asked'>
@@ -32,7 +32,7 @@ export function planCall(
   common: CommonFacts,
   request: ParsedRequest,
   [first, ...others]: readonly Resolution[],
-  rates: Rates,
+  rates: CallRates,
 ): Plans | Promise<Plans> {
   const plan = planFor(first as Resolution, common, request, rates)
   if (others.length === 0 && !(plan instanceof Promise)) return [plan]
@@ -60,7 +60,7 @@ function planFor(
   { name, model, group, channels: all }: Resolution,
   common: CommonFacts,
   called: ParsedRequest,
-  rates: Rates,
+  rates: CallRates,
 ): Plan | Promise<Plan> {
   const { dialect, body, fields, takeMemory, settings, asked } = common
   const request = name === called.model ? called : (called.forModel?.(name) ?? called)
@@ -69,7 +69,7 @@ function planFor(
   const rate = isFree ? rates.free : rates.of(settings, model, group)
   const planned = request.forChannels(serving, model)
   const withChannels = (channels: Plan['channels']): Plan => {
-    refuseUnlisted(settings, rate, channels)
+    refuseUnpricedTools(settings, rate, channels)
     return {
       dialect,
       request,
@@ -89,7 +89,7 @@ function planFor(
 }
 
 /** Rates of calls. Each is computed when it is first needed. */
-export class Rates {
+export class CallRates {
   readonly #priceSets: Pick<PriceSets, 'note'>
   #free: Rate | undefined
   // Groups and prices belong to one version of the configuration, so the cache ends with it.

@@ -2,7 +2,7 @@ import { charge } from '../domain/charge.ts'
 import { isMore, ZERO } from '../domain/decimal.ts'
 import { imagePrice, type Price, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { mergedUses, usesBeside, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import { mergedUses, usesExcept, usesOf, type ToolUse } from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
@@ -15,13 +15,13 @@ import type { ParsedRequest } from './request-stages.ts'
 type CountPrompt = () => Promise<number>
 
 /** How a response with content ended. */
-export type Ending = 'complete' | 'cut' | 'client_gone'
+export type ResponseEnding = 'complete' | 'cut' | 'client_gone'
 
 /** Prices a usage together with media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
-/** Terms of a charge. */
-export interface PricingTerms {
+/** Everything besides the response that determines a charge. */
+export interface PricingInputs {
   readonly rate: Rate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
@@ -34,7 +34,7 @@ export interface PricingTerms {
 
 /** Facts of a response on which its charge depends. */
 export interface ChargeBasis {
-  readonly ending: Ending
+  readonly ending: ResponseEnding
   /** Whether the upstream ended the response as its protocol demands, even if the client had left. */
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
@@ -55,7 +55,7 @@ export interface ChargeBasis {
 /** Facts of a stream, at its end or as far as it came. */
 export function streamBasis(
   tap: Pick<Tap, 'isReplay' | 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
-  ending: Ending,
+  ending: ResponseEnding,
   isComplete: boolean,
 ): ChargeBasis {
   const { isReplay, usage, emittedBytes } = tap
@@ -84,7 +84,7 @@ export interface PricedUsage {
 const NO_TOOLS: readonly PricedTool[] = []
 
 /** The charge of a call that delivered nothing. */
-export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
+export const NOTHING_DELIVERED: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
 
 /**
  * Computes the charge by the table in `docs/ledger.md: Outcomes`. A complete response is charged by its
@@ -96,7 +96,7 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reas
  * something must be counted.
  */
 export function priceUsage(
-  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingTerms,
+  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingInputs,
   basis: ChargeBasis,
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
@@ -170,7 +170,7 @@ function usedTools(
   if (isComplete && reported?.tools) return { searches, uses: reported.tools }
   return {
     searches: Math.max(searches, usesOf(seen, 'web_search')),
-    uses: mergedUses(reported?.tools ?? [], usesBeside(seen, 'web_search')),
+    uses: mergedUses(reported?.tools ?? [], usesExcept(seen, 'web_search')),
   }
 }
 

@@ -17,13 +17,13 @@ function kept(message: string | undefined, request: unknown, fields: readonly st
 
 const asked = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
 
-describe('words of a provider', () => {
-  test('words that repeat nothing are kept whole, and no words are none', () => {
+describe('the message of a provider', () => {
+  test("a provider's message that repeats nothing of the request is kept whole, and an empty one is not kept", () => {
     expect(kept('Too many requests', asked('hi'))).toBe('Too many requests')
     expect(kept(undefined, asked('hi'))).toBe('')
   })
 
-  test('words are kept without runs of 24 characters that any string of the request has', () => {
+  test("a provider's message is kept without 24 or more consecutive characters of any string of the request", () => {
     const run = 'abcdefghijklmnopqrstuvwx'
     for (let before = 0; before < 26; before += 1) {
       const text = `${'.'.repeat(before)}${run},`
@@ -35,7 +35,7 @@ describe('words of a provider', () => {
     expect(kept(`about ${run}`, { model: run })).toBe('about …')
   })
 
-  test('words are kept without short texts of the conversation, but with names, types and roles', () => {
+  test("a provider's message is kept without short texts of the conversation, but with names, types and roles", () => {
     expect(kept('what is a geheimnis?', asked('Geheimnis'))).toBe('what is a …?')
     expect(kept('what is a geheim?', asked('Geheim'))).toBe('what is a geheim?')
     expect(kept('no assistant_tool here', { tools: [{ name: 'assistant_tool' }] })).toBe(
@@ -65,19 +65,22 @@ describe('words of a provider', () => {
     minLength: 24,
     maxLength: 60,
   })
-  test.each(Object.keys(quotings))('no run of 24 letters is kept of a prompt that is quoted %s', (name) => {
-    fc.assert(
-      fc.property(letters, (parts) => {
-        const text = parts.join('').replaceAll(/\s+/g, ' ').trim()
-        fc.pre(text.length >= 24)
-        const said = kept(`{${quotings[name]?.(text) ?? ''}}`, asked(text))
-        // What is left are the braces, and what an escape leaves of quotation marks.
-        expect(said.replaceAll(/[{}\\"…]/g, '')).toBe('')
-      }),
-    )
-  })
+  test.each(Object.keys(quotings))(
+    "a provider's message is kept without 24 consecutive letters of a prompt that is quoted %s",
+    (name) => {
+      fc.assert(
+        fc.property(letters, (parts) => {
+          const text = parts.join('').replaceAll(/\s+/g, ' ').trim()
+          fc.pre(text.length >= 24)
+          const said = kept(`{${quotings[name]?.(text) ?? ''}}`, asked(text))
+          // What is left are the braces, and what an escape leaves of quotation marks.
+          expect(said.replaceAll(/[{}\\"…]/g, '')).toBe('')
+        }),
+      )
+    },
+  )
 
-  test('any words and any request leave words on one line of at most 300 characters', () => {
+  test("any provider's message is kept as one line of at most 300 characters, whatever the request is", () => {
     const any = fc.string({ unit: anyCharacter, maxLength: 600 })
     fc.assert(
       fc.property(any, any, (message, text) => {
@@ -89,14 +92,14 @@ describe('words of a provider', () => {
     )
   })
 
-  test('no words are kept where the request is too large to be compared, cannot be read, or is not in memory', () => {
+  test("a provider's message is not kept where the request is too large to be compared, cannot be read, or is not in memory", () => {
     expect(kept('no', { messages: 'x'.repeat(1024 * 1024) })).toBe('')
     expect(kept('no', {}, null)).toBe('')
     const unreadable = new RequestWords(() => ({ body: Buffer.from('{'), fields: [], url: '/' }))
     expect(keptWords('no', unreadable)).toBe('')
   })
 
-  test('words take time in proportion to the request, whatever both repeat', () => {
+  test("a provider's message takes time in proportion to the request, whatever both repeat", () => {
     const content = 'aaaaaaaaaaaaaaaaaaaaaaab'.repeat(40_000)
     expect(kept('a'.repeat(16_384), asked(content))).toBe('a'.repeat(300))
   })

@@ -13,13 +13,13 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
-import { type AttemptParts, Attempts } from './attempts.ts'
+import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
-  type Counting,
+  type CountTokensEndpoint,
   countingDialect,
   CountingUnsupported,
   isCountingUnsupported,
@@ -42,7 +42,7 @@ import {
   readBody,
   withoutModelSuffix,
 } from './parse-request.ts'
-import { groupsOf, planCall, Rates } from './plan.ts'
+import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
@@ -50,7 +50,7 @@ import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
   type StoredResponseRequest,
-  type ResponseRequestParts,
+  type ResponseRequestServices,
   ResponseRequests,
 } from './responses/response-requests.ts'
 import { simulateCall } from './simulate-call.ts'
@@ -61,7 +61,7 @@ const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
 /** Services that relaying needs. */
-export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
+export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
@@ -77,19 +77,19 @@ export class Relay {
   readonly responses: ResponseRequests
   /** The calls under way. */
   readonly running = new RunningCalls()
-  readonly #parts: RelayParts
-  readonly #rates: Rates
+  readonly #parts: RelayServices
+  readonly #rates: CallRates
   readonly #routing: Routing
   readonly #conversions: Conversions
   readonly #dialects: ClientDialects
   readonly #compaction: Dialect
   readonly #media: ReturnType<typeof mediaDialects>
-  readonly #counting: Record<'messages' | 'responses', Counting>
+  readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
 
-  constructor(parts: RelayParts) {
+  constructor(parts: RelayServices) {
     this.#parts = parts
-    this.#rates = new Rates(parts.ledger.priceSets)
+    this.#rates = new CallRates(parts.ledger.priceSets)
     this.#routing = new Routing(parts.load)
     const conversions = new Conversions(parts.media, parts.signatures)
     this.#conversions = conversions
@@ -131,7 +131,7 @@ export class Relay {
     return this.#count(geminiCounting(model), incoming, caller)
   }
 
-  async #count(counting: Counting, incoming: IncomingCall, caller: Caller): Promise<void> {
+  async #count(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#parts.settings()
     const body = await this.#parts.bodies.read(incoming, bodyOptions(caller, settings))
     try {

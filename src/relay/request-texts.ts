@@ -35,7 +35,7 @@ const CONVERSATION: ReadonlySet<string> = new Set([
 ])
 
 /** Members inside a conversation whose texts are terms of the protocol, or names. */
-const TERMS: ReadonlySet<string> = new Set([
+const USAGE_LIMIT_FIELDS: ReadonlySet<string> = new Set([
   'call_id',
   'detail',
   'effort',
@@ -93,7 +93,7 @@ export function contentOf({ body, fields, url }: RequestSources): RequestContent
 function whereIs(name: string, outer: Visit['where']): Visit['where'] {
   if (outer !== 'conversation') return outer
   if (DATA.has(name)) return 'data'
-  return TERMS.has(name) ? 'elsewhere' : 'conversation'
+  return USAGE_LIMIT_FIELDS.has(name) ? 'elsewhere' : 'conversation'
 }
 
 function parsedJson(text: string): unknown {

@@ -185,7 +185,7 @@ export abstract class ResponseHandler {
 const MAX_DRAINS = 64
 
 /** Counts the responses that are read to their end only for the charge. */
-export class Drains {
+export class DrainedResponses {
   #running = 0
 
   /** Begins one. Returns false if too many are in progress. */

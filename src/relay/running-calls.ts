@@ -1,5 +1,5 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { DenseSet, type Indexed } from '../domain/dense-set.ts'
+import { DenseSet, type DenseSetMember } from '../domain/dense-set.ts'
 import type { RunningCall } from '../domain/running-call.ts'
 import type { Call } from './call.ts'
 
@@ -32,7 +32,7 @@ export class RunningCalls {
 }
 
 /** A call with the key that makes it. */
-interface CallUnderWay extends Indexed {
+interface CallUnderWay extends DenseSetMember {
   readonly call: Call
   readonly caller: Caller
 }

@@ -22,7 +22,7 @@ import type { CallLimits } from './call-limits.ts'
 import type { ClientDialects } from './dialects/client-dialects.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { requireAllowedModel } from './key-permissions.ts'
-import { planCall, Rates } from './plan.ts'
+import { planCall, CallRates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
 
@@ -78,7 +78,7 @@ export async function simulateCall(
       settings,
       asked,
     }
-    const plans = await planCall(common, request, resolutions, new Rates(UNSTORED))
+    const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(parts, caller, plans, hold)
   } catch (error) {

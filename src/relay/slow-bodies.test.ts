@@ -1,7 +1,7 @@
 import { Request } from '@sluice/http1'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/fair-pool.ts'
+import type { PoolClient } from '../limits/fair-pool.ts'
 import { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 
@@ -18,7 +18,7 @@ const refused = new Map<PendingBody, GatewayError>()
 beforeEach(() => refused.clear())
 
 /** Begins a watched body of a client, of which `bytes` have arrived. */
-function begin(slow: SlowBodies, client: Client, bytes: number): PendingBody {
+function begin(slow: SlowBodies, client: PoolClient, bytes: number): PendingBody {
   const request = new Request(
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
     { bytesRead: 0, remoteAddress: '', updateReading() {} },

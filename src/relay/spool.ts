@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../errors.ts'
-import { type Owner, TwoLevelPool } from '../limits/fair-pool.ts'
+import { type PoolOwner, TwoLevelPool } from '../limits/fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum disk space for bodies, in bytes. */
@@ -30,14 +30,14 @@ export class Spool {
   }
 
   /** Creates a file for one client's body. */
-  newFile(owner: Owner): SpoolFile {
+  newFile(owner: PoolOwner): SpoolFile {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 }
 
 /** Bytes on disk that no other process can read and that disappear with this process, however it ends. */
 export class SpoolFile {
-  readonly #owner: Owner
+  readonly #owner: PoolOwner
   readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
   /** The writes so far; they run one after another. */
@@ -46,7 +46,7 @@ export class SpoolFile {
   #isClosed = false
 
   /** Only `Spool.newFile` may call this. */
-  constructor(owner: Owner, space: TwoLevelPool, opening: Promise<FileHandle>) {
+  constructor(owner: PoolOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
     this.#owner = owner
     this.#space = space
     this.#opening = opening

@@ -24,7 +24,7 @@ import {
 } from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
-import { type Ending, streamBasis } from './price-usage.ts'
+import { type ResponseEnding, streamBasis } from './price-usage.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -288,7 +288,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#finish(this.state === 'draining' ? 'client_gone' : 'cut', () => lastFrame, false)
   }
 
-  #finish(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): void {
+  #finish(ending: ResponseEnding, lastFrame: LastFrame | undefined, isComplete: boolean): void {
     this.close()
     // The remaining response is discarded, so that its connection can be reused.
     this.#pauses.discardRest()
@@ -296,7 +296,11 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   // The last frame is sent once the charge is durable, together with everything that was not sent before.
-  async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
+  async #settleAndEnd(
+    ending: ResponseEnding,
+    lastFrame: LastFrame | undefined,
+    isComplete: boolean,
+  ): Promise<void> {
     const [tap, { response }] = [this.#tap, this.call]
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {

@@ -2,7 +2,7 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { ChargeBasis, Ending } from './price-usage.ts'
+import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
 import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -112,7 +112,7 @@ export class WholeResponse extends ResponseHandler {
   }
 }
 
-function chargeBasis(ending: Ending, facts: ReplyFacts | undefined): ChargeBasis {
+function chargeBasis(ending: ResponseEnding, facts: ReplyFacts | undefined): ChargeBasis {
   return {
     ending,
     isComplete: facts !== undefined,

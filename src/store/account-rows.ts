@@ -1,8 +1,8 @@
 import type { Db } from './operations/operation.ts'
 import { TOKEN, type Token, type TokenRow } from '../domain/records/token.ts'
-import { termsFromRow } from './term-columns.ts'
+import { usageLimitsFromRow } from './usage-limit-columns.ts'
 import { CALLING_USER, type ManagedUser, USER, type User, type UserRow } from '../domain/records/user.ts'
-import type { TermColumns } from '../domain/records/terms.ts'
+import type { UsageLimitColumns } from '../domain/records/usage-limits.ts'
 
 /** Selects users that are not deleted. */
 export function liveUsers(db: Db) {
@@ -21,15 +21,15 @@ export function ownTokens(db: Db, userId: number) {
 
 /** Converts a stored token, without its key. */
 export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
-  return { ...TOKEN.fromRow(row), ...termsFromRow(row) }
+  return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
 /** Converts the columns of a user that calls and charges need. */
-export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & TermColumns): User {
-  return { ...CALLING_USER.fromRow(row), ...termsFromRow(row) }
+export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & UsageLimitColumns): User {
+  return { ...CALLING_USER.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
 /** Converts the columns of a user that administrators may see. */
 export function managedUserFromRow(row: UserRow): ManagedUser {
-  return { ...USER.fromRow(row), ...termsFromRow(row), has_password: row.password_hash !== null }
+  return { ...USER.fromRow(row), ...usageLimitsFromRow(row), has_password: row.password_hash !== null }
 }

@@ -36,7 +36,7 @@ export interface LoanRequest {
 }
 
 /** Response of the bank to a request. */
-export interface Loan {
+export interface LoanResponse {
   /** True = all needs were lent. False if too little is free, or the token or the user may not be used. */
   readonly granted: boolean
   readonly token: Token
@@ -87,7 +87,7 @@ export interface Bank {
    * Requests loans. Resolves to one result per request, in order; undefined for an unknown token, `locked` if
    * another session has locked the row of an account.
    */
-  acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | 'locked' | undefined)[]>
+  acquire(requests: readonly LoanRequest[]): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
   /**
    * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, even if it is reported
    * repeatedly. Renews the node's leases for another minute.

@@ -3,7 +3,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.t
 import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from './large-contents.ts'
-import { pruneParts } from './prune.ts'
+import { pruneOrphanedParts } from './prune.ts'
 import type { Rows } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -108,8 +108,8 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     await contents.store(large('too late', { userId }))
     await expect(new LargeContents(failingFrom(store, 3)).store(large('cut'))).rejects.toThrow('stopped')
     await store.write('pruneResponses', { nowMs: Date.now(), limit: 10 })
-    expect(await pruneParts(store, Date.now())).toBe(0)
-    expect(await pruneParts(store, Date.now() + HOUR_MS + 60_000)).toBe(3 * 4 + 2)
+    expect(await pruneOrphanedParts(store, Date.now())).toBe(0)
+    expect(await pruneOrphanedParts(store, Date.now() + HOUR_MS + 60_000)).toBe(3 * 4 + 2)
     expect(await database.sql('select distinct response_id from response_parts')).toEqual([
       { response_id: 'live' },
     ])

@@ -1,5 +1,5 @@
 import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
-import type { StoredBytesOfUser } from './operations/kept-data.ts'
+import type { StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
 import type { Rows } from './store.ts'
 
 /**

@@ -10,7 +10,7 @@ interface HoldReference {
 }
 
 /** Owner of parked holds: no run of a gateway. */
-export const PARKED = 'parked'
+export const PARKED_OWNER = 'parked'
 
 /** Token and user after all writes that were queued before. */
 export interface StoredAccount {

@@ -38,7 +38,7 @@ export async function pruneExpired(
  * Removes parts of contents that belong to no response, or to none any more, until there are none or the
  * signal aborts. Resolves to their number.
  */
-export async function pruneParts(
+export async function pruneOrphanedParts(
   rows: Pick<Rows, 'read' | 'write'>,
   nowMs: number,
   signal?: AbortSignal,

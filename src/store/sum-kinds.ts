@@ -33,17 +33,17 @@ export interface SumKind {
 
 const ACCOUNT: readonly DimensionColumn[] = ['user_id', 'token_id']
 /** Dimensions of a call's route. */
-export const ROUTE: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
+export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
 
 /**
  * The kinds of sums in `usage_sums`, each of all calls. A query reads the smallest kind that has its
  * dimensions.
  */
 export const SUM_KINDS: readonly SumKind[] = [
-  { kind: 1, unit: 'slot', name: 'slots', by: new Set([...ACCOUNT, ...ROUTE]) },
-  { kind: 2, unit: 'slot', name: 'slot_routes', by: new Set(ROUTE) },
-  { kind: 3, unit: 'day', name: 'days', by: new Set([...ACCOUNT, ...ROUTE]) },
-  { kind: 4, unit: 'day', name: 'day_routes', by: new Set(ROUTE) },
+  { kind: 1, unit: 'slot', name: 'slots', by: new Set([...ACCOUNT, ...ROUTE_DIMENSIONS]) },
+  { kind: 2, unit: 'slot', name: 'slot_routes', by: new Set(ROUTE_DIMENSIONS) },
+  { kind: 3, unit: 'day', name: 'days', by: new Set([...ACCOUNT, ...ROUTE_DIMENSIONS]) },
+  { kind: 4, unit: 'day', name: 'day_routes', by: new Set(ROUTE_DIMENSIONS) },
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 

@@ -119,7 +119,7 @@ export const TABLES = {
       previous_id: 'text?',
       created_ms: 'integer',
       expires_ms: 'integer',
-      /** Encrypted JSON of `StoredContent` or `ContentParts`; null for a native response. */
+      /** Encrypted JSON of `StoredContent` or `ContentPartCounts`; null for a native response. */
       content_cipher: 'text?',
       call_id: 'text?',
       /** Prices of a background call, as `priceSetText` writes them. */

@@ -1,16 +1,18 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { Stored } from '../domain/records/field-types.ts'
-import { listerOf } from '../domain/records/record.ts'
-import { CHARGED, type SettledCall, USAGE } from '../domain/records/usage.ts'
+import { valueListerOf } from '../domain/records/record.ts'
+import { SETTLEMENT_FIELDS, type SettledCall, USAGE } from '../domain/records/usage.ts'
 import { USAGE_COUNTS, type UsageColumns } from '../domain/records/usage-counts.ts'
 
 /** Columns of the usage log. */
 export const ROW_COLUMNS: readonly string[] = USAGE.columns.map(({ name }) => name)
 
-const listOwn = listerOf(USAGE.columns.filter(({ field }) => field in USAGE.fields))
-const listCounts = listerOf(USAGE.columns.filter(({ field }) => field in USAGE.parts))
-const listCharged = listerOf(CHARGED.columns)
-const MEMBERS = [...USAGE.columns, ...CHARGED.columns].map(({ name }) => `,${JSON.stringify(name)}:`)
+const listOwn = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.fields))
+const listCounts = valueListerOf(USAGE.columns.filter(({ field }) => field in USAGE.parts))
+const listCharged = valueListerOf(SETTLEMENT_FIELDS.columns)
+const MEMBERS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns].map(
+  ({ name }) => `,${JSON.stringify(name)}:`,
+)
 
 /** Lists the values of `ROW_COLUMNS` in the same order. */
 export function rowValues(call: SettledCall): Stored[] {

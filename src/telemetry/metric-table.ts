@@ -1,7 +1,7 @@
 import type { Metric, Sample } from './series.ts'
 
 /** Sources of values that are read when metrics are requested. */
-export interface Sources {
+export interface MetricSources {
   readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
   readonly openCalls: () => number
@@ -25,9 +25,9 @@ export interface Sources {
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
   /** Reads its value, or the label sets that have the value 1; if absent, the program counts it. */
-  readonly read?: (sources: Sources) => number | Sample['labels'][]
+  readonly read?: (sources: MetricSources) => number | Sample['labels'][]
   /** Whether this gateway has the metric. */
-  readonly isPresent?: (sources: Sources) => boolean
+  readonly isPresent?: (sources: MetricSources) => boolean
   /** How values of several workers are merged; if absent, they are added up. */
   readonly merge?: 'largest' | 'smallest'
 }

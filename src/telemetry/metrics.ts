@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Settlement } from '../domain/records/usage.ts'
 import { WHOLE_KINDS } from '../domain/token-kinds.ts'
-import { type MetricRow, METRICS, type Sources } from './metric-table.ts'
+import { type MetricRow, METRICS, type MetricSources } from './metric-table.ts'
 import { Counter, Histogram, type Metric, type Sample } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
@@ -36,10 +36,10 @@ export class Metrics {
   readonly #series: Series & Readonly<Record<string, Metric>>
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
 
-  constructor(sources: Omit<Sources, 'isKeeping' | 'loopDelay'>) {
+  constructor(sources: Omit<MetricSources, 'isKeeping' | 'loopDelay'>) {
     this.#loopDelay = monitorEventLoopDelay({ resolution: SAMPLE_MS })
     this.#loopDelay.enable()
-    const all: Sources = {
+    const all: MetricSources = {
       ...sources,
       isKeeping: () => this.isKeeping(),
       loopDelay: (percentile) => Math.max(0, this.#loopDelay.percentile(percentile) / 1e9 - SAMPLE_MS / 1000),
@@ -81,7 +81,7 @@ export class Metrics {
   }
 }
 
-function seriesOf(row: MetricRow, sources: Sources): Metric {
+function seriesOf(row: MetricRow, sources: MetricSources): Metric {
   const { name, help, type, labels = [], read } = row
   if (type === 'histogram') return new Histogram(name, help, labels, SECONDS)
   if (!read) return new Counter(name, help, labels)

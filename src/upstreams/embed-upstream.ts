@@ -27,7 +27,7 @@ const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 
 /** Reports whether a channel's upstream speaks OpenAI's protocol for embeddings. */
-export function isAskedAsSent({ provider, protocol }: Channel): boolean {
+export function speaksOpenAiEmbeddings({ provider, protocol }: Channel): boolean {
   return provider === 'generic' ? protocol.includes('chat') : provider === 'azure'
 }
 
@@ -36,7 +36,7 @@ export function isAskedAsSent({ provider, protocol }: Channel): boolean {
  * Throws `invalid_request` for a model on Bedrock that is not an embedding model.
  */
 export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
-  if (isAskedAsSent(channel)) return undefined
+  if (speaksOpenAiEmbeddings(channel)) return undefined
   const model = channel.model_mapping.get(name) ?? name
   switch (channel.provider) {
     case 'bedrock': {

@@ -7,7 +7,7 @@ import {
 import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
 
 /** Sends a provider's request. */
-export type SendWire = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
+export type SendRequest = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
  * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
@@ -17,7 +17,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
   readonly #provider: Provider
   readonly #request: WireRequest
   readonly #target: Omit<ProviderTarget, 'now'>
-  readonly #send: SendWire
+  readonly #send: SendRequest
   readonly #listener: UpstreamResponseListener
   #made: WireRequest | undefined
   #sent: UpstreamRequest | undefined
@@ -30,7 +30,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     request: WireRequest,
     target: Omit<ProviderTarget, 'now'>,
     listener: UpstreamResponseListener,
-    send: SendWire,
+    send: SendRequest,
   ) {
     this.#provider = provider
     this.#request = request

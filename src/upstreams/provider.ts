@@ -30,7 +30,7 @@ export interface WireRequest {
 export type JsonRequest = WireRequest & { readonly body: Buffer }
 
 /** Request body after a provider's changes. */
-export interface Adapted<Body extends WireRequest['body'] = Buffer> {
+export interface AdaptedBody<Body extends WireRequest['body'] = Buffer> {
   readonly body: Body
   /** Names of members that the provider refuses and that were left out. */
   readonly dropped: readonly string[]
@@ -53,7 +53,7 @@ export interface Provider {
    */
   readonly readHeaders?: readonly string[]
   /** Edits the body, once for all attempts. If absent, the dialect's body is sent unchanged. */
-  adapt?(request: JsonRequest): Adapted
+  adapt?(request: JsonRequest): AdaptedBody
   /**
    * Creates the provider's request from an adapted one, for each attempt. Throws or rejects with a
    * `ProviderRefusal` if no request can be made.

@@ -20,7 +20,7 @@ import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
-import type { Adapted, WireRequest } from './provider.ts'
+import type { AdaptedBody, WireRequest } from './provider.ts'
 import type { Providers } from './providers.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */
@@ -36,7 +36,7 @@ interface CachedAddress {
 }
 
 /** Parts of the upstream client. */
-export interface UpstreamClientParts {
+export interface UpstreamClientDependencies {
   /** Channels of the live configuration; a new list after each change. */
   readonly channels: () => readonly Channel[]
   /** Reports unsolicited bytes from a channel's upstream. `isNews`: whether it was trusted until now. */
@@ -53,7 +53,7 @@ export class UpstreamClient {
   readonly #providers: Providers
 
   /** `loopMark` is sent with every request, to recognise a request that comes back to the gateway. */
-  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientParts) {
+  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientDependencies) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
       readHeaders: providers.readHeaders,
@@ -67,7 +67,7 @@ export class UpstreamClient {
    * Adapts the body to the channel's upstream, once for all attempts. Also returns the names of what was left
    * out.
    */
-  adapt(channel: Channel, request: WireRequest): Adapted<WireRequest['body']> {
+  adapt(channel: Channel, request: WireRequest): AdaptedBody<WireRequest['body']> {
     const { body: given } = request
     // Forms and empty bodies have no members.
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)

@@ -78,10 +78,14 @@ test.each<[string, Defect, number, RegExp]>([
   ['that a crash ends are not charged to it', 'no charge of a crash', 10, OTHER_SUM],
   ['are admitted after a start as if it were unused', 'no memory of use', 10, OVERSPENT],
   ['count for another period than they began in', 'a later period', 1, OTHER_SUM],
-])('a storm detects that calls on a budget %s', LIMIT, async (_, defect, rounds, words) => {
-  expect(await brokenBy(defect, rounds)).toMatch(words)
-})
+])(
+  'the load test with kills detects a program in which calls on a budget %s',
+  LIMIT,
+  async (_, defect, rounds, words) => {
+    expect(await brokenBy(defect, rounds)).toMatch(words)
+  },
+)
 
-test('the unchanged program breaks no promise in a storm of calls on budgets', LIMIT, async () => {
+test('the unchanged program passes the load test of calls on budgets', LIMIT, async () => {
   expect(await brokenBy(undefined, 3)).toBe('')
 })

@@ -38,7 +38,7 @@ describe('inputs of the corpus', () => {
   )
 })
 
-test('after all inputs the books of every account balance', async () => {
+test('after all inputs the balance, the sums and the log of every account agree', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -43,7 +43,7 @@ function touch(): void {
 function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
   const [path = '', query = ''] = url.slice(1).split('?')
   reply.on('error', () => {})
-  // A kept connection would not be looked up again.
+  // On a kept connection the name would not be resolved again.
   reply.shouldKeepAlive = false
   if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
   else if (path === 'a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
@@ -127,7 +127,7 @@ async function allOf<Item>(items: readonly Item[], work: (item: Item) => Promise
 }
 
 describe("a URL in a client's request", () => {
-  test("a URL in a client's request is tried in well over a hundred ways", () => {
+  test('the tests of URLs in requests cover well over a hundred spellings of private addresses', () => {
     expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
   })
 

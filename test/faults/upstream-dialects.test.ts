@@ -554,7 +554,7 @@ test("of an upstream's headers only the content type reaches the client", async 
   }
 })
 
-test('in the end the books of every account balance', async () => {
+test('in the end the balance, the sums and the log of every account agree', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
   expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)

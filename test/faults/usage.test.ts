@@ -302,7 +302,7 @@ describe('a prompt that is reported without its output', () => {
   })
 })
 
-test('in the end the books of every account balance, and no charge is negative', async () => {
+test('in the end the balance, the sums and the log of every account agree, and no charge is negative', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -113,7 +113,7 @@ describe('streams in the other dialect', () => {
   )
 })
 
-test('every target has its source', () => {
+test('every expected conversion has its source', () => {
   const known = new Set(
     [...requests, ...replies, ...streams].flatMap(({ source, target }) => [source, target]),
   )

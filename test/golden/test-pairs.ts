@@ -48,27 +48,36 @@ export function testPairs(
   const streams = casesOf('streams', 'sse')
 
   describe('a request:', () => {
-    test.each(requests)('$from as $to: $name', ({ from, to, source, target }) => {
-      compareJson(target, requestAs(from, to, readFileSync(source)))
-    })
+    test.each(requests)(
+      'a request is converted to the expected one: $from as $to: $name',
+      ({ from, to, source, target }) => {
+        compareJson(target, requestAs(from, to, readFileSync(source)))
+      },
+    )
   })
 
   describe('a whole reply:', () => {
-    test.each(replies)('$from as $to: $name', ({ from, to, source, target }) => {
-      compareJson(target, replyAs(from, to, readFileSync(source)))
-    })
+    test.each(replies)(
+      'a whole reply is converted to the expected one: $from as $to: $name',
+      ({ from, to, source, target }) => {
+        compareJson(target, replyAs(from, to, readFileSync(source)))
+      },
+    )
   })
 
   describe('a stream, however the network cuts it:', () => {
-    test.each(streams)('$from as $to: $name', ({ from, to, source, target }) => {
-      const bytes = readFileSync(source)
-      const { text } = streamAs(from, to, [bytes])
-      compareText(target, text)
-      for (const size of [1, 2, 7, 64]) expect(streamAs(from, to, chopped(bytes, size)).text).toBe(text)
-    })
+    test.each(streams)(
+      'a stream is converted to the expected one, however the network divides it: $from as $to: $name',
+      ({ from, to, source, target }) => {
+        const bytes = readFileSync(source)
+        const { text } = streamAs(from, to, [bytes])
+        compareText(target, text)
+        for (const size of [1, 2, 7, 64]) expect(streamAs(from, to, chopped(bytes, size)).text).toBe(text)
+      },
+    )
   })
 
-  test('every target has its source', () => {
+  test('every expected conversion has its source', () => {
     const targets = new Set([...requests, ...replies, ...streams].map(({ target }) => target))
     const files = ['requests', 'replies', 'streams'].flatMap((kind) =>
       readdirSync(`${ROOT}${protocol}/${kind}`)

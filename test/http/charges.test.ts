@@ -346,7 +346,7 @@ test('of several attempts only the delivered one is charged', async () => {
   expect(database.usage()).toHaveLength(rows + 1)
 })
 
-test('in the end the books of every account balance', async () => {
+test('in the end the balance, the sums and the log of every account agree', async () => {
   await untilNoHolds()
   const ann = database.user('ann')
   const rows = database.usage().filter((row) => row.user_id === ann.id)

@@ -94,12 +94,12 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['beside one that is unknown', { input: [reference('known'), reference('unheard')] }, ASSUMED + 4_000],
     ['of another user', { input: [reference('known')] }, ASSUMED, 'bobs'],
-  ])('an item is held as unknown %s', async (_, fields, tokens, key?: string) => {
+  ])('an item is held as one of unknown size %s', async (_, fields, tokens, key?: string) => {
     await made('known', 3_000, 1_000)
     await expectBound(tokens, fields, key)
   })
 
-  test('an item is held as unknown where its response was deleted', async () => {
+  test('an item is held as one of unknown size where its response was deleted', async () => {
     const id = await made('deleted', 3_000, 1_000)
     fixture.upstream.script('m', { kind: 'whole', body: '{"id":"resp_upstream","deleted":true}' })
     const { status } = await fixture.chat('rich', '', { path: `/v1/responses/${id}`, method: 'DELETE' })
@@ -128,12 +128,12 @@ describe('a response of unknown size that is continued or has items that are nam
     await expectBound(ASSUMED, { previous_response_id: id })
     await expectBound(ASSUMED, { input: [reference(item)] })
   }
-  test('a response that reported no tokens is held as unknown', async () => {
+  test('a response that reported no tokens is held as one of unknown size', async () => {
     fixture.upstream.script('m', wholeResponse({ ...call('silent'), usage: 'null' }))
     const id = JSON.parse((await post({})).text).id
     await continued(id, 'silent')
   })
-  test('a response whose client left before the usage is held as unknown', async () => {
+  test('a response whose client left before the usage is held as one of unknown size', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const begun = frames({ text: 'Once upon', ...call('gone') }).slice(0, -1)
     fixture.upstream.script('m', { kind: 'stream', frames: begun, ending: 'stall' })
@@ -150,7 +150,7 @@ describe('a response of unknown size that is continued or has items that are nam
     await vi.waitFor(() => expect(database.usageOf(callId)?.reason).toBe('client_gone'), 20_000)
     await continued(id, 'gone')
   })
-  test('a background response is held as unknown while it is made, and after', async () => {
+  test('a background response is held as one of unknown size while it is made, and after', async () => {
     const queued = '{"id":"resp_upstream","object":"response","status":"queued","output":[],"usage":null}'
     fixture.upstream.script('m', { kind: 'whole', body: queued })
     const { id } = JSON.parse((await post({ background: true })).text)

@@ -16,7 +16,7 @@ export interface StreamsPlan {
   readonly streams: number
   readonly eventsPerSecond: number
   readonly seconds: number
-  /** The number of streams of one event before all others, so that the heap has its size; 0 by default. */
+  /** Streams of one event that are sent before the measurement, so that the heap has grown; 0 by default. */
   readonly earlier?: number
 }
 

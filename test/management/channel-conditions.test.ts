@@ -56,7 +56,7 @@ const incidentOf = async (name: string): Promise<Incident | undefined> =>
   (await api<{ incidents: Incident[] }>('GET /api/console')).incidents.find((one) => one.channel === name)
 
 describe('the condition of a channel', () => {
-  test('85: a channel that was never called is untried, and works after an answer', async () => {
+  test('85: the condition of a channel is untried before its first call, and working after an answer', async () => {
     expect(await itemOf('good')).toMatchObject({ state: 'works', condition: 'untried' })
     fixture.upstream.script('good', { kind: 'whole' })
     expect((await chat('good')).status).toBe(200)
@@ -73,7 +73,7 @@ describe('the condition of a channel', () => {
     expect(await itemOf('tested')).toMatchObject({ condition: 'works' })
   })
 
-  test('85, 90: a channel with 5 of 10 attempts failed is degraded, and an incident until it is well', async () => {
+  test('85, 90: a channel with 5 of 10 attempts failed is degraded, and an incident until it works again', async () => {
     for (let n = 0; n < 10; n += 1) {
       fixture.upstream.script('half', n % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await chat('half')
@@ -97,7 +97,7 @@ describe('the condition of a channel', () => {
     expect(await incidentOf('half')).toBeUndefined()
   })
 
-  test('85, 90: a channel that fails in a row is failing, then resting; calls that another channel answers are rescued', async () => {
+  test('85, 90: a channel with consecutive failures is failing, then resting; calls that another channel answers count as rescued', async () => {
     fixture.upstream.script('first', { kind: 'status', status: 500 })
     fixture.upstream.script('second', { kind: 'whole' })
     for (let n = 0; n < 2; n += 1) expect((await chat('shared')).status).toBe(200)
@@ -118,7 +118,7 @@ describe('a drained channel', () => {
     return items[0]?.channel ?? ''
   }
 
-  test('89: a drained channel gets no call while another can take it, also if the file declares it', async () => {
+  test('89: a drained channel gets no call while another can take it, also if gateway.yaml declares it', async () => {
     fixture.upstream.script('first', { kind: 'whole' })
     const id = (await itemOf('first'))?.id
     await expect.poll(answeredBy, { interval: 1000 }).toBe('first')
@@ -177,7 +177,7 @@ describe('answers below /api', () => {
     expect((await bodyOf(csv)).toString()).toContain('model_name')
   })
 
-  test('91: the health of channels is 304 to its own tag until an attempt or a test happens', async () => {
+  test('91: a repeated request for the health of channels is a 304 until an attempt or a test happens', async () => {
     const quiet = async (): Promise<boolean> => {
       const first = await ask('/api/channel/health', {})
       const tag = first.headers.get('etag') ?? ''
@@ -194,7 +194,7 @@ describe('answers below /api', () => {
     expect(after.status).toBe(200)
   })
 
-  test('91: without its minutes the health of a channel has the sums of the hour', async () => {
+  test('91: the health of a channel can be requested without its minutes, with the sums of the hour', async () => {
     const good = await itemOf('good', '?minutes=0')
     expect(good?.minutes).toBeUndefined()
     expect(good?.hour).toMatchObject({ requests: expect.any(Number), failed: 0, p50_ms: expect.any(Number) })

@@ -58,7 +58,7 @@ async function usedBy(calls: number): Promise<Set<string>> {
 }
 
 describe('the keys of a channel', () => {
-  test('86: keys are listed masked to root alone, with the same ids each time', async () => {
+  test('86: the keys of a channel are listed to root alone, masked, with the same ids each time', async () => {
     fixture.upstream.script('keyed', { kind: 'whole' })
     expect(await usedBy(4)).toEqual(new Set(KEYS.slice(0, 2)))
     const listed = await keys()
@@ -100,7 +100,7 @@ describe('the keys of a channel', () => {
     expect(await usedBy(6)).toEqual(new Set(KEYS))
   })
 
-  test('86: keys are removed one by one, but for the last one; keys of the file are not changed', async () => {
+  test('86: the keys of a channel are removed one by one, except the last one; keys in gateway.yaml are not changed', async () => {
     for (const key of (await keys()).slice(0, 2))
       expect((await asked(`DELETE /api/channel/${id}/keys/${key.id}`)).status).toBe(200)
     const [last] = await keys()

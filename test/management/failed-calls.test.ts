@@ -121,7 +121,7 @@ describe('why a call failed', () => {
     expect(rescued).toMatchObject({ cause: '', error_status: null, error: null })
   })
 
-  test('61: list, file and filter have the cause, and the sums follow it', async () => {
+  test('61: the list, the CSV file and the filter have the cause of a failure, and the sums follow the filter', async () => {
     failing('one', 429)
     const answer = await fixture.chat('ann', ask('one'))
     await detailOf(answer)
@@ -149,7 +149,7 @@ describe('why a call failed', () => {
     expect(wrong.status).toBe(400)
   })
 
-  test('63: the words are those that the caller was sent, and an administrator has those of each attempt', async () => {
+  test('63: the details of a failed call have the message that the caller was sent, and for administrators that of each attempt', async () => {
     failing('first', 503, errorBody('overloaded at a-very-secret-key, see http://127.0.0.1:1/help'))
     failing('second', 400, errorBody('temperature: must be at most 2', 'invalid_request_error', 'bad_value'))
     const answer = await fixture.chat('ann', ask('pair'))
@@ -174,7 +174,7 @@ describe('why a call failed', () => {
     expect((await detailOf(refused)).attempts?.[0]?.message).toBe('the project proj_7 is suspended')
   })
 
-  test('64: a provider that repeats the request leaves no run of 24 characters of it', async () => {
+  test("64: where a provider's message repeats the request, no 24 consecutive characters of it are stored", async () => {
     const secret = 'The patient Maria Schneider has an appointment on Friday at noon'
     const repetitions = [
       secret,
@@ -196,7 +196,7 @@ describe('why a call failed', () => {
     expect((await detailOf(await fixture.chat('ann', ask('one')))).error?.message).toBe(whole)
   })
 
-  test('64: short texts of the conversation are removed as a whole, names and roles are not', async () => {
+  test('64: short texts of the conversation are removed from the stored message as a whole, names and roles are not', async () => {
     failing('one', 400, errorBody('cannot read "Maria Schneider" of assistant with get_weather'))
     const messages = [
       { role: 'user', content: 'maria  schneider' },
@@ -211,7 +211,7 @@ describe('why a call failed', () => {
     expect((await detailOf(answer)).error?.message).toBe('cannot read "…" of assistant with get_weather')
   })
 
-  test('65: words are at most 300 characters, and none without error_details', async () => {
+  test('65: the stored message has at most 300 characters, and is empty without error_details', async () => {
     failing('one', 400, errorBody(`a b ${'0123456789'.repeat(100)}`))
     const long = await detailOf(await fixture.chat('ann', ask('one')))
     expect(long.error?.message).toHaveLength(300)
@@ -234,7 +234,7 @@ describe('why a call failed', () => {
     expect(silent.attempts?.[0]?.message).toBe('')
   })
 
-  test('66: failures by cause, model, key, user and channel sum to the failed calls of the period', async () => {
+  test('66: failures by cause, model, key, user and channel add up to the failed calls of the period', async () => {
     for (const [account, path, dimensions] of [
       [ADA, '/api/usage', ['cause', 'model', 'token', 'user', 'channel', 'none']] as const,
       [ANN, '/api/usage/self', ['cause', 'model', 'token', 'none']] as const,

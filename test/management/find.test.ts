@@ -39,7 +39,7 @@ async function find(by: Person, q: string): Promise<readonly string[]> {
   return data.items.map(({ kind, label, path }) => `${kind} ${label} ${path}`)
 }
 
-test('113: names are found by a part in any case, those that begin with it first', async () => {
+test('113: names are found by a part in upper or lower case, those that begin with it first', async () => {
   expect(await find('root', 'GPT')).toEqual([
     'model gpt-one /models?q=gpt-one',
     'model other-gpt /models?q=other-gpt',
@@ -64,7 +64,7 @@ test('113: a call is found by its id', async () => {
   expect(await find('ben', id)).toEqual([])
 })
 
-test('113: a member finds nothing of others', async () => {
+test('113: a member finds no keys, users and calls of others', async () => {
   for (const q of ['notebook', 'ZyX9', 'ann', 'azure', 'sales']) expect(await find('ben', q)).toEqual([])
   expect(await find('ben', 'gpt-one')).toEqual(['model gpt-one /models?q=gpt-one'])
 })

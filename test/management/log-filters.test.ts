@@ -54,7 +54,7 @@ const rows = async (account: Account, query: string): Promise<readonly Row[]> =>
   (await get<{ items: Row[] }>(account, `/api/log/${account === ADA ? '' : 'self'}${query}`)).items
 
 describe('filters of logs and usage', () => {
-  test('92: the values of a field in a period are listed by part of the name in any case, most calls first', async () => {
+  test('92: the values of a field in a period are listed by part of their name in upper or lower case, most calls first', async () => {
     expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=CLA')).toEqual([
       { value: 'claude-one', label: 'claude-one', calls: 2 },
       { value: 'claude-two', label: 'claude-two', calls: 1 },
@@ -98,7 +98,7 @@ describe('filters of logs and usage', () => {
     expect(totals.requests).toBe(3)
   })
 
-  test('98: the file of calls has the time in the zone, the cost in USD, the status and the cause, and a name', async () => {
+  test('98: the CSV file of calls has the time in the chosen zone, the cost in USD, status and cause, and a file name', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const file = async (query: string) =>
       call(fixture.gateway.url, undefined, { method: 'GET', path: `/api/log/export${query}`, headers })

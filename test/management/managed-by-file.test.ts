@@ -65,8 +65,8 @@ const reload = async (config: Configuration): Promise<void> => {
   await eventually(() => fixture.gateway.logs().split('"configuration applied"').length > before, 'a reading')
 }
 
-describe('a channel of the file', () => {
-  test("a channel of the file is shown as managed, without its key and without its headers' values", async () => {
+describe('a channel of gateway.yaml', () => {
+  test("a channel of gateway.yaml is shown as managed, without its key and without its headers' values", async () => {
     const [shown, ...more] = await channels()
     expect(more).toEqual([])
     expect(shown).toMatchObject({
@@ -81,13 +81,13 @@ describe('a channel of the file', () => {
     expect((await as<Shown>(`GET /api/channel/${shown?.id}`)).data).toEqual(shown)
   })
 
-  test('a channel of the file has the same id after a restart', async () => {
+  test('a channel of gateway.yaml has the same id after a restart', async () => {
     const [before] = await channels()
     await fixture.gateway.restart()
     expect((await channels())[0]?.id).toBe(before?.id)
   })
 
-  test('a channel of the file cannot be changed, removed or revealed', async () => {
+  test('a channel of gateway.yaml cannot be changed, removed or revealed', async () => {
     const id = (await channels())[0]?.id ?? 0
     const refused = await Promise.all([
       as('PUT /api/channel/', { id, priority: 1 }),
@@ -103,7 +103,7 @@ describe('a channel of the file', () => {
   })
 })
 
-describe('a reload of the file', () => {
+describe('a reload of gateway.yaml', () => {
   test('a reload keeps settings made over HTTP', async () => {
     await stored('beside')
     await as('PUT /api/option/', { key: 'ModelRatio', value: '{"n": 1}' })

@@ -145,7 +145,7 @@ describe('prices of several models', () => {
   const putAll = (items: readonly object[], account: Account = AS_ROOT) =>
     manage(fixture.gateway.url, account, 'PUT /api/models/prices', { items })
 
-  test('101: they are set in one request, all or none, and a refusal names the model', async () => {
+  test('101: the prices of several models are set in one request, all or none, and a refusal names the model', async () => {
     const price = { input: '1', output: '2' }
     const version = (await modelOf('novel'))?.version
     expect((await putAll([{ model: 'novel', price }], ADA)).status).toBe(403)

@@ -78,7 +78,7 @@ const messageOf = ({ text }: FullResponse): string => {
 }
 
 describe('a refused call', () => {
-  test('67: is listed 2 s later with key, model, status, code and sentence, and is in no sum', async () => {
+  test('67: a refused call is listed 2 s later with key, model, status, code and sentence, and is in no sum', async () => {
     await fixture.chat('ann', ask('busy'))
     const before = (await get<{ requests: number }>(ANN, '/api/log/self/stat')).data
     const answers: [FullResponse, object][] = [
@@ -126,7 +126,7 @@ describe('a refused call', () => {
     expect((await get(ANN, '/api/log/refused')).status).toBe(403)
   })
 
-  test('68: has a page of its own by the id of its error, for its owner and administrators', async () => {
+  test('68: a refused call has its own page, found by the id of its error, for its owner and administrators', async () => {
     const answer = await fixture.chat('limited', ask('m'))
     await sleep(2_000)
     for (const [account, path] of [[ADA, '/api/log/'] as const, [ANN, '/api/log/self/'] as const])
@@ -141,7 +141,7 @@ describe('a refused call', () => {
     expect((await get(BEN, `/api/log/self/${idOf(answer)}`)).status).toBe(404)
   })
 
-  test('70: names the limit that refused it', async () => {
+  test('70: a refused call names the limit that refused it', async () => {
     const answers = [
       await fixture.chat('poor', ask('m')),
       await fixture.chat('capped', ask('m')),
@@ -167,7 +167,7 @@ describe('a refused call', () => {
     expect(none?.limit).toBeNull()
   })
 
-  test('71: is kept with few others, and a flood of one key leaves those of the others', async () => {
+  test('71: a limited number of refused calls is kept, and very many of one key do not displace those of other keys', async () => {
     await fixture.gateway.apply({ ...config, options: { refusals_kept: 50 } })
     const first = await fixture.chat('ben', { model: 'm' })
     await sleep(1_200)

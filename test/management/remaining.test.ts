@@ -120,7 +120,7 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
     },
     expect.objectContaining({ subject: 'group', name: 'sales', budget_used: COST }),
   ])
-  // A group that a key of the account names binds its calls too.
+  // The budget of a group that a key of the account names limits its calls too.
   const { id } = await keyNamed(ANN, 'token-ann')
   expect((await shellOf(ANN))['budgets']).toEqual([])
   await change(ANN, 'PUT /api/token/', { id, group: 'sales' })

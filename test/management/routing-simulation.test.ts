@@ -93,7 +93,7 @@ test('109: the route has the channels in the order in which they are tried, with
   expect(one).toBeLessThan(85)
 })
 
-test('109: without a channel its share goes to the others, and a drained one says so', async () => {
+test('109: where a channel is left out, its share goes to the others, and a drained one is marked as such', async () => {
   const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
   expect(shares(without)).toMatchObject({ one: 1, three: 0 })
   expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
@@ -118,7 +118,7 @@ test('109: without a channel its share goes to the others, and a drained one say
   })
 })
 
-test('110: a simulated call has the refusal of a real one, word for word, and its hold; nothing is sent or logged', async () => {
+test('110: a simulated call gets the refusal of a real call, word for word, and its hold; nothing is sent or logged', async () => {
   const received = ['one', 'three', 'claude', 'later', 'backup'].map(
     (name) => fixture.upstream.received(name).length,
   )

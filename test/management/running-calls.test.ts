@@ -86,7 +86,7 @@ async function rowOf(id: string): Promise<Readonly<Record<string, unknown>>> {
   })
 }
 
-test('111: a call under way is listed within 2 s with its tokens and cost so far, and leaves when it ends', async () => {
+test('111: a call under way is listed within 2 s with its tokens and cost so far, until it ends', async () => {
   const { live, id } = await begin()
   const item = await vi.waitFor(
     async () => {
@@ -125,7 +125,7 @@ test('111: a call that waits for its provider has cost nothing yet', async () =>
   sent.destroy()
 })
 
-test('111: a member sees the own calls alone, without channels, and not those of others', async () => {
+test("111: the list of calls under way has a member's own calls only, without channels", async () => {
   const { id } = await begin()
   const own = await running('ann', '/api/running/self')
   expect(own.items.map((one) => one.id)).toEqual([id])
@@ -164,7 +164,7 @@ test('112: a stopped stream ends with an error event, and is charged for what wa
   })
 })
 
-test('112: a whole call that is stopped gets a 503, costs nothing, and no other channel is asked', async () => {
+test('112: a call without a stream that is stopped gets a 503, costs nothing, and is not sent to another channel', async () => {
   const asked = fixture.upstream.received('spare').length
   const answer = fixture.chat('ann', ask('silent'))
   await fixture.upstream.receivedAtLeast('silent', 2)

@@ -74,8 +74,8 @@ function units(lines: readonly (readonly [count: number, usdPerMillion: number])
   return Math.max(1, Math.round((micro * ratio * 500_000) / 1e9))
 }
 
-describe('what if', () => {
-  test('103: without a change the difference is 0, and calls and charges are those of the log', async () => {
+describe('the cost of calls at other prices', () => {
+  test('103: the cost at unchanged prices has a difference of 0, and the calls and charges of the log', async () => {
     const { status, data } = await whatIf({})
     expect(status).toBe(200)
     const charged = databaseOf(fixture.gateway.dataDir)
@@ -85,7 +85,7 @@ describe('what if', () => {
     expect(data).toMatchObject({ left_out: { calls: 0, charged: 0 }, exact: true })
   })
 
-  test('103: at half the price each call is rounded once, as a charge of it would be', async () => {
+  test('103: the cost at half the price is rounded once for each call, as its charge would be', async () => {
     const { data } = await whatIf({ prices: { odd: HALVED } })
     const expected = ODD.map(([prompt, cached, output]) =>
       units([
@@ -99,7 +99,7 @@ describe('what if', () => {
     expect(data.difference).toBe(data.would_be - data.charged)
   })
 
-  test('103: another model is priced by its own price and tiers, another ratio replaces that of the group', async () => {
+  test('103: the cost with another model uses its price and tiers, and another ratio replaces that of the group', async () => {
     const { data } = await whatIf({ models: { tiered: 'cheap' }, ratios: { default: '2' } })
     const each = (prompt: number): number =>
       units(
@@ -123,7 +123,7 @@ describe('what if', () => {
     expect(data).toMatchObject({ calls: 5, exact: false })
   })
 
-  test('103: filters select the calls, nothing is written, and only administrators may ask', async () => {
+  test('103: the calls are selected by filters, nothing is written, and only administrators may calculate the cost', async () => {
     const rows = JSON.stringify(databaseOf(fixture.gateway.dataDir).usage())
     const { data } = await whatIf({ prices: { odd: HALVED } }, { filters: { model_name: 'tiered' } })
     expect(data).toMatchObject({ calls: 2, difference: 0 })
@@ -137,7 +137,7 @@ describe('what if', () => {
     [{ prices: { odd: { inptu: '1' } } }, /change\.prices\.odd: /],
     [{ ratios: { default: 'a lot' } }, /ratio/],
     [{ models: { odd: 'unknown' } }, /the model unknown has no price/],
-  ])('103: a change that makes no sense is a 400: %j', async (change, message) => {
+  ])('103: an invalid change of prices is a 400: %j', async (change, message) => {
     const refused = await whatIf(change)
     expect(refused.status).toBe(400)
     expect(refused.message).toMatch(message)

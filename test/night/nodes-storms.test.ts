@@ -13,7 +13,7 @@ import { nodesStorm } from '../nodes/nodes-storm.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-const NAME = 'storms over three nodes'
+const NAME = 'load with faults on three nodes'
 
 const STORMS: readonly (readonly [string, readonly FaultInjection[]])[] = [
   ['kills', [killNodes]],
@@ -27,9 +27,9 @@ const STORMS: readonly (readonly [string, readonly FaultInjection[]])[] = [
   ['kills, while Redis has every trouble', [killNodes, injectRedisFaults]],
 ]
 
-describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three nodes', () => {
+describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('load with faults on three nodes', () => {
   test.each(STORMS)(
-    `a storm over three nodes, %s, loses, doubles and overdraws nothing, and leaves nothing leased (seed ${seed})`,
+    `under load with faults on three nodes, %s, no charge is lost or doubled, nothing is overdrawn, and no lease remains (seed ${seed})`,
     { timeout: 300_000 },
     async (_, faults) => {
       const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults })

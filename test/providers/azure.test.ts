@@ -107,7 +107,7 @@ beforeEach(() => {
 const ask = (model: string, content = 'hi') =>
   call(gateway.url, { model, messages: [{ role: 'user', content }] }, { key: 'ann' })
 
-describe("the double of Azure, called by the maker's own client", () => {
+describe("the test double of Azure, called by the maker's own client", () => {
   const asked = (apiKey: string, apiVersion: string, deployment: string) =>
     new AzureOpenAI({
       endpoint: azure.url,
@@ -120,11 +120,11 @@ describe("the double of Azure, called by the maker's own client", () => {
       messages: [{ role: 'user', content: 'hi' }],
     })
 
-  test('the double of Azure answers a correct request', async () => {
+  test('the test double of Azure answers a correct request', async () => {
     expect((await asked(KEY, '2024-10-21', 'my-deployment')).choices[0]?.message.content).toBe('Hello')
   })
 
-  test('the double of Azure refuses another key, version or deployment', async () => {
+  test('the test double of Azure refuses another key, version or deployment', async () => {
     await expect(asked('other', '2024-10-21', 'my-deployment')).rejects.toThrow(AuthenticationError)
     await expect(asked(KEY, '2020-01-01', 'my-deployment')).rejects.toThrow(NotFoundError)
     await expect(asked(KEY, '2024-10-21', 'other')).rejects.toThrow(NotFoundError)

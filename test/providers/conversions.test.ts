@@ -51,7 +51,7 @@ const ask = (client: (typeof DIALECTS)[number], model: string, stream: boolean):
     path: CLIENTS[client].path(model, stream),
   })
 
-test('the table has every channel of every provider', () => {
+test('these tests have a channel of every kind of every provider', () => {
   expect(providers.channels.map(({ name }) => name).sort()).toEqual([...CHANNELS].sort())
 })
 

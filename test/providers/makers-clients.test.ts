@@ -100,7 +100,7 @@ describe("Vercel's client of Bedrock", () => {
     ['a signature', signed],
     ['a signature and a session', { ...signed, sessionToken: ACCOUNT.session }],
     ['an API key', { apiKey: API_KEY }],
-  ])("Vercel's client is answered by the double of Bedrock with %s", async (_, credentials) => {
+  ])("Vercel's client is answered by the test double of Bedrock with %s", async (_, credentials) => {
     const { text, toolCalls, usage } = await generateText({
       model: modelWith(credentials),
       prompt: 'hi',
@@ -112,7 +112,7 @@ describe("Vercel's client of Bedrock", () => {
     expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 7 })
   })
 
-  test("Vercel's client reads the stream of the double", async () => {
+  test("Vercel's client reads the stream of the test double", async () => {
     const stream = streamText({ model: modelWith(signed), prompt: 'hi', tools: TOOLS, maxRetries: 0 })
     let text = ''
     for await (const piece of stream.textStream) text += piece
@@ -126,7 +126,7 @@ describe("Vercel's client of Bedrock", () => {
     ['a wrong session', { ...signed, sessionToken: 'another' }],
     ['another region', { ...signed, region: 'us-east-1' }],
     ['an unknown API key', { apiKey: 'ABSKunknown' }],
-  ])("Vercel's client is refused by the double with %s", async (_, credentials) => {
+  ])("Vercel's client is refused by the test double with %s", async (_, credentials) => {
     const refused = generateText({ model: modelWith(credentials), prompt: 'hi', maxRetries: 0 })
     await expect(refused).rejects.toMatchObject({ statusCode: 403 })
   })
@@ -161,12 +161,12 @@ describe("Anthropic's client of Bedrock", () => {
     answer = { whole: MESSAGE, events: EVENTS }
   })
 
-  test("Anthropic's client is answered by the double of Bedrock", async () => {
+  test("Anthropic's client is answered by the test double of Bedrock", async () => {
     const message = await clientWith(ACCOUNT.secret).messages.create({ model: CLAUDE, ...ASKED })
     expect(message.content).toEqual(MESSAGE.content)
   })
 
-  test("Anthropic's client reads the stream of the double", async () => {
+  test("Anthropic's client reads the stream of the test double", async () => {
     const stream = clientWith(ACCOUNT.secret).messages.stream({ model: CLAUDE, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })
@@ -202,7 +202,7 @@ describe("Google's and Anthropic's clients of Vertex", () => {
   }
   const model = 'claude-sonnet-4-5@20250929'
 
-  test("Google's and Anthropic's clients are answered by the double of Vertex", async () => {
+  test("Google's and Anthropic's clients are answered by the test double of Vertex", async () => {
     const message = await clientOf(vertex.serviceAccount).messages.create({ model, ...ASKED })
     expect(message.content).toEqual(MESSAGE.content)
     expect(vertex.received.at(-1)?.path).toBe(
@@ -210,7 +210,7 @@ describe("Google's and Anthropic's clients of Vertex", () => {
     )
   })
 
-  test("Google's and Anthropic's clients read the stream of the double", async () => {
+  test("Google's and Anthropic's clients read the stream of the test double", async () => {
     const stream = clientOf(vertex.serviceAccount).messages.stream({ model, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })

@@ -61,7 +61,7 @@ test('only the table lists the protocols, so that no other place decides silentl
   expect(listing).toEqual(['src/management/channels/channel-types.ts'])
 })
 
-test('no module but the importer, whose formats are fixed, compares a protocol with a name', () => {
+test('no module compares a protocol with a name, except the importer, whose formats are fixed', () => {
   const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
   const comparison = new RegExp(
     String.raw`\bprotocol\b[^\n]{0,20}[!=]== ${name}|\b(?:client|spoken|dialect)(?:\.name)? [!=]== ${name}`,

@@ -1,6 +1,6 @@
 import type { BudgetPeriod } from '../../../src/domain/budget.ts'
 import type { SpendingLimit } from '../../../src/domain/remaining.ts'
-import type { RateLimitName } from '../../../src/domain/records/terms.ts'
+import type { RateLimitName } from '../../../src/domain/records/usage-limits.ts'
 
 /** Texts in English: budgets and rate limits. */
 export const limits = {

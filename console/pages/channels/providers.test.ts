@@ -10,7 +10,7 @@ test('every provider is a channel type of the gateway that has its own address, 
   expect(known.has(COMPATIBLE_TYPE)).toBe(true)
 })
 
-test('79: a name that is taken gets the next free number', () => {
+test('79: the suggested name of a channel gets the next free number where it is taken', () => {
   expect(freeName('openai', new Set())).toBe('openai')
   expect(freeName('openai', new Set(['openai', 'openai-2', 'openai-4']))).toBe('openai-3')
 })

@@ -2,7 +2,7 @@ import { useForm } from '@mantine/form'
 import type { NewTokenFields } from '../../../src/management/tokens/token-object.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
-import { badAddress } from '../../components/address-list.ts'
+import { findInvalidAddress } from '../../components/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -69,7 +69,7 @@ export function useKeyForm(key: ApiKey | undefined) {
         isUnlimited || parseMoney(limit, display) !== undefined ? null : common.notAnAmount,
       ...limitRules,
       addresses: (text) => {
-        const bad = badAddress(text)
+        const bad = findInvalidAddress(text)
         return bad === undefined ? null : keys.notAnAddress(bad)
       },
     },

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { type ApiKey, deleteKey, switchKey } from '../../api/keys.ts'
+import { type ApiKey, deleteKey, setKeyEnabled } from '../../api/keys.ts'
 import { say, sayFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -19,7 +19,7 @@ export function useKeyChanges() {
   }
   const turn = async (key: ApiKey, isEnabled: boolean): Promise<void> => {
     try {
-      await switchKey(key.id, isEnabled)
+      await setKeyEnabled(key.id, isEnabled)
       await reload()
       if (!isEnabled) say(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
     } catch (error) {

@@ -23,7 +23,7 @@ const MODEL: ManagedModel = {
   version: 'v',
 }
 
-test('102: what the form does not show stays, and what followed from other prices follows from the new ones', () => {
+test('102: prices that the form does not show stay, and prices that follow from others follow from the new ones', () => {
   const price = { ...MODEL.price, tools: { web_fetch: '0.01' }, search_unit: '0.002', image_input: '4' }
   const typed = typedPrice({ ...MODEL, price })
   expect(typed.amounts).toMatchObject({
@@ -59,7 +59,7 @@ test('102: what the form does not show stays, and what followed from other price
   })
 })
 
-test('102: tiers are typed, and keep what the form does not show of them', () => {
+test('102: the tiers of a price can be edited, and keep the prices that the form does not show', () => {
   const tiers = [{ above: 1000, input: '6', output: '20', cache_read: '0.6', audio_input: '9' }]
   const typed = typedPrice({ ...MODEL, tiers })
   expect(typed.tiers).toEqual([

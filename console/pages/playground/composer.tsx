@@ -7,7 +7,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 
-/** Where there is no word of keys, because there may be none. */
+/** Screens on which no keyboard shortcut is mentioned, because there may be no keyboard. */
 const PHONE = '(width < 640px), (pointer: coarse)'
 
 /**

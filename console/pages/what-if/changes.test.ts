@@ -3,7 +3,7 @@ import { questionOf } from './changes.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 24, 12)
 
-test('a period is that of the account, and changes have the form of the gateway', () => {
+test('a calculation at other prices is requested for the chosen period and account, in the form that the gateway expects', () => {
   const question = questionOf(
     'last-month',
     [
@@ -22,7 +22,7 @@ test('a period is that of the account, and changes have the form of the gateway'
   })
 })
 
-test('days count back from now', () => {
+test('a period of some days is counted back from the present', () => {
   const { from, to } = questionOf('7d', [], NOW_MS, 'UTC')
   expect(to - from).toBe(7 * 86_400 + 1)
 })

@@ -1,6 +1,6 @@
 export {
   ConnectionPools,
-  type ConnectionPoolsParts,
+  type ConnectionPoolsOptions,
   type DestinationSource,
 } from './client/connection-pools.ts'
 export type { Destination } from './client/destination.ts'
@@ -26,7 +26,7 @@ export {
   type ConnectionFigures,
   HttpServer,
   type RequestListener,
-  type ServerParts,
+  type HttpServerOptions,
 } from './server/http-server.ts'
 export type { RequestError } from './server/request-errors.ts'
 export type { RequestHead } from './server/request-reader.ts'

@@ -1,4 +1,4 @@
-import { type Fields, string } from './fields.ts'
+import { type Fields, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import type { Reply } from './upstream.ts'
@@ -11,7 +11,7 @@ const PIECE_BYTES = 24_000
 
 /** Speaks a text: a WAV file, raw samples, or events with either. */
 export function speechReply(body: Fields): Reply {
-  const text = string(body.input)
+  const text = asString(body.input)
   if (text === '') throw new Refusal('malformed', 'input: a text is required')
   if (text.length > MAX_CHARACTERS)
     throw new Refusal('malformed', `input: at most ${MAX_CHARACTERS} characters`)

@@ -1,6 +1,6 @@
 import { type Step, conversationState } from './conversation.ts'
-import { type Fields, fields, list, number, string } from './fields.ts'
-import { IMAGE } from './media.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
+import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
@@ -8,12 +8,12 @@ const MAX_TOKENS = 4096
 
 /** Reads a chat request as a prompt; throws `Refusal` where a provider would. */
 export function chatPrompt(body: Fields, model: string): Prompt {
-  const messages = list(body.messages).map(fields)
+  const messages = asList(body.messages).map(asFields)
   if (messages.length === 0)
     throw new Refusal('malformed', "Invalid 'messages': an array of messages is required")
-  const maxTokens = number(body.max_completion_tokens) ?? number(body.max_tokens) ?? MAX_TOKENS
+  const maxTokens = asNumber(body.max_completion_tokens) ?? asNumber(body.max_tokens) ?? MAX_TOKENS
   if (maxTokens < 1) throw new Refusal('malformed', "Invalid 'max_completion_tokens': 1 or more is expected")
-  const tools = list(body.tools).map(fields).filter(isFunction).map(asTool)
+  const tools = asList(body.tools).map(asFields).filter(isFunction).map(asTool)
   return {
     model,
     transcript: [JSON.stringify(tools), ...messages.map(transcribed)].join('\n'),
@@ -23,22 +23,22 @@ export function chatPrompt(body: Fields, model: string): Prompt {
     parallelTools: body.parallel_tool_calls !== false,
     announcesTools: false,
     thinks: model.includes('reason'),
-    jsonSchema: jsonSchema(fields(body.response_format)),
+    jsonSchema: jsonSchema(asFields(body.response_format)),
     maxTokens,
-    stop: typeof body.stop === 'string' ? [body.stop] : list(body.stop).map(string),
+    stop: typeof body.stop === 'string' ? [body.stop] : asList(body.stop).map(asString),
   }
 }
 
 function step({ role, content, tool_calls }: Fields): Step {
   const text = writtenText(content)
-  if (role === 'assistant') return { kind: 'model', calls: list(tool_calls).length }
+  if (role === 'assistant') return { kind: 'model', calls: asList(tool_calls).length }
   if (role === 'tool') return { kind: 'result', text }
-  if (role === 'user') return { kind: 'user', text, hasMedia: list(content).some(isMedia) }
+  if (role === 'user') return { kind: 'user', text, hasMedia: asList(content).some(isMedia) }
   return { kind: 'system', text }
 }
 
 function isMedia(part: unknown): boolean {
-  return typeof fields(part).text !== 'string'
+  return typeof asFields(part).text !== 'string'
 }
 
 function isFunction({ type }: Fields): boolean {
@@ -46,18 +46,18 @@ function isFunction({ type }: Fields): boolean {
 }
 
 function asTool(tool: Fields): Tool {
-  const { name, description, parameters } = fields(tool.function)
-  return { name: string(name), description: string(description), schema: fields(parameters) }
+  const { name, description, parameters } = asFields(tool.function)
+  return { name: asString(name), description: asString(description), schema: asFields(parameters) }
 }
 
 function choice(value: unknown): ToolChoice {
   if (value === 'none' || value === 'required') return value
-  const name = string(fields(fields(value).function).name)
+  const name = asString(asFields(asFields(value).function).name)
   return name === '' ? 'auto' : { name }
 }
 
 function jsonSchema(format: Fields): Fields | undefined {
-  if (format.type === 'json_schema') return fields(fields(format.json_schema).schema)
+  if (format.type === 'json_schema') return asFields(asFields(format.json_schema).schema)
   if (format.type === 'json_object')
     return { type: 'object', properties: { answer: {} }, required: ['answer'] }
   return undefined
@@ -65,19 +65,19 @@ function jsonSchema(format: Fields): Fields | undefined {
 
 function transcribed(message: Fields): string {
   const calls = message.tool_calls === undefined ? '' : JSON.stringify(message.tool_calls)
-  return `${string(message.role)}: ${contentText(message.content)}${calls}`
+  return `${asString(message.role)}: ${contentText(message.content)}${calls}`
 }
 
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content
-  const parts = list(content).map(fields)
-  return parts.map((part) => (typeof part.text === 'string' ? part.text : IMAGE)).join('\n')
+  const parts = asList(content).map(asFields)
+  return parts.map((part) => (typeof part.text === 'string' ? part.text : IMAGE_PLACEHOLDER)).join('\n')
 }
 
 /** Collects the text of a message. */
 function writtenText(content: unknown): string {
   if (typeof content === 'string') return content
-  return list(content)
-    .map((part) => string(fields(part).text))
+  return asList(content)
+    .map((part) => asString(asFields(part).text))
     .join('\n')
 }

@@ -2,7 +2,7 @@ import { type ModelOutput, generate } from './model-output.ts'
 import { chatPrompt } from './chat-request.ts'
 import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { COMPLETIONS, completionsReply } from './completions.ts'
-import { type Fields, fields } from './fields.ts'
+import { type Fields, asFields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
@@ -34,7 +34,7 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
     system_fingerprint: 'fp_simulated',
   })
   if (body.stream === true) {
-    const asked = fields(body.stream_options).include_usage === true
+    const asked = asFields(body.stream_options).include_usage === true
     return {
       kind: 'stream',
       frames: frames(head('chat.completion.chunk'), outputs, stamp, asked ? usage : undefined),

@@ -1,5 +1,5 @@
 import type { ModelOutput, StopCause } from './model-output.ts'
-import { type Fields, number } from './fields.ts'
+import { type Fields, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import type { Frame } from './upstream.ts'
@@ -17,7 +17,7 @@ const MIN_CACHED_TOKENS = 1024
 
 /** Returns the number of choices that a request asks for; throws `Refusal` where a provider would. */
 export function choicesAskedFor(body: Fields): number {
-  const n = number(body.n) ?? 1
+  const n = asNumber(body.n) ?? 1
   if (!Number.isInteger(n) || n < 1 || n > 128)
     throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")
   return n

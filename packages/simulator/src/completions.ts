@@ -1,6 +1,6 @@
 import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { conversationState } from './conversation.ts'
-import { type Fields, fields, list, number, string } from './fields.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { generate } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { Refusal } from './refusal.ts'
@@ -40,7 +40,7 @@ export function completionsReply(body: Fields, model: string, stamp: ReplyStamp,
     )
     return { kind: 'whole', body: { ...head, choices: whole, usage }, tokens: maxTokensOfOutputs(outputs) }
   }
-  const asked = fields(body.stream_options).include_usage === true
+  const asked = asFields(body.stream_options).include_usage === true
   const frame = (shown: readonly Fields[], tokens: number, used: unknown = null): Frame => ({
     text: `data: ${JSON.stringify({ ...head, choices: shown, ...(asked && { usage: used }) })}\n\n`,
     tokens,
@@ -61,9 +61,9 @@ export function completionsReply(body: Fields, model: string, stamp: ReplyStamp,
 /** Reads one prompt or several, each a text or token ids, which the model reads as their numbers. */
 function promptTexts(prompt: unknown): string[] {
   if (typeof prompt === 'string') return [prompt]
-  const items = list(prompt)
+  const items = asList(prompt)
   if (items.length > 0 && items.every((item) => typeof item === 'number')) return [items.join(' ')]
-  return items.map((item) => (Array.isArray(item) ? item.join(' ') : string(item)))
+  return items.map((item) => (Array.isArray(item) ? item.join(' ') : asString(item)))
 }
 
 function completionPrompt(text: string, body: Fields, model: string) {
@@ -77,7 +77,7 @@ function completionPrompt(text: string, body: Fields, model: string) {
     announcesTools: false,
     thinks: false,
     jsonSchema: undefined,
-    maxTokens: number(body.max_tokens) ?? MAX_TOKENS,
-    stop: typeof body.stop === 'string' ? [body.stop] : list(body.stop).map(string),
+    maxTokens: asNumber(body.max_tokens) ?? MAX_TOKENS,
+    stop: typeof body.stop === 'string' ? [body.stop] : asList(body.stop).map(asString),
   } as const
 }

@@ -1,4 +1,4 @@
-import { fields, list } from './fields.ts'
+import { asFields, asList } from './fields.ts'
 import { type Mentions, stem, stemsOf } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
@@ -33,11 +33,11 @@ function asksToEdit(mentions: Mentions): boolean {
 
 /** Whether a tool runs a command line. */
 export function isShell({ name, schema }: Tool): boolean {
-  const members = fields(schema.properties)
+  const members = asFields(schema.properties)
   return (
     wordsOfName(name).some((part) => RUNNING.nameStems.has(stem(part))) &&
-    list(schema.required).some(
-      (member) => needOf(String(member), fields(members[String(member)])) === 'command',
+    asList(schema.required).some(
+      (member) => needOf(String(member), asFields(members[String(member)])) === 'command',
     )
   )
 }

@@ -1,4 +1,4 @@
-import { type Fields, list, number } from './fields.ts'
+import { type Fields, asList, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
 import { keywords } from './topic.ts'
@@ -18,10 +18,10 @@ export function embeddingsUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, model: string): Reply {
-  const input = typeof body.input === 'string' ? [body.input] : list(body.input)
+  const input = typeof body.input === 'string' ? [body.input] : asList(body.input)
   const texts = input.every((one) => typeof one === 'number') ? [input.join(' ')] : input.map(textOf)
   if (texts.length === 0 || texts.includes('')) throw new Refusal('malformed', "'input' must not be empty")
-  const dimensions = number(body.dimensions) ?? DIMENSIONS
+  const dimensions = asNumber(body.dimensions) ?? DIMENSIONS
   if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > MAX_DIMENSIONS)
     throw new Refusal('malformed', `'dimensions' must be from 1 to ${MAX_DIMENSIONS}`)
   const data = texts.map((text, index) => {
@@ -35,7 +35,7 @@ function reply(body: Fields, model: string): Reply {
 }
 
 function textOf(input: unknown): string {
-  return typeof input === 'string' ? input : list(input).join(' ')
+  return typeof input === 'string' ? input : asList(input).join(' ')
 }
 
 /**

@@ -2,21 +2,21 @@
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the value if it is an object, else an empty one. */
-export function fields(value: unknown): Fields {
+export function asFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
 /** Returns the value if it is an array, else an empty one. */
-export function list(value: unknown): readonly unknown[] {
+export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
 /** Returns the value if it is a string, else an empty one. */
-export function string(value: unknown): string {
+export function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 /** Returns the value if it is a number, else undefined. */
-export function number(value: unknown): number | undefined {
+export function asNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }

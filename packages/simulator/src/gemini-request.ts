@@ -1,7 +1,7 @@
 import { type Step, conversationState } from './conversation.ts'
-import { type Fields, fields, list, number, string } from './fields.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { partsOf, requireSignatures } from './gemini-signatures.ts'
-import { IMAGE } from './media.ts'
+import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
@@ -14,25 +14,27 @@ const LEAST = 'MINIMAL'
  * signatures that are missing or that it did not issue.
  */
 export function geminiPrompt(body: Fields, model: string): Prompt {
-  const contents = list(body.contents).map(fields)
+  const contents = asList(body.contents).map(asFields)
   if (contents.length === 0) throw new Refusal('malformed', 'contents is not specified')
   requireCalls(contents)
   requireSignatures(contents)
-  const config = fields(body.generationConfig)
-  const tools = list(body.tools).flatMap((tool) => list(fields(tool).functionDeclarations).map(declared))
-  const system = textOf(partsOf(fields(body.systemInstruction)))
+  const config = asFields(body.generationConfig)
+  const tools = asList(body.tools).flatMap((tool) =>
+    asList(asFields(tool).functionDeclarations).map(declared),
+  )
+  const system = textOf(partsOf(asFields(body.systemInstruction)))
   return {
     model,
     transcript: [JSON.stringify(tools), system, ...contents.map(transcribed)].join('\n'),
     ...conversationState([{ kind: 'system', text: system }, ...contents.flatMap(steps)]),
     tools,
-    toolChoice: choice(fields(fields(body.toolConfig).functionCallingConfig)),
+    toolChoice: choice(asFields(asFields(body.toolConfig).functionCallingConfig)),
     parallelTools: true,
     announcesTools: false,
-    thinks: thinks(fields(config.thinkingConfig)),
+    thinks: thinks(asFields(config.thinkingConfig)),
     jsonSchema: jsonSchema(config),
-    maxTokens: number(config.maxOutputTokens) ?? MAX_TOKENS,
-    stop: list(config.stopSequences).map(string),
+    maxTokens: asNumber(config.maxOutputTokens) ?? MAX_TOKENS,
+    stop: asList(config.stopSequences).map(asString),
   }
 }
 
@@ -40,10 +42,10 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
 function requireCalls(contents: readonly Fields[]): void {
   for (const [at, content] of contents.entries()) {
     const answered = partsOf(content).flatMap(({ functionResponse }) =>
-      functionResponse === undefined ? [] : [string(fields(functionResponse).name)],
+      functionResponse === undefined ? [] : [asString(asFields(functionResponse).name)],
     )
     const before = partsOf(contents[at - 1] ?? {})
-    const called = new Set(before.map(({ functionCall }) => string(fields(functionCall).name)))
+    const called = new Set(before.map(({ functionCall }) => asString(asFields(functionCall).name)))
     if (answered.some((name) => !called.has(name)))
       throw new Refusal(
         'malformed',
@@ -60,11 +62,11 @@ function thinks({ thinkingBudget, thinkingLevel, includeThoughts }: Fields): boo
 }
 
 function declared(value: unknown): Tool {
-  const { name, description, parameters, parametersJsonSchema } = fields(value)
+  const { name, description, parameters, parametersJsonSchema } = asFields(value)
   return {
-    name: string(name),
-    description: string(description),
-    schema: fields(parametersJsonSchema ?? plainSchema(parameters)),
+    name: asString(name),
+    description: asString(description),
+    schema: asFields(parametersJsonSchema ?? plainSchema(parameters)),
   }
 }
 
@@ -80,7 +82,7 @@ function plainSchema(value: unknown): unknown {
 }
 
 function choice({ mode, allowedFunctionNames }: Fields): ToolChoice {
-  const [name, ...others] = list(allowedFunctionNames).map(string)
+  const [name, ...others] = asList(allowedFunctionNames).map(asString)
   if (mode === 'NONE') return 'none'
   if (mode !== 'ANY') return 'auto'
   return name !== undefined && others.length === 0 ? { name } : 'required'
@@ -91,7 +93,7 @@ function jsonSchema({ responseMimeType, responseJsonSchema, responseSchema }: Fi
   const schema = responseJsonSchema ?? plainSchema(responseSchema)
   return schema === undefined
     ? { type: 'object', properties: { answer: {} }, required: ['answer'] }
-    : fields(schema)
+    : asFields(schema)
 }
 
 function steps(content: Fields): Step[] {
@@ -103,7 +105,7 @@ function steps(content: Fields): Step[] {
     ...parts.flatMap(({ functionResponse }): Step[] =>
       functionResponse === undefined
         ? []
-        : [{ kind: 'result', text: resultText(fields(fields(functionResponse).response)) }],
+        : [{ kind: 'result', text: resultText(asFields(asFields(functionResponse).response)) }],
     ),
     ...(own.length > 0
       ? [{ kind: 'user' as const, text: textOf(own), hasMedia: own.some(({ text }) => text === undefined) }]
@@ -118,16 +120,17 @@ function resultText(response: Fields): string {
 }
 
 function textOf(parts: readonly Fields[]): string {
-  return parts.map(({ text }) => string(text)).join('\n')
+  return parts.map(({ text }) => asString(text)).join('\n')
 }
 
 /** Renders a content as the model reads it, without signatures and thoughts. */
 function transcribed(content: Fields): string {
   const parts = partsOf(content).filter(({ thought }) => thought !== true)
   const texts = parts.map(({ text, functionCall, functionResponse }) => {
-    if (functionCall !== undefined) return JSON.stringify({ ...fields(functionCall), id: undefined })
-    if (functionResponse !== undefined) return JSON.stringify({ ...fields(functionResponse), id: undefined })
-    return typeof text === 'string' ? text : IMAGE
+    if (functionCall !== undefined) return JSON.stringify({ ...asFields(functionCall), id: undefined })
+    if (functionResponse !== undefined)
+      return JSON.stringify({ ...asFields(functionResponse), id: undefined })
+    return typeof text === 'string' ? text : IMAGE_PLACEHOLDER
   })
-  return `${string(content.role) || 'user'}: ${texts.join('\n')}`
+  return `${asString(content.role) || 'user'}: ${texts.join('\n')}`
 }

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 import { seededBy } from './random.ts'
 import { Refusal } from './refusal.ts'
 
@@ -27,8 +27,8 @@ export function requireSignatures(contents: readonly Fields[]): void {
     let isFirstCall = true
     for (const part of partsOf(content)) {
       const { thoughtSignature, functionCall } = part
-      const name = string(fields(functionCall).name)
-      if (thoughtSignature !== undefined) verify(string(thoughtSignature), name)
+      const name = asString(asFields(functionCall).name)
+      if (thoughtSignature !== undefined) verify(asString(thoughtSignature), name)
       else if (functionCall !== undefined && isFirstCall && at > begins)
         throw new Refusal(
           'malformed',
@@ -41,7 +41,7 @@ export function requireSignatures(contents: readonly Fields[]): void {
 
 /** Returns the parts of a content, whose list may be its only element. */
 export function partsOf({ parts }: Fields): Fields[] {
-  return (Array.isArray(parts) ? list(parts) : [parts]).map(fields)
+  return (Array.isArray(parts) ? asList(parts) : [parts]).map(asFields)
 }
 
 function isUsers(content: Fields): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fields, list } from './fields.ts'
+import { asFields, asList } from './fields.ts'
 import { geminiUpstream } from './gemini.ts'
 import { PromptCache } from './prompt-cache.ts'
 import type { Reply } from './upstream.ts'
@@ -31,8 +31,8 @@ function ask(body: object): Reply {
 function partsOf(body: object): Record<string, unknown>[] {
   const reply = ask(body)
   if (reply.kind !== 'whole') throw new Error('a stream')
-  const [candidate] = list(fields(reply.body).candidates)
-  return list(fields(fields(candidate).content).parts).map((part) => ({ ...fields(part) }))
+  const [candidate] = asList(asFields(reply.body).candidates)
+  return asList(asFields(asFields(candidate).content).parts).map((part) => ({ ...asFields(part) }))
 }
 
 const QUESTION = user('What is the weather in Lisbon?')

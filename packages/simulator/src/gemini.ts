@@ -1,4 +1,4 @@
-import { type Fields, fields } from './fields.ts'
+import { type Fields, asFields } from './fields.ts'
 import { geminiPrompt } from './gemini-request.ts'
 import { signature } from './gemini-signatures.ts'
 import { generate, type ModelOutput, type StopCause } from './model-output.ts'
@@ -48,14 +48,14 @@ function countedTokens({ path, body }: Call): unknown {
   const [, model = '', name] = METHOD.exec(path) ?? []
   if (name !== 'countTokens') return undefined
   const whole = body.generateContentRequest ?? body
-  const totalTokens = tokensOf(geminiPrompt(fields(whole), model).transcript.length)
+  const totalTokens = tokensOf(geminiPrompt(asFields(whole), model).transcript.length)
   return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
 }
 
 function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompt = geminiPrompt(body, model)
   const output = generate(prompt)
-  const showsThoughts = fields(fields(body.generationConfig).thinkingConfig).includeThoughts === true
+  const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
   const input = inputUsage(prompt.transcript, cache.remember(model, prompt.transcript))
   const identity = { modelVersion: model, responseId: stamp.id('') }

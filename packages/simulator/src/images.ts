@@ -1,4 +1,4 @@
-import { type Fields, number, string } from './fields.ts'
+import { type Fields, asNumber, asString } from './fields.ts'
 import { png } from './png.ts'
 import { Refusal } from './refusal.ts'
 import { tokensOf } from './tokens.ts'
@@ -17,19 +17,19 @@ const TOKENS_OF_PARTIAL = 100
 
 /** Draws images for a prompt or as variations: whole, or as events with partial images. */
 export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Reply {
-  const prompt = path === '/images/variations' ? 'a variation' : string(body.prompt)
+  const prompt = path === '/images/variations' ? 'a variation' : asString(body.prompt)
   if (prompt === '') throw new Refusal('malformed', 'prompt: a text is required')
-  const count = number(body.n) ?? 1
+  const count = asNumber(body.n) ?? 1
   if (!Number.isInteger(count) || count < 1 || count > MAX_IMAGES)
     throw new Refusal('malformed', `n: expected an integer from 1 to ${MAX_IMAGES}`)
-  const size = /^\d{2,4}x\d{2,4}$/.test(string(body.size)) ? string(body.size) : '1024x1024'
-  const quality = TOKENS.has(string(body.quality)) ? string(body.quality) : 'medium'
+  const size = /^\d{2,4}x\d{2,4}$/.test(asString(body.size)) ? asString(body.size) : '1024x1024'
+  const quality = TOKENS.has(asString(body.quality)) ? asString(body.quality) : 'medium'
   const [width = MAX_SIDE, height = MAX_SIDE] = size
     .split('x')
     .map((side) => Math.min(Number(side), MAX_SIDE))
   const draw = (index: number): string => png(width, height, `${prompt} ${index}`).toString('base64')
   const form = { size, quality, background: 'opaque', output_format: 'png' }
-  const partials = number(body.partial_images) ?? 0
+  const partials = asNumber(body.partial_images) ?? 0
   const usage = usageOf(prompt, count, TOKENS.get(quality) ?? TOKENS_OF_AUTO, partials)
   if (body.stream !== true && body.stream !== 'true') {
     const data = Array.from({ length: count }, (_, index) => ({ b64_json: draw(index) }))

@@ -5,11 +5,11 @@ test.each([
   ['What is JSON?'],
   ['Read data.json and tell me what it says'],
   ['Return the book to the library'],
-])('the message does not request JSON: %s', (text) => {
+])('a message that does not request JSON is recognized: %s', (text) => {
   expect(requestedJsonSchema(text)).toBeUndefined()
 })
 
-test('members are named with their types', () => {
+test('the members of the requested JSON are read with their types', () => {
   expect(
     requestedJsonSchema(
       "Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string).",
@@ -21,13 +21,13 @@ test('members are named with their types', () => {
   })
 })
 
-test('a single member is recognized by its name', () => {
+test('a single member of the requested JSON is recognized by its name', () => {
   expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({
     required: ['title'],
   })
 })
 
-test('an example gives the members and their types', () => {
+test('an example in the message gives the members and their types', () => {
   expect(requestedJsonSchema('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
     type: 'object',
     properties: { tags: { type: 'array', items: { type: 'string' } }, count: { type: 'number' } },
@@ -42,11 +42,11 @@ test('an example that is not JSON gives only the names', () => {
   })
 })
 
-test('a schema is used unchanged', () => {
+test('a schema in the message is used unchanged', () => {
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
   expect(requestedJsonSchema(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
 })
 
-test('an object without stated members has the member answer', () => {
+test('a requested object without stated members has the member `answer`', () => {
   expect(requestedJsonSchema('Answer in JSON.')).toMatchObject({ required: ['answer'] })
 })

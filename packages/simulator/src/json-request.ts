@@ -1,5 +1,5 @@
 import { asksFor } from './asks-for.ts'
-import { type Fields, fields } from './fields.ts'
+import { type Fields, asFields } from './fields.ts'
 
 // Number of characters searched at the beginning and at the end of a prompt.
 const MAX_PART = 6000
@@ -55,7 +55,7 @@ function objectAt(text: string, from: number): Fields | undefined {
     if (text[at] === '{') depth++
     else if (text[at] === '}' && --depth === 0) {
       try {
-        return fields(JSON.parse(text.slice(from, at + 1)))
+        return asFields(JSON.parse(text.slice(from, at + 1)))
       } catch {
         return undefined
       }

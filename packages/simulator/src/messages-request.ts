@@ -1,6 +1,6 @@
 import { type Step, conversationState } from './conversation.ts'
-import { type Fields, fields, list, number, string } from './fields.ts'
-import { IMAGE } from './media.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
+import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
@@ -14,31 +14,31 @@ export interface CacheMark {
 
 /** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
 export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; mark: CacheMark | undefined } {
-  const messages = list(body.messages).map(fields)
+  const messages = asList(body.messages).map(asFields)
   if (messages.length === 0) throw new Refusal('malformed', 'messages: at least one message is required')
-  const maxTokens = number(body.max_tokens)
+  const maxTokens = asNumber(body.max_tokens)
   if (maxTokens === undefined || maxTokens < 1) throw new Refusal('malformed', 'max_tokens: Field required')
-  const tools = list(body.tools).map(fields)
+  const tools = asList(body.tools).map(asFields)
   const { transcript, mark } = transcribed(tools, body, messages)
   const prompt: Prompt = {
     model,
     transcript,
     ...conversationState([...system(body.system), ...messages.flatMap(steps)]),
     tools: tools.filter(({ input_schema }) => input_schema !== undefined).map(asTool),
-    toolChoice: choice(fields(body.tool_choice)),
-    parallelTools: fields(body.tool_choice).disable_parallel_tool_use !== true,
+    toolChoice: choice(asFields(body.tool_choice)),
+    parallelTools: asFields(body.tool_choice).disable_parallel_tool_use !== true,
     announcesTools: true,
-    thinks: thinks(fields(body.thinking), maxTokens),
+    thinks: thinks(asFields(body.thinking), maxTokens),
     jsonSchema: jsonSchema(body),
     maxTokens,
-    stop: list(body.stop_sequences).map(string),
+    stop: asList(body.stop_sequences).map(asString),
   }
   return { prompt, mark }
 }
 
 function thinks({ type, budget_tokens }: Fields, maxTokens: number): boolean {
   if (type !== 'enabled') return type === 'adaptive'
-  const budget = number(budget_tokens) ?? 0
+  const budget = asNumber(budget_tokens) ?? 0
   if (budget < MIN_THINKING_TOKENS) {
     throw new Refusal('malformed', 'thinking.budget_tokens: 1024 or more is expected')
   }
@@ -49,19 +49,19 @@ function thinks({ type, budget_tokens }: Fields, maxTokens: number): boolean {
 }
 
 function asTool({ name, description, input_schema }: Fields): Tool {
-  return { name: string(name), description: string(description), schema: fields(input_schema) }
+  return { name: asString(name), description: asString(description), schema: asFields(input_schema) }
 }
 
 function choice({ type, name }: Fields): ToolChoice {
   if (type === 'none') return 'none'
   if (type === 'any') return 'required'
-  return type === 'tool' ? { name: string(name) } : 'auto'
+  return type === 'tool' ? { name: asString(name) } : 'auto'
 }
 
 /** Reads the schema of `output_config.format`, or of the beta's `output_format`. */
 function jsonSchema({ output_config, output_format }: Fields): Fields | undefined {
-  const { type, schema } = fields(fields(output_config).format ?? output_format)
-  return type === 'json_schema' ? fields(schema) : undefined
+  const { type, schema } = asFields(asFields(output_config).format ?? output_format)
+  return type === 'json_schema' ? asFields(schema) : undefined
 }
 
 function system(content: unknown): Step[] {
@@ -87,7 +87,7 @@ function steps({ role, content }: Fields): Step[] {
 function writtenText(content: readonly Fields[]): string {
   return content
     .filter(({ type }) => type === 'text')
-    .map(({ text }) => string(text))
+    .map(({ text }) => asString(text))
     .join('\n')
 }
 
@@ -102,12 +102,12 @@ function transcribed(
   const add = (text: string, cacheControl: unknown): void => {
     transcript += `${text}\n`
     if (cacheControl === undefined || cacheControl === null) return
-    mark = { characters: transcript.length, ttl: fields(cacheControl).ttl === '1h' ? '1h' : '5m' }
+    mark = { characters: transcript.length, ttl: asFields(cacheControl).ttl === '1h' ? '1h' : '5m' }
   }
   for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), cache_control)
   for (const block of blocks(body.system)) add(blockText(block), block.cache_control)
   for (const { role, content } of messages) {
-    add(`${string(role)}:`, undefined)
+    add(`${asString(role)}:`, undefined)
     for (const block of blocks(content)) add(blockText(block), block.cache_control)
   }
   add('', body.cache_control)
@@ -115,7 +115,7 @@ function transcribed(
 }
 
 function blocks(content: unknown): Fields[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content).map(fields)
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content).map(asFields)
 }
 
 function contentText(content: unknown): string {
@@ -125,14 +125,14 @@ function contentText(content: unknown): string {
 function blockText(block: Fields): string {
   switch (block.type) {
     case 'text':
-      return string(block.text)
+      return asString(block.text)
     case 'tool_use':
-      return `${string(block.name)} ${JSON.stringify(block.input)}`
+      return `${asString(block.name)} ${JSON.stringify(block.input)}`
     case 'tool_result':
       return contentText(block.content)
     case 'thinking':
-      return string(block.thinking)
+      return asString(block.thinking)
     default:
-      return IMAGE
+      return IMAGE_PLACEHOLDER
   }
 }

@@ -19,13 +19,13 @@ export interface OutputItem {
 }
 
 /** Parts of a request that decide how thoughts are shown. */
-export interface Shown {
+export interface ThoughtOptions {
   readonly summary: boolean
   readonly encrypted: boolean
 }
 
 /** Renders an output as items: thoughts, text, calls. The last item of an incomplete output is incomplete. */
-export function outputItems(output: ModelOutput, shown: Shown, stamp: ReplyStamp): OutputItem[] {
+export function outputItems(output: ModelOutput, shown: ThoughtOptions, stamp: ReplyStamp): OutputItem[] {
   const { thinking, text, calls, stopCause } = output
   const makers = [
     ...(thinking.length > 0 ? [() => reasoning(thinking, shown, stamp)] : []),
@@ -41,7 +41,11 @@ export function outputItems(output: ModelOutput, shown: Shown, stamp: ReplyStamp
   )
 }
 
-function reasoning(pieces: readonly string[], { summary, encrypted }: Shown, stamp: ReplyStamp): OutputItem {
+function reasoning(
+  pieces: readonly string[],
+  { summary, encrypted }: ThoughtOptions,
+  stamp: ReplyStamp,
+): OutputItem {
   const text = pieces.join('')
   const item = { id: stamp.id('rs_'), type: 'reasoning' }
   const part = { type: 'summary_text', text }

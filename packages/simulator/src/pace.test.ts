@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { REALISTIC_PACE, type Pace, send } from './pace.ts'
+import { REALISTIC_PACE, type Pace, sendAtPace } from './pace.ts'
 import type { Reply } from './upstream.ts'
 
 const STREAM: Reply = {
@@ -18,7 +18,7 @@ const STREAM: Reply = {
 async function serving(reply: Reply, pace: Pace) {
   const { promise: sent, resolve } = Promise.withResolvers<PromiseSettledResult<void>>()
   const server = createServer((_, response) => {
-    void Promise.allSettled([send(response, reply, pace)]).then(([result]) => resolve(result))
+    void Promise.allSettled([sendAtPace(response, reply, pace)]).then(([result]) => resolve(result))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return { server, sent, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }

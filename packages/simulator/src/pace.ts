@@ -18,7 +18,7 @@ export interface Pace {
 export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs: 500 }
 
 /** Sends a reply at a pace; rejects with an AbortError once the client has disconnected. */
-export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
+export async function sendAtPace(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   if (reply.kind !== 'stream') {

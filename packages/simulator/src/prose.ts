@@ -1,4 +1,4 @@
-import { oneOf, type Random, shuffle } from './random.ts'
+import { pickOne, type Random, shuffle } from './random.ts'
 import { topicOf } from './topic.ts'
 
 const OPENINGS = [
@@ -43,9 +43,9 @@ export function prose(message: string, random: Random): string {
     return `Hello! I am a simulated model. Ask me about anything, and I will answer with confidence.`
   const middles = shuffle(random, MIDDLES).slice(0, 2 + Math.floor(random() * 4))
   return [
-    oneOf(random, OPENINGS)(topic),
+    pickOne(random, OPENINGS)(topic),
     ...middles.map((sentence) => sentence(topic)),
-    oneOf(random, ENDINGS),
+    pickOne(random, ENDINGS),
     DISCLAIMER,
   ].join(' ')
 }

@@ -14,7 +14,7 @@ export function seededBy(text: string): Random {
 }
 
 /** Picks a value; the list must not be empty. */
-export function oneOf<T>(random: Random, values: readonly [T, ...T[]]): T {
+export function pickOne<T>(random: Random, values: readonly [T, ...T[]]): T {
   return values[Math.floor(random() * values.length)] ?? values[0]
 }
 

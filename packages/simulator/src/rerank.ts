@@ -1,4 +1,4 @@
-import { type Fields, fields, list, number, string } from './fields.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
 import { bearer, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
@@ -12,15 +12,15 @@ export function rerankUpstream(models: readonly string[]): Upstream {
 }
 
 function reply(body: Fields, _model: string, stamp: ReplyStamp): Reply {
-  const query = string(body.query)
-  const documents = list(body.documents)
+  const query = asString(body.query)
+  const documents = asList(body.documents)
   if (query === '') throw new Refusal('malformed', 'query is required')
   if (documents.length === 0) throw new Refusal('malformed', 'documents: at least one is required')
   const queryWords = new Set(keywords(query))
   const ranked = documents
     .map((document, index) => ({ index, relevance_score: score(queryWords, documentText(document)) }))
     .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
-    .slice(0, number(body.top_n) ?? documents.length)
+    .slice(0, asNumber(body.top_n) ?? documents.length)
   const results =
     body.return_documents === true
       ? ranked.map(({ index, relevance_score }) => ({
@@ -35,7 +35,7 @@ function reply(body: Fields, _model: string, stamp: ReplyStamp): Reply {
 }
 
 function documentText(document: unknown): string {
-  return typeof document === 'string' ? document : string(fields(document).text)
+  return typeof document === 'string' ? document : asString(asFields(document).text)
 }
 
 /** Share of the query's words in the document, slightly less for a long one; from 0 to 1. */

@@ -1,4 +1,4 @@
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 
 const MAX_STEPS = 16
 
@@ -10,12 +10,12 @@ export function resolveSchema(schema: Fields, root: Fields): Fields {
   let found = schema
   for (let step = 0; step < MAX_STEPS; step++) {
     const { $ref, anyOf, oneOf, allOf, ...rest } = found
-    if (string($ref).startsWith('#'))
-      found = merged(target(string($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })
-    else if (list(allOf).length > 0)
-      found = [...list(allOf).map(fields), defined({ anyOf, oneOf })].reduce(merged, rest)
-    else if (list(anyOf ?? oneOf).length > 0)
-      found = merged(rest, alternative(list(anyOf ?? oneOf).map(fields), root))
+    if (asString($ref).startsWith('#'))
+      found = merged(target(asString($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })
+    else if (asList(allOf).length > 0)
+      found = [...asList(allOf).map(asFields), defined({ anyOf, oneOf })].reduce(merged, rest)
+    else if (asList(anyOf ?? oneOf).length > 0)
+      found = merged(rest, alternative(asList(anyOf ?? oneOf).map(asFields), root))
     else return found
   }
   return {}
@@ -23,7 +23,9 @@ export function resolveSchema(schema: Fields, root: Fields): Fields {
 
 function alternative(all: readonly Fields[], root: Fields): Fields {
   const isNull = ({ type, const: constant }: Fields): boolean => type === 'null' || constant === null
-  const followed = all.map((one) => (string(one.$ref).startsWith('#') ? target(string(one.$ref), root) : one))
+  const followed = all.map((one) =>
+    asString(one.$ref).startsWith('#') ? target(asString(one.$ref), root) : one,
+  )
   return followed.find((one) => !isNull(one)) ?? followed[0] ?? {}
 }
 
@@ -31,16 +33,16 @@ function target(path: string, root: Fields): Fields {
   let found: unknown = root
   for (const part of path.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    found = Array.isArray(found) ? list(found)[Number(name)] : fields(found)[name]
+    found = Array.isArray(found) ? asList(found)[Number(name)] : asFields(found)[name]
   }
-  return fields(found)
+  return asFields(found)
 }
 
 /** Merges two schemas: members of both, required by either. */
 function merged(one: Fields, other: Fields): Fields {
-  const properties = { ...fields(one.properties), ...fields(other.properties) }
-  const required = [...list(one.required), ...list(other.required)]
-  const all = [...list(one.allOf), ...list(other.allOf)]
+  const properties = { ...asFields(one.properties), ...asFields(other.properties) }
+  const required = [...asList(one.required), ...asList(other.required)]
+  const all = [...asList(one.allOf), ...asList(other.allOf)]
   return {
     ...one,
     ...other,

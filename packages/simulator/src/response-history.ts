@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 
 const MAX_RESPONSES = 1000
 const MAX_ITEMS = 10_000
@@ -27,7 +27,7 @@ export class ResponseHistory {
 
   /** Returns the input that a response answered, with an id for each item. */
   inputOf(id: string): readonly Fields[] {
-    const output = list(this.response(id)?.output).length
+    const output = asList(this.response(id)?.output).length
     const items = this.upTo(id) ?? []
     return items
       .slice(0, items.length - output)
@@ -36,11 +36,11 @@ export class ResponseHistory {
 
   /** Keeps a response, which answers a conversation. */
   keep(response: Fields, conversation: readonly Fields[]): void {
-    const id = string(response.id)
-    const output = list(response.output).map(fields)
+    const id = asString(response.id)
+    const output = asList(response.output).map(asFields)
     this.#responses.set(id, response)
     this.#conversations.set(id, [...conversation, ...output])
-    for (const item of output) this.#items.set(string(item.id), item)
+    for (const item of output) this.#items.set(asString(item.id), item)
   }
 
   /** Forgets a response; its items stay. */

@@ -1,6 +1,6 @@
 import { type Step, conversationState } from './conversation.ts'
-import { type Fields, fields, list, number, string } from './fields.ts'
-import { IMAGE } from './media.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
+import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
@@ -12,7 +12,7 @@ const TEXT_SCHEMA = { type: 'object', properties: { input: { type: 'string' } },
 
 /** Returns the items of a request's input; a text is one message. */
 export function inputItems(input: unknown): Fields[] {
-  return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input).map(fields)
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : asList(input).map(asFields)
 }
 
 /**
@@ -21,15 +21,15 @@ export function inputItems(input: unknown): Fields[] {
  */
 export function responsesPrompt(body: Fields, items: readonly Fields[], model: string): Prompt {
   if (items.length === 0) throw new Refusal('malformed', "Invalid 'input': a text or items are required")
-  const maxTokens = number(body.max_output_tokens) ?? MAX_TOKENS
+  const maxTokens = asNumber(body.max_output_tokens) ?? MAX_TOKENS
   if (maxTokens < MIN_OUTPUT_TOKENS) {
     throw new Refusal('malformed', `Invalid 'max_output_tokens': ${MIN_OUTPUT_TOKENS} or more is expected`)
   }
   requireCalls(items)
-  const offered = [...list(body.tools), ...items.flatMap(({ type, tools }) => additional(type, tools))]
-  const tools = offered.map(fields).flatMap((tool) => asTools(tool))
-  const instructions = string(body.instructions)
-  const { effort } = fields(body.reasoning)
+  const offered = [...asList(body.tools), ...items.flatMap(({ type, tools }) => additional(type, tools))]
+  const tools = offered.map(asFields).flatMap((tool) => asTools(tool))
+  const instructions = asString(body.instructions)
+  const { effort } = asFields(body.reasoning)
   return {
     model,
     transcript: [JSON.stringify(tools), instructions, ...items.map(transcribed)].join('\n'),
@@ -39,8 +39,8 @@ export function responsesPrompt(body: Fields, items: readonly Fields[], model: s
     parallelTools: body.parallel_tool_calls !== false,
     announcesTools: false,
     thinks:
-      effort !== undefined ? effort !== 'none' && effort !== null : fields(body.reasoning).summary != null,
-    jsonSchema: jsonSchema(fields(fields(body.text).format)),
+      effort !== undefined ? effort !== 'none' && effort !== null : asFields(body.reasoning).summary != null,
+    jsonSchema: jsonSchema(asFields(asFields(body.text).format)),
     maxTokens,
     stop: [],
   }
@@ -50,25 +50,25 @@ export function responsesPrompt(body: Fields, items: readonly Fields[], model: s
 function requireCalls(items: readonly Fields[]): void {
   const called = new Set<string>()
   for (const { type, call_id } of items) {
-    if (isCall(type)) called.add(string(call_id))
-    else if (isOutput(type) && call_id !== undefined && !called.has(string(call_id)))
+    if (isCall(type)) called.add(asString(call_id))
+    else if (isOutput(type) && call_id !== undefined && !called.has(asString(call_id)))
       throw new Refusal(
         'malformed',
-        `No tool call found for the output of call ${string(call_id).slice(0, 64)}`,
+        `No tool call found for the output of call ${asString(call_id).slice(0, 64)}`,
       )
   }
 }
 
 function isCall(type: unknown): boolean {
-  return string(type).endsWith('_call')
+  return asString(type).endsWith('_call')
 }
 
 function isOutput(type: unknown): boolean {
-  return string(type).endsWith('_call_output')
+  return asString(type).endsWith('_call_output')
 }
 
 function additional(type: unknown, tools: unknown): readonly unknown[] {
-  return type === 'additional_tools' || type === 'tool_search_output' ? list(tools) : []
+  return type === 'additional_tools' || type === 'tool_search_output' ? asList(tools) : []
 }
 
 /**
@@ -76,27 +76,27 @@ function additional(type: unknown, tools: unknown): readonly unknown[] {
  */
 function asTools(tool: Fields, namespace?: string): Tool[] {
   const { type, description, parameters } = tool
-  const name = string(tool.name)
+  const name = asString(tool.name)
   const group = namespace === undefined ? {} : { namespace }
   if (type === 'namespace')
-    return list(tool.tools)
-      .map(fields)
+    return asList(tool.tools)
+      .map(asFields)
       .flatMap((inner) => asTools(inner, name))
   if (type === 'function')
-    return [{ name, description: string(description), schema: fields(parameters), ...group }]
+    return [{ name, description: asString(description), schema: asFields(parameters), ...group }]
   if (type === 'custom')
-    return [{ name, description: string(description), schema: TEXT_SCHEMA, takesText: true, ...group }]
+    return [{ name, description: asString(description), schema: TEXT_SCHEMA, takesText: true, ...group }]
   return []
 }
 
 function choice(value: unknown): ToolChoice {
   if (value === 'none' || value === 'required') return value
-  const name = string(fields(value).name)
+  const name = asString(asFields(value).name)
   return name === '' ? 'auto' : { name }
 }
 
 function jsonSchema({ type, schema }: Fields): Fields | undefined {
-  if (type === 'json_schema') return fields(schema)
+  if (type === 'json_schema') return asFields(schema)
   return type === 'json_object'
     ? { type: 'object', properties: { answer: {} }, required: ['answer'] }
     : undefined
@@ -121,16 +121,16 @@ function transcribed(item: Fields): string {
   if (isCall(type)) return JSON.stringify({ ...item, id: undefined, status: undefined })
   const text = [content, output, summary]
     .flatMap(parts)
-    .map((part) => (isMedia(part) ? IMAGE : string(part.text)))
-  return `${string(role ?? type)}: ${text.join('\n')}`
+    .map((part) => (isMedia(part) ? IMAGE_PLACEHOLDER : asString(part.text)))
+  return `${asString(role ?? type)}: ${text.join('\n')}`
 }
 
 function parts(content: unknown): Fields[] {
-  return typeof content === 'string' ? [{ text: content }] : list(content).map(fields)
+  return typeof content === 'string' ? [{ text: content }] : asList(content).map(asFields)
 }
 
 function writtenText(content: unknown): string {
   return parts(content)
-    .map(({ text }) => string(text))
+    .map(({ text }) => asString(text))
     .join('\n')
 }

@@ -1,4 +1,4 @@
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 import { type ModelOutput, generate } from './model-output.ts'
 import { type OutputItem, outputItems } from './output-items.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -47,8 +47,8 @@ function reply(
   const prompt = responsesPrompt(body, items, model)
   const output = generate(prompt)
   const shown = {
-    summary: typeof fields(body.reasoning).summary === 'string',
-    encrypted: list(body.include).includes('reasoning.encrypted_content'),
+    summary: typeof asFields(body.reasoning).summary === 'string',
+    encrypted: asList(body.include).includes('reasoning.encrypted_content'),
   }
   const made = outputItems(output, shown, stamp)
   const complete = made.map((item) => item.complete)
@@ -65,7 +65,7 @@ function reply(
 /** Counts the tokens of a request that is only counted; undefined for other calls. */
 function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
   if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
-  const { transcript } = responsesPrompt(body, conversationOf(body, history), string(body.model))
+  const { transcript } = responsesPrompt(body, conversationOf(body, history), asString(body.model))
   return { object: 'response.input_tokens', input_tokens: tokensOf(transcript.length) }
 }
 
@@ -85,8 +85,8 @@ function earlierItems({ previous_response_id: id }: Fields, history: ResponseHis
 /** Returns the item to which a reference refers; other items unchanged. */
 function referredItem(item: Fields, history: ResponseHistory): Fields {
   if (item.type !== 'item_reference') return item
-  const found = history.item(string(item.id))
-  if (!found) throw new Refusal('malformed', `Item with id '${string(item.id).slice(0, 100)}' not found.`)
+  const found = history.item(asString(item.id))
+  if (!found) throw new Refusal('malformed', `Item with id '${asString(item.id).slice(0, 100)}' not found.`)
   return found
 }
 

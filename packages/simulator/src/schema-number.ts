@@ -1,4 +1,4 @@
-import { type Fields, number } from './fields.ts'
+import { type Fields, asNumber } from './fields.ts'
 import type { Random } from './random.ts'
 
 // Range from which an unmentioned number is chosen.
@@ -11,7 +11,7 @@ const RANGE = 20
 export function numberFor(schema: Fields, isInteger: boolean, message: string, random: Random): number {
   const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
   const max = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
-  const multiple = number(schema.multipleOf)
+  const multiple = asNumber(schema.multipleOf)
   const fits = (value: number): boolean =>
     value >= min &&
     value <= max &&
@@ -21,7 +21,7 @@ export function numberFor(schema: Fields, isInteger: boolean, message: string, r
     (multiple === undefined || Math.abs(value / multiple - Math.round(value / multiple)) < 1e-9)
   const mentioned = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
   if (mentioned !== undefined) return mentioned
-  const fallback = number(schema.default)
+  const fallback = asNumber(schema.default)
   if (fallback !== undefined && fits(fallback)) return fallback
   const unit = multiple ?? (isInteger ? 1 : 0.1)
   const first = Math.round(Math.min(Math.max(unit, min), max) / unit)
@@ -34,7 +34,7 @@ export function numberFor(schema: Fields, isInteger: boolean, message: string, r
 }
 
 function bound(value: unknown, none: number): number {
-  return number(value) ?? none
+  return asNumber(value) ?? none
 }
 
 /** Removes the noise of binary fractions. */

@@ -1,5 +1,5 @@
-import { type Fields, fields, list, number, string } from './fields.ts'
-import { oneOf, type Random } from './random.ts'
+import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
+import { pickOne, type Random } from './random.ts'
 import { numberFor } from './schema-number.ts'
 import { resolveSchema } from './resolve-schema.ts'
 import { topicOf, words } from './topic.ts'
@@ -73,34 +73,35 @@ function build(given: Fields, name: string, source: Source, depth: number): unkn
 }
 
 function typeOf(schema: Fields): string {
-  const types = Array.isArray(schema.type) ? list(schema.type) : [schema.type]
+  const types = Array.isArray(schema.type) ? asList(schema.type) : [schema.type]
   const type = types.find((one) => one !== 'null') ?? types[0]
-  if (string(type) !== '') return string(type)
+  if (asString(type) !== '') return asString(type)
   if (schema.properties !== undefined || schema.required !== undefined) return 'object'
   return schema.items === undefined ? 'string' : 'array'
 }
 
 function enumerated(schema: Fields, { message, random }: Source): unknown {
-  const values = list(schema.enum)
+  const values = asList(schema.enum)
   const mentioned = new Set(words(message).map((word) => word.toLowerCase()))
   const [first, ...rest] = values
   return (
     values.find((value) => mentioned.has(String(value).toLowerCase())) ??
-    (values.includes(schema.default) ? schema.default : oneOf(random, [first, ...rest]))
+    (values.includes(schema.default) ? schema.default : pickOne(random, [first, ...rest]))
   )
 }
 
 function object(schema: Fields, source: Source, depth: number): unknown {
   if (depth >= MAX_DEPTH || source.valuesLeft <= 0) return {}
-  const members = fields(schema.properties)
-  const required = new Set(list(schema.required).map(string))
+  const members = asFields(schema.properties)
+  const required = new Set(asList(schema.required).map(asString))
   const isChosen = (name: string): boolean =>
-    required.has(name) || (depth < REQUIRED_ONLY_DEPTH && source.hints.mentions(name, fields(members[name])))
+    required.has(name) ||
+    (depth < REQUIRED_ONLY_DEPTH && source.hints.mentions(name, asFields(members[name])))
   const declared = Object.keys(members).filter(isChosen)
   const undeclared = [...required].filter((name) => !Object.hasOwn(members, name))
   const value = (name: string): unknown =>
     build(
-      fields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties),
+      asFields(Object.hasOwn(members, name) ? members[name] : schema.additionalProperties),
       name,
       source,
       depth + 1,
@@ -109,22 +110,22 @@ function object(schema: Fields, source: Source, depth: number): unknown {
 }
 
 function array(schema: Fields, name: string, source: Source, depth: number): unknown[] {
-  const tuple = list(schema.prefixItems).map(fields)
-  const min = Math.min(number(schema.minItems) ?? 0, MAX_VALUES)
-  const max = number(schema.maxItems) ?? Number.POSITIVE_INFINITY
+  const tuple = asList(schema.prefixItems).map(asFields)
+  const min = Math.min(asNumber(schema.minItems) ?? 0, MAX_VALUES)
+  const max = asNumber(schema.maxItems) ?? Number.POSITIVE_INFINITY
   const wanted = depth < REQUIRED_ONLY_DEPTH ? Math.max(1, tuple.length) : tuple.length
   const length = source.valuesLeft <= 0 ? min : Math.min(Math.max(min, wanted), max)
   const items = Array.from({ length }, (_, at) =>
-    build(tuple[at] ?? fields(schema.items), name, source, depth + 1),
+    build(tuple[at] ?? asFields(schema.items), name, source, depth + 1),
   )
-  return schema.uniqueItems === true ? distinct(items, fields(schema.items)) : items
+  return schema.uniqueItems === true ? distinct(items, asFields(schema.items)) : items
 }
 
 /** Makes items distinct: enumeration values in turn, numbers and texts counted up. */
 function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[] {
   if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return [...items]
   return items.map((item, at) => {
-    if (values !== undefined) return list(values)[at]
+    if (values !== undefined) return asList(values)[at]
     if (typeof item === 'number') return item + at
     return typeof item === 'string' && at > 0 ? `${item} ${at + 1}` : item
   })
@@ -132,13 +133,13 @@ function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[
 
 /** Chooses a text: the hint, capitalized words, or the topic. */
 function text(schema: Fields, name: string, { message, hints }: Source): string {
-  const format = FORMATS.get(string(schema.format))
+  const format = FORMATS.get(asString(schema.format))
   const found = hints.text(name, schema)
   if (format !== undefined)
-    return string(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
-  const min = number(schema.minLength) ?? 0
+    return asString(schema.format) === 'uri' && found && /^https?:\/\/\S+$/.test(found) ? found : format
+  const min = asNumber(schema.minLength) ?? 0
   const guess = found ?? properWords(message) ?? topicOf(message) ?? (name || 'example')
-  return guess.padEnd(min, '.').slice(0, Math.max(min, number(schema.maxLength) ?? guess.length))
+  return guess.padEnd(min, '.').slice(0, Math.max(min, asNumber(schema.maxLength) ?? guess.length))
 }
 
 function properWords(message: string): string | undefined {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Fields, fields, string } from './fields.ts'
-import { type Pace, send } from './pace.ts'
+import { type Fields, asFields, asString } from './fields.ts'
+import { type Pace, sendAtPace } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
 import type { Call, Reply, ReplyStamp, Upstream } from './upstream.ts'
 
@@ -29,7 +29,7 @@ async function handle(
   const stamp: ReplyStamp = { created: Math.floor(Date.now() / 1000), id: freshId }
   response.setHeader('x-request-id', stamp.id('req_'))
   try {
-    await send(response, replyTo(await read(upstream, request), upstream, stamp), pace)
+    await sendAtPace(response, replyTo(await read(upstream, request), upstream, stamp), pace)
   } catch (error) {
     // Other errors mean that the client has disconnected.
     if (!(error instanceof Refusal) || response.headersSent) return void response.destroy()
@@ -60,7 +60,7 @@ function replyTo(call: Call, upstream: Upstream, stamp: ReplyStamp): Reply {
     if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }
     throw new Refusal('unknown_path', `There is nothing at ${method} ${path.slice(0, 200)}`)
   }
-  const model = string(body.model)
+  const model = asString(body.model)
   if (model === '') throw new Refusal('malformed', 'model: a name is required')
   if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
   return upstream.reply(body, model, stamp, call)
@@ -107,7 +107,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['n', 'partial_images', 'temperatur
 function parsed(bytes: Buffer): Fields {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return fields(value)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return asFields(value)
   } catch {
     // Refused below.
   }

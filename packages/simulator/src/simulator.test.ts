@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 import { type Simulator, startSimulator } from './start-simulator.ts'
 
 let simulator: Simulator
@@ -35,7 +35,7 @@ async function chat(body: object): Promise<Fields> {
     messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
     ...body,
   })
-  return fields(await response.json())
+  return asFields(await response.json())
 }
 
 async function messages(body: object): Promise<Fields> {
@@ -45,18 +45,18 @@ async function messages(body: object): Promise<Fields> {
     messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
     ...body,
   })
-  return fields(await response.json())
+  return asFields(await response.json())
 }
 
 /** The data of every event of a stream, parsed if it is JSON. */
 async function events(url: string, body: object): Promise<Fields[]> {
   const text = await (await post(url, { ...body, stream: true })).text()
-  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => fields(JSON.parse(data ?? '')))
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => asFields(JSON.parse(data ?? '')))
 }
 
 function firstChoice(completion: Fields): { message: Fields; finish: unknown } {
-  const choice = fields(list(completion.choices)[0])
-  return { message: fields(choice.message), finish: choice.finish_reason }
+  const choice = asFields(asList(completion.choices)[0])
+  return { message: asFields(choice.message), finish: choice.finish_reason }
 }
 
 describe('chat', () => {
@@ -73,7 +73,9 @@ describe('chat', () => {
       model: 'demo-chat',
       messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
     })
-    const said = chunks.map(({ choices }) => string(fields(fields(list(choices)[0]).delta).content)).join('')
+    const said = chunks
+      .map(({ choices }) => asString(asFields(asFields(asList(choices)[0]).delta).content))
+      .join('')
     expect(said).toBe(firstChoice(whole).message.content)
     expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
   })
@@ -106,7 +108,7 @@ describe('chat', () => {
   test('max_completion_tokens ends a chat answer with length', async () => {
     const completion = await chat({ max_completion_tokens: 3 })
     expect(firstChoice(completion).finish).toBe('length')
-    expect(fields(completion.usage).completion_tokens).toBe(3)
+    expect(asFields(completion.usage).completion_tokens).toBe(3)
   })
 
   test('a stop text ends a chat answer before it', async () => {
@@ -117,8 +119,8 @@ describe('chat', () => {
 
   test('the usage of n chat answers is added up', async () => {
     const completion = await chat({ n: 3, max_tokens: 4 })
-    expect(list(completion.choices)).toHaveLength(3)
-    expect(fields(completion.usage).completion_tokens).toBe(12)
+    expect(asList(completion.choices)).toHaveLength(3)
+    expect(asFields(completion.usage).completion_tokens).toBe(12)
   })
 
   test('a message that needs a tool gets a call that fits its schema, and its result is used', async () => {
@@ -128,8 +130,11 @@ describe('chat', () => {
     const user = { role: 'user', content: 'What is the weather in Lisbon, in celsius?' }
     const asked = firstChoice(await chat({ tools, messages: [user] }))
     expect(asked.finish).toBe('tool_calls')
-    const call = fields(list(asked.message.tool_calls)[0])
-    expect(JSON.parse(string(fields(call.function).arguments))).toEqual({ city: 'Lisbon', unit: 'celsius' })
+    const call = asFields(asList(asked.message.tool_calls)[0])
+    expect(JSON.parse(asString(asFields(call.function).arguments))).toEqual({
+      city: 'Lisbon',
+      unit: 'celsius',
+    })
     const result = { role: 'tool', tool_call_id: call.id, content: '{"temperature":19}' }
     const answered = firstChoice(await chat({ tools, messages: [user, asked.message, result] }))
     expect(answered.finish).toBe('stop')
@@ -144,14 +149,14 @@ describe('chat', () => {
     expect(firstChoice(await chat({ tools, tool_choice: 'required' })).finish).toBe('tool_calls')
   })
 
-  test('chat a reasoning model thinks first, and its thoughts are counted', async () => {
+  test('a reasoning model thinks first in chat, and its thoughts are counted', async () => {
     const completion = await chat({ model: 'demo-reason' })
     expect(firstChoice(completion).message.reasoning_content).toContain('lighthouses')
-    const { reasoning_tokens } = fields(fields(completion.usage).completion_tokens_details)
+    const { reasoning_tokens } = asFields(asFields(completion.usage).completion_tokens_details)
     expect(reasoning_tokens).toBeGreaterThan(10)
   })
 
-  test('chat a long prefix that was seen before is reported as cached', async () => {
+  test('a long prefix of a chat that was seen before is reported as cached', async () => {
     const long = 'The same long preface again. '.repeat(200)
     const ask = (last: string) =>
       chat({
@@ -163,12 +168,12 @@ describe('chat', () => {
       })
     expect(await ask('one')).toMatchObject({ usage: { prompt_tokens_details: { cached_tokens: 0 } } })
     const second = await ask('two')
-    const cached = fields(fields(second.usage).prompt_tokens_details).cached_tokens
+    const cached = asFields(asFields(second.usage).prompt_tokens_details).cached_tokens
     // 5,800 characters are eleven whole blocks of 512, each 128 tokens.
     expect(cached).toBe(11 * 128)
   })
 
-  test('chat the official client reads streams and tools', async () => {
+  test('the official OpenAI client reads chat streams and tools', async () => {
     const client = new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl, maxRetries: 0 })
     const stream = client.chat.completions.stream({
       model: 'demo-chat',
@@ -237,7 +242,7 @@ describe('messages', () => {
     })
   })
 
-  test('messages a tool is called with an object, and its result is used', async () => {
+  test('a tool of messages is called with an object, and its result is used', async () => {
     const tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }]
     const user = { role: 'user', content: 'The weather in Lisbon in celsius, please' }
     const asked = await messages({ tools, messages: [user] })
@@ -245,7 +250,7 @@ describe('messages', () => {
       stop_reason: 'tool_use',
       content: [{ type: 'text' }, { type: 'tool_use', input: { city: 'Lisbon', unit: 'celsius' } }],
     })
-    const { id } = fields(list(asked.content)[1])
+    const { id } = asFields(asList(asked.content)[1])
     const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'rain' }] }
     const assistant = { role: 'assistant', content: asked.content }
     const answered = await messages({ tools, messages: [user, assistant, result] })
@@ -253,11 +258,11 @@ describe('messages', () => {
     expect(JSON.stringify(answered.content)).toContain('rain')
   })
 
-  test('messages a marked prefix is written to the cache first and read from it afterwards', async () => {
+  test('a marked prefix of messages is written to the cache first and read from it afterwards', async () => {
     // 6,000 characters and a line's end: 1,501 tokens.
     const system = [{ type: 'text', text: 'abcde '.repeat(1000), cache_control: { type: 'ephemeral' } }]
-    const first = fields((await messages({ system, max_tokens: 1 })).usage)
-    const second = fields((await messages({ system, max_tokens: 1 })).usage)
+    const first = asFields((await messages({ system, max_tokens: 1 })).usage)
+    const second = asFields((await messages({ system, max_tokens: 1 })).usage)
     expect(first).toMatchObject({ cache_creation_input_tokens: 1501, cache_read_input_tokens: 0 })
     expect(second).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: 1501 })
     // The message and its role are 33 characters more: 1,509 tokens in all.
@@ -266,7 +271,7 @@ describe('messages', () => {
 })
 
 describe('rerank', () => {
-  test('rerank documents that share words with the query come first', async () => {
+  test('documents that share words with the query come first in a ranking', async () => {
     const response = await post(`${simulator.rerankUrl}/rerank`, {
       model: 'demo-rerank',
       query: 'capital of France',

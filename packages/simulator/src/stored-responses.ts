@@ -1,4 +1,4 @@
-import { type Fields, string } from './fields.ts'
+import { type Fields, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
 import type { Call } from './upstream.ts'
@@ -33,7 +33,7 @@ function page(items: readonly Fields[], query: URLSearchParams): Fields {
   const after = ordered.findIndex(({ id }) => id === query.get('after'))
   const rest = ordered.slice(after + 1)
   const data = rest.slice(0, Number(query.get('limit') ?? ITEMS_A_PAGE))
-  const ids = data.map(({ id }) => string(id))
+  const ids = data.map(({ id }) => asString(id))
   return {
     object: 'list',
     data,

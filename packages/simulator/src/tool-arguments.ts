@@ -1,5 +1,5 @@
 import { posix, win32 } from 'node:path'
-import { type Fields, list, string } from './fields.ts'
+import { type Fields, asList, asString } from './fields.ts'
 import { type Mentions, mentionsIn, stem } from './mentions.ts'
 import { isPatchTool, patchCommand, patchFor } from './patch.ts'
 import type { Prompt } from './prompt.ts'
@@ -33,7 +33,7 @@ export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): 
     mentions: (name, schema) =>
       (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
       wordsOfName(name).some(isMentioned) ||
-      list(schema.enum).some((value) => stems.has(stem(String(value).toLowerCase()))),
+      asList(schema.enum).some((value) => stems.has(stem(String(value).toLowerCase()))),
   })
 }
 
@@ -100,7 +100,7 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
  * unknown.
  */
 function resolvedPath(path: string, schema: Fields, folder: string | undefined): string {
-  const description = string(schema.description)
+  const description = asString(schema.description)
   if (folder === undefined || path.startsWith('~')) return path
   if (/relative/i.test(description) && !/absolute/i.test(description)) return path
   const system = /^[A-Za-z]:/.test(folder) ? win32 : posix

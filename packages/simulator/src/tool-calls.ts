@@ -1,4 +1,4 @@
-import { fields, string } from './fields.ts'
+import { asFields, asString } from './fields.ts'
 import { mentionsIn } from './mentions.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import type { Random } from './random.ts'
@@ -16,7 +16,7 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   return chosen(prompt).map((call) => {
     const { tool } = call
     const input = argumentsOf(call, prompt, random)
-    return { tool, input: tool.takesText ? string(fields(input).input) : JSON.stringify(input) }
+    return { tool, input: tool.takesText ? asString(asFields(input).input) : JSON.stringify(input) }
   })
 }
 

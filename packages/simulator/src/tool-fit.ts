@@ -1,7 +1,7 @@
-import { fields } from './fields.ts'
+import { asFields } from './fields.ts'
 import { type Mention, type Mentions, stem, stemsOf, meaningfulStems } from './mentions.ts'
 import type { Tool } from './prompt.ts'
-import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
+import { mentionsArguments, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
 /** Fit of a tool for a message: kind of evidence, its share, and its position in the message. */
@@ -73,7 +73,7 @@ interface Stems {
 }
 
 /** Whether the tools are few. */
-export function areFew(tools: readonly Tool[]): boolean {
+export function areFewTools(tools: readonly Tool[]): boolean {
   return tools.length <= MAX_FEW_TOOLS
 }
 
@@ -108,7 +108,7 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   const asked = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
   const isClear = fewTools || matches.length > 0
   if (!asked || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
-  if (!hasNeeds(tool, mentions, isClear)) return undefined
+  if (!mentionsArguments(tool, mentions, isClear)) return undefined
   // A shell can do most things, so a specific tool is preferred.
   const purpose = verbs.includes(RUNNING) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: asked.at }
@@ -136,8 +136,8 @@ function requestPosition(
 
 /** Whether a tool works on files or runs commands. */
 function isDelicate({ schema }: Tool): boolean {
-  return Object.entries(fields(schema.properties)).some(([name, member]) =>
-    ['path', 'command'].includes(needOf(name, fields(member))),
+  return Object.entries(asFields(schema.properties)).some(([name, member]) =>
+    ['path', 'command'].includes(needOf(name, asFields(member))),
   )
 }
 
@@ -155,7 +155,7 @@ function byDescription(
   const matches = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))
   const enough = fewTools ? matches.length > 0 : matches.length > 1 && doing !== undefined
   const at = (doing ?? matches[0])?.at
-  if (!enough || at === undefined || !hasNeeds(tool, mentions, fewTools)) return undefined
+  if (!enough || at === undefined || !mentionsArguments(tool, mentions, fewTools)) return undefined
   return { tool, by: 'its description', share: matches.length / 100 + (doing ? 1 : 0), at }
 }
 

@@ -1,9 +1,9 @@
-import { type Fields, fields, list, string } from './fields.ts'
+import { type Fields, asFields, asList, asString } from './fields.ts'
 import type { Mentions } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 
 /** Kind of an argument, which determines the source of its value. */
-export type Need =
+export type ArgumentNeed =
   | 'path'
   | 'directory'
   | 'url'
@@ -20,7 +20,7 @@ export type Need =
   | 'structure'
   | 'other'
 
-const BY_WORD: readonly (readonly [Need, RegExp])[] = [
+const BY_WORD: readonly (readonly [ArgumentNeed, RegExp])[] = [
   ['old', /^(?:old|search_?string|find)$/],
   ['new', /^(?:new|replacement)$/],
   ['url', /^(?:url|uri|link|href)$/],
@@ -35,8 +35,8 @@ const BY_WORD: readonly (readonly [Need, RegExp])[] = [
 ]
 
 /** Derives the kind of an argument from its name and schema. */
-export function needOf(name: string, schema: Fields): Need {
-  if (['array', 'object'].includes(string(schema.type))) return 'structure'
+export function needOf(name: string, schema: Fields): ArgumentNeed {
+  if (['array', 'object'].includes(asString(schema.type))) return 'structure'
   if (!takesText(schema)) return 'other'
   const parts = wordsOfName(name)
   const last = parts.at(-1) ?? ''
@@ -46,7 +46,7 @@ export function needOf(name: string, schema: Fields): Need {
 
 function takesText({ type, enum: values, const: constant }: Fields): boolean {
   if (values !== undefined || constant !== undefined) return false
-  return type === undefined || type === 'string' || list(type).includes('string')
+  return type === undefined || type === 'string' || asList(type).includes('string')
 }
 
 /** Splits a name into lower-case words, without the server in `mcp__server__name`. */
@@ -63,10 +63,10 @@ export function wordsOfName(name: string): string[] {
  * Whether the message mentions every required argument that cannot be guessed. If the tool is clearly meant,
  * harmless arguments may be guessed.
  */
-export function hasNeeds({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
-  const members = fields(schema.properties)
-  return list(schema.required).every((name) => {
-    switch (needOf(string(name), fields(members[string(name)]))) {
+export function mentionsArguments({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
+  const members = asFields(schema.properties)
+  return asList(schema.required).every((name) => {
+    switch (needOf(asString(name), asFields(members[asString(name)]))) {
       case 'path':
         return mentions.paths.length > 0
       case 'url':

@@ -1,9 +1,9 @@
 import { editPlan, isShell } from './edit-plan.ts'
-import { fields } from './fields.ts'
+import { asFields } from './fields.ts'
 import { type Mention, type Mentions, mentionsIn, stem } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { areFew, type ToolMatch, matchTool, READING } from './tool-fit.ts'
+import { areFewTools, type ToolMatch, matchTool, READING } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 
 /** Call that the message asks for; `path` is its file or folder. */
@@ -34,7 +34,7 @@ export function planOf(message: string, tools: readonly Tool[], shellPatches = f
   const edits = editPlan(mentions, tools, shellPatches)
   const fits = tools
     .filter((tool) => !isPatchTool(tool))
-    .map((tool) => matchTool(tool, mentions, areFew(tools)))
+    .map((tool) => matchTool(tool, mentions, areFewTools(tools)))
     .filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
   const chosen = bestPerPosition(fits.filter(({ by }) => by === strongest))
@@ -66,8 +66,8 @@ function isReader(parts: readonly string[]): boolean {
 /** Creates one call per path, if there are several and the tool takes one. */
 function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   const unique = distinctPaths(paths)
-  const members = Object.entries(fields(tool.schema.properties))
-  const takesPath = members.some(([name, member]) => needOf(name, fields(member)) === 'path')
+  const members = Object.entries(asFields(tool.schema.properties))
+  const takesPath = members.some(([name, member]) => needOf(name, asFields(member)) === 'path')
   return unique.length === 0 || !takesPath
     ? [{ tool, path: unique[0] }]
     : unique.map((path) => ({ tool, path }))

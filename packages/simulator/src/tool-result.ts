@@ -1,5 +1,5 @@
 import { withoutReminders } from './conversation.ts'
-import { fields, list } from './fields.ts'
+import { asFields, asList } from './fields.ts'
 import { pieces } from './tokens.ts'
 
 /** Maximum number of tokens quoted from tool results. */
@@ -59,9 +59,9 @@ function withoutLineNumbers(text: string): string {
 }
 
 function proseOf(value: unknown): string {
-  if (Array.isArray(value)) return list(value).map(proseOf).join('; ') || 'the list is empty'
+  if (Array.isArray(value)) return asList(value).map(proseOf).join('; ') || 'the list is empty'
   if (typeof value === 'object' && value !== null) {
-    const members = Object.entries(fields(value)).map(
+    const members = Object.entries(asFields(value)).map(
       ([name, member]) => `${name.replaceAll('_', ' ')} is ${proseOf(member)}`,
     )
     return members.join(', ') || NOTHING

@@ -8,7 +8,7 @@ import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { SeenTools } from './tool-use.ts'
-import type { ErrorParts } from './upstream-error.ts'
+import type { ErrorContent } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
@@ -118,5 +118,5 @@ export interface StreamEncoder {
    */
   finalFrames(charged?: Usage): string
   /** Returns the error frame that ends a broken stream. */
-  failureFrame(error: ErrorParts): string
+  failureFrame(error: ErrorContent): string
 }

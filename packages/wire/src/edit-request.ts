@@ -1,5 +1,12 @@
 import { isRouter, reroutingField, reroutingName, type UpstreamSettings } from './upstream-settings.ts'
-import { renderArray, applyEdits, type Edits, objectOf, withMember, withMembers } from './json/json-edit.ts'
+import {
+  renderArray,
+  applyEdits,
+  type Edits,
+  renderObject,
+  withMember,
+  withMembers,
+} from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
@@ -88,7 +95,7 @@ function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string)
   const settings = withMembers(scan, google, (name) => name === 'thinking_config')
   if (settings === undefined) return undefined
   const isAll = settings === scan.textOf(google) && scan.values(node).length === 1
-  return isAll ? scan.textOf(node) : objectOf([['google', settings]])
+  return isAll ? scan.textOf(node) : renderObject([['google', settings]])
 }
 
 /**

@@ -61,7 +61,7 @@ describe('the capabilities of a model by the version in its name', () => {
     'foo3',
     'gpt4o3',
     'my-deployment',
-  ])('the unknown model %s gets everything', (name) => {
+  ])('an unknown model is assumed to support everything: %s', (name) => {
     expect(by(name)).toMatchObject({
       sampling: 'all',
       takesPenalties: true,

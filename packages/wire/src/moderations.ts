@@ -11,7 +11,7 @@ import {
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from './prompt-text.ts'
 import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
-import { names, requestNames } from './request-names.ts'
+import { knownNames, requestNames } from './request-names.ts'
 import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
 import { isError, type ReplyFacts } from './reply-facts.ts'
@@ -105,7 +105,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 
 /** Names of the fields of moderation requests. */
 export const moderationsNames = requestNames(CHECKS.keys(), {
-  input: names('type text', { image_url: names('url') }),
+  input: knownNames('type text', { image_url: knownNames('url') }),
 })
 
 /** Reads the facts of a response; never throws. A response is valid if it has a list of results. */

@@ -2,14 +2,14 @@ import type { Grammar } from './conversation.ts'
 import { asRecord } from './json/record.ts'
 
 /** Member of a function's arguments that contains the text of a custom tool. */
-export const CUSTOM_MEMBER = 'input'
+export const CUSTOM_INPUT_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
   type: 'object',
   properties: {
-    [CUSTOM_MEMBER]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
+    [CUSTOM_INPUT_MEMBER]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
   },
-  required: [CUSTOM_MEMBER],
+  required: [CUSTOM_INPUT_MEMBER],
   additionalProperties: false,
 })
 
@@ -22,7 +22,7 @@ export function customTool(
 ): { readonly description: string; readonly schema: string } {
   const rule =
     grammar &&
-    `The value of "${CUSTOM_MEMBER}" must match this ${grammar.syntax} grammar:\n${grammar.definition}`
+    `The value of "${CUSTOM_INPUT_MEMBER}" must match this ${grammar.syntax} grammar:\n${grammar.definition}`
   return {
     description: [description, rule].filter((part) => part !== undefined && part !== '').join('\n\n'),
     schema: CUSTOM_SCHEMA,
@@ -31,11 +31,11 @@ export function customTool(
 
 /** Renders the text of a custom tool's input as a function's arguments in JSON. */
 export function customArguments(input: string): string {
-  return JSON.stringify({ [CUSTOM_MEMBER]: input })
+  return JSON.stringify({ [CUSTOM_INPUT_MEMBER]: input })
 }
 
 /** Beginning of arguments whose only member so far is the text of a custom tool. */
-const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_MEMBER}"\s*:\s*"`)
+const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_INPUT_MEMBER}"\s*:\s*"`)
 /** Arguments whose head is longer than this are not in the expected form. */
 const MAX_HEAD = 64
 const QUOTE = 0x22
@@ -128,7 +128,7 @@ function textOf(args: string): string {
   try {
     const fields = asRecord(JSON.parse(args))
     const values = Object.values(fields ?? {})
-    const named = fields?.[CUSTOM_MEMBER] ?? (values.length === 1 ? values[0] : undefined)
+    const named = fields?.[CUSTOM_INPUT_MEMBER] ?? (values.length === 1 ? values[0] : undefined)
     if (typeof named === 'string') return named
     return fields && values.length === 0 ? '' : args
   } catch {

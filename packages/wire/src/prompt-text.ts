@@ -226,7 +226,7 @@ export interface PromptLevels {
 }
 
 /** Members that tell OpenAI's endpoints how to serve a request. */
-export const SERVICE_OF_OPENAI = {
+export const OPENAI_SERVICE_MEMBERS = {
   model: 'service',
   stream: 'service',
   stream_options: 'service',

@@ -103,7 +103,11 @@ export const TYPICAL_MESSAGE_TOKENS = 4
 export const TYPICAL_REQUEST_TOKENS = 3
 
 /** Tokens of media beyond one per byte of their data in the body. */
-export function mediaExcess(scan: ScannedObject, { tokens, data }: FoundMedia, model: string): number {
+export function mediaTokensBeyondBytes(
+  scan: ScannedObject,
+  { tokens, data }: FoundMedia,
+  model: string,
+): number {
   const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
   return tokens.max(bytes, model) - bytes
 }

@@ -2,7 +2,7 @@ import type { Usage } from './usage.ts'
 import type { StreamEncoder } from './codec.ts'
 import type { CopiedText, FrameWriter } from './frame-writer.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
-import type { ErrorParts } from './upstream-error.ts'
+import type { ErrorContent } from './upstream-error.ts'
 
 /**
  * Removes the signatures of texts, which models do not need. A client that treats the last part of a reply as
@@ -45,7 +45,7 @@ export class UnsignedTexts implements StreamEncoder {
     return this.#inner.finalFrames(charged)
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return this.#inner.failureFrame(error)
   }
 

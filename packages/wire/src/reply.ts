@@ -335,6 +335,6 @@ export function choiceOf(part: number): number {
 }
 
 /** Renumbers an event of one choice, so that its part has a unique number among all choices. */
-export function ofChoice(choice: number, event: ReplyEvent): ReplyEvent {
+export function renumberForChoice(choice: number, event: ReplyEvent): ReplyEvent {
   return 'index' in event ? { ...event, index: choice * PARTS_OF_CHOICE + event.index } : event
 }

@@ -69,7 +69,7 @@ interface Detail {
 }
 
 /** Creates a detail of this many tokens of a whole. */
-export function part(tokens: number, whole: number): Detail {
+export function detailOf(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
 
@@ -152,10 +152,10 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     count(usage, 'cache_creation_input_tokens'),
     written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
   )
-  const audio = part(count(promptDetails, 'audio_tokens'), prompt)
-  const reasoning = part(count(outputDetails, 'reasoning_tokens'), completion)
-  const read = part(cached, prompt)
-  const write = part(written, prompt)
+  const audio = detailOf(count(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = detailOf(count(outputDetails, 'reasoning_tokens'), completion)
+  const read = detailOf(cached, prompt)
+  const write = detailOf(written, prompt)
 
   const excess = Math.max((total ?? 0) - prompt - completion, 0)
   const added = findExplainingDetails(excess, [reasoning, read, write, audio])
@@ -170,7 +170,7 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
   const audioInput = heard.input
   const seen = splitByCache(
-    part(count(promptDetails, 'image_tokens'), input),
+    detailOf(count(promptDetails, 'image_tokens'), input),
     count(cachedDetails, 'image_tokens'),
     uncached - audioInput,
     cacheRead - heard.cached,

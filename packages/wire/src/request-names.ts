@@ -5,31 +5,31 @@ import { KnownNames, type SpellingsOf } from './json/known-names.ts'
 type Below = Readonly<Record<string, KnownNames>>
 
 /** Builds the names of an object from a list separated by spaces. */
-export function names(fields: string, below?: Below): KnownNames {
+export function knownNames(fields: string, below?: Below): KnownNames {
   return new KnownNames(fields.split(' '), below)
 }
 
 /** Names of a cache mark. */
-export const CACHE_MARK = names('type ttl')
+export const CACHE_MARK_NAMES = knownNames('type ttl')
 
-const THINKING = names(
+const THINKING = knownNames(
   'thinking_budget thinking_level include_thoughts thinkingBudget thinkingLevel includeThoughts',
 )
-const GOOGLE = names('cached_content safety_settings', {
+const GOOGLE = knownNames('cached_content safety_settings', {
   thinking_config: THINKING,
   thinkingConfig: THINKING,
 })
 
 /** Names of OpenRouter's `provider`. */
-const PROVIDER = names(
+const PROVIDER = knownNames(
   'order only ignore allow_fallbacks require_parameters data_collection zdr quantizations sort max_price ' +
     'preferred_min_throughput preferred_max_latency enforce_distillable_text',
 )
 
 const REROUTING = {
   provider: PROVIDER,
-  plugins: names('id enabled engine max_results search_prompt model'),
-  search_parameters: names('mode max_search_results sources return_citations from_date to_date'),
+  plugins: knownNames('id enabled engine max_results search_prompt model'),
+  search_parameters: knownNames('mode max_search_results sources return_citations from_date to_date'),
 } as const
 
 /** Fields that local servers accept only in `options`. */

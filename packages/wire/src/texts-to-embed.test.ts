@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { textGroups } from './texts-to-embed.ts'
 
-test('texts are grouped by number and by bytes, in order', () => {
+test('texts to embed are divided into groups of limited number and size, in order', () => {
   expect(textGroups(['a', 'b', 'c'], 2)).toEqual([['a', 'b'], ['c']])
   expect(textGroups(['aa', 'ä', 'b', 'cccccc', 'd'], 10, 4)).toEqual([['aa', 'ä'], ['b'], ['cccccc'], ['d']])
 })

@@ -59,7 +59,7 @@ export function isThinkingOff(thinking: Thinking): boolean {
 }
 
 /** The effort by which a client switched thinking off; undefined if it named none. */
-export function offEffort(thinking: Thinking | undefined): EffortName | undefined {
+export function disablingEffort(thinking: Thinking | undefined): EffortName | undefined {
   return thinking?.kind === 'off' ? thinking.said : undefined
 }
 
@@ -73,7 +73,7 @@ export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): 
 }
 
 /** Budget value for a model that decides itself how much it thinks. */
-export const DYNAMIC = -1
+export const DYNAMIC_BUDGET = -1
 
 /**
  * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` that names
@@ -96,7 +96,7 @@ export function decodeThinkingConfig(value: unknown, path: string): Thinking | u
 }
 
 function decodeBudget(budget: unknown, path: string): Thinking {
-  if (budget === DYNAMIC) return { kind: 'adaptive', effort: undefined }
+  if (budget === DYNAMIC_BUDGET) return { kind: 'adaptive', effort: undefined }
   if (!Number.isSafeInteger(budget) || (budget as number) < 0)
     refuse(`${path}.thinkingBudget`, '-1, 0 or a positive integer', 'something else')
   return budget === 0 ? THINKING_OFF : { kind: 'budget', tokens: budget as number }

@@ -127,7 +127,7 @@ export function usesOf(uses: readonly ToolUse[], kind: ToolKind): number {
 }
 
 /** Returns the uses of all other kinds. */
-export function usesBeside(uses: readonly ToolUse[], ...kinds: readonly ToolKind[]): readonly ToolUse[] {
+export function usesExcept(uses: readonly ToolUse[], ...kinds: readonly ToolKind[]): readonly ToolUse[] {
   return uses.length === 0 ? uses : uses.filter(({ kind }) => !kinds.includes(kind))
 }
 
@@ -135,7 +135,7 @@ export function usesBeside(uses: readonly ToolUse[], ...kinds: readonly ToolKind
  * Parses the tools of a request whose `type` is not one of these. The others are not parsed: the schemas of a
  * coding agent's functions are a large part of its requests.
  */
-export function toolsBesides(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
+export function toolsExcept(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')
   if (!list || scan.kindOf(list.node) !== 'array') return []
   return scan.elements(list.node).flatMap((tool): Fields[] => {

@@ -2,7 +2,7 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ProtocolName } from './protocols.ts'
 
 /** Contents of an error envelope of any dialect. */
-export interface ErrorParts {
+export interface ErrorContent {
   readonly type: string
   readonly code: string
   readonly message: string

@@ -13,7 +13,7 @@ const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
 const NOTED_EVERY_SECONDS = 60
 
 /** Dependencies of `AccountAuthenticator`. */
-export interface AccountParts {
+export interface AccountAuthenticatorDependencies {
   readonly store: Pick<Store, 'read' | 'write'>
   /** Hashes by which the store looks up access tokens and sessions. */
   readonly hashAccessToken: (accessToken: string) => string
@@ -36,9 +36,9 @@ export interface Authenticated {
 
 /** Authenticates account holders by access token together with their id in a header, or by session. */
 export class AccountAuthenticator {
-  readonly #parts: AccountParts
+  readonly #parts: AccountAuthenticatorDependencies
 
-  constructor(parts: AccountParts) {
+  constructor(parts: AccountAuthenticatorDependencies) {
     this.#parts = parts
   }
 

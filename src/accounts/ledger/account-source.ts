@@ -3,7 +3,7 @@ import type { ManagedUser, User } from '../../domain/records/user.ts'
 import type { Token } from '../../domain/records/token.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
 
@@ -45,5 +45,5 @@ export interface AccountSource {
   /**
    * Changes a token, and the limits by which its calls are admitted; undefined if the user has no such token.
    */
-  changeToken(change: TokenChange): Promise<KeyedToken | undefined>
+  changeToken(change: TokenChange): Promise<TokenWithKey | undefined>
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import type { Bank, Loan, LoanRequest } from '../../store/bank.ts'
+import type { Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
 import { LeaseClock, currentMoment } from './lease-clock.ts'
@@ -30,7 +30,7 @@ const FLUSH_TIMEOUT_MS = 1_000
  */
 export class BankClient {
   readonly leases: LeaseTable
-  readonly #parts: BankClientParts
+  readonly #parts: BankClientDependencies
   readonly #loans = new LoanQueue()
   readonly #outbox: Outbox
   readonly #clock = new LeaseClock()
@@ -48,7 +48,7 @@ export class BankClient {
   #running: Promise<void> | undefined
   #onForgotten: (accounts: readonly string[]) => void = () => {}
 
-  constructor(parts: BankClientParts) {
+  constructor(parts: BankClientDependencies) {
     this.#parts = parts
     this.#outbox = new Outbox(parts.file)
     this.leases = new LeaseTable(() => this.mayBeFenced)
@@ -84,7 +84,7 @@ export class BankClient {
    * Requests a loan, which is built when it is sent; undefined for an unknown token. Rejects with
    * `StoreUnavailable` within two seconds.
    */
-  acquire(request: () => LoanRequest): Promise<Loan | undefined> {
+  acquire(request: () => LoanRequest): Promise<LoanResponse | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
     const loan = this.#loans.enqueue(request)
     this.#alarm.ring()
@@ -305,7 +305,7 @@ export class BankClient {
 }
 
 /** Dependencies of a bank client. */
-export interface BankClientParts {
+export interface BankClientDependencies {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>
@@ -349,7 +349,7 @@ const BATCH_SIZE = 100
 interface PendingLoan {
   /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest
-  resolve(loan: Loan | undefined): void
+  resolve(loan: LoanResponse | undefined): void
   reject(error: unknown): void
   /** Whether it still waits for a response. */
   isOpen: boolean
@@ -364,7 +364,7 @@ class LoanQueue {
   }
 
   /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
-  enqueue(request: () => LoanRequest): Promise<Loan | undefined> {
+  enqueue(request: () => LoanRequest): Promise<LoanResponse | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)

@@ -1,4 +1,4 @@
-import { type BudgetName, budgetAt, type PeriodBudget, storedTerms } from '../../domain/budget.ts'
+import { type BudgetName, budgetAt, type PeriodBudget, budgetOfStoredHold } from '../../domain/budget.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -79,7 +79,7 @@ export async function findPayerOfParkedHold(
   budgets: readonly BudgetName[],
   amount: number,
 ): Promise<Payer | undefined> {
-  const terms = budgets.map(storedTerms)
+  const terms = budgets.map(budgetOfStoredHold)
   const payer = await loadStoredPayer(accounts, tokenId, terms)
   if (!payer) return undefined
   try {

@@ -3,10 +3,10 @@ import type { PeriodBudget } from '../../domain/budget.ts'
 import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AccountName, Loan, LoanRequest } from '../../store/bank.ts'
+import type { AccountName, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
@@ -132,7 +132,7 @@ export class LeasedAccounts implements AccountSource {
     return changed?.user
   }
 
-  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+  async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     if (change.fields.remain_quota !== undefined) await this.#bankClient.flush()
     const changed = await this.#rows.write('changeToken', change)
     await this.#refresh(`t:${change.tokenId}`)
@@ -174,7 +174,7 @@ export class LeasedAccounts implements AccountSource {
   // An account that changed during the request is not cached.
   async #acquire(
     request: () => LoanRequest,
-  ): Promise<{ readonly loan: Loan; readonly account: LeasedAccount } | undefined> {
+  ): Promise<{ readonly loan: LoanResponse; readonly account: LeasedAccount } | undefined> {
     const changeCount = this.#changeCount
     const loan = await this.#bankClient.acquire(request)
     if (!loan) return undefined
@@ -185,7 +185,10 @@ export class LeasedAccounts implements AccountSource {
     return { loan, account }
   }
 
-  #toAccount({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
+  #toAccount(
+    { token, tokenState, userState }: LoanResponse,
+    cached: LeasedAccount | undefined,
+  ): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
@@ -277,7 +280,7 @@ function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount
 
 /** Whether all balances will cover `amount` once other nodes have returned what they do not need. */
 function isCovered(
-  { tokenState, userState, budgetStates }: Loan,
+  { tokenState, userState, budgetStates }: LoanResponse,
   { unlimited }: Account,
   amount: number,
 ): boolean {
@@ -287,7 +290,7 @@ function isCovered(
 
 /** Free quota on this node and in the bank: that of token and user, and that of each budget. */
 function freeIn(
-  { tokenState, userState, budgetStates }: Loan,
+  { tokenState, userState, budgetStates }: LoanResponse,
   { token, user, unlimited }: Account,
 ): { readonly free: number; readonly freeOf: (budget: ChargedBudget) => number } {
   const userFree = userState.free + user.free
@@ -299,7 +302,7 @@ function freeIn(
 }
 
 /** Accounts on which other nodes have to return quota. */
-function shortages(loan: Loan, { account, budgets }: Payer, amount: number): readonly AccountName[] {
+function shortages(loan: LoanResponse, { account, budgets }: Payer, amount: number): readonly AccountName[] {
   const { tokenState, userState } = loan
   const { token, user, unlimited } = account
   const short: AccountName[] = []

@@ -2,15 +2,15 @@ import type { AccountName, Bank } from '../../store/bank.ts'
 import type { NodeFile } from '../../store/node-file.ts'
 import type { Listener } from '../../store/postgres/announcements.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import { BankClient, type BankClientParts } from './bank-client.ts'
+import { BankClient, type BankClientDependencies } from './bank-client.ts'
 import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
 
 /** Announcement that a node has started or stopped. */
-export const NODES_CHANGED = 'nodes'
+export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 
 /** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
-interface Borrower extends Pick<BankClientParts, 'onReported' | 'onUnknownTokens'> {
+interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
   /** Name of the process in the bank. */
   readonly name: string
   /** Name of this run, as the owner of its holds. */
@@ -95,7 +95,7 @@ function handleAnnouncement(
 ): void {
   const [, changed] = CHANGED.exec(text) ?? []
   const [, wanted, by] = WANTED.exec(text) ?? []
-  if (text === NODES_CHANGED) to.onNodesChanged?.()
+  if (text === NODES_CHANGED_ANNOUNCEMENT) to.onNodesChanged?.()
   else if (changed !== undefined) to.accounts.onChanged(changed as AccountName)
   else if (wanted === undefined) return
   else if (by !== to.name) to.bankClient.leases.requestRecall(wanted as AccountName)

@@ -3,7 +3,7 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenHold } from './open-hold.ts'
-import { charge, countWrite, type Payer } from './payer.ts'
+import { charge, countPendingWrites, type Payer } from './payer.ts'
 import type { WaitingHolds } from './waiting-holds.ts'
 
 /** Delay before a settlement that the store refused, for instance because the disk is full, is repeated. */
@@ -66,7 +66,7 @@ export class LedgerWriter {
 
   /** Resolves to undefined once the write is durable, or to the error; never rejects. */
   async write(payer: Payer, written: Promise<void>): Promise<Error | undefined> {
-    countWrite(payer, 1)
+    countPendingWrites(payer, 1)
     let failure: Error | undefined
     try {
       await written
@@ -74,7 +74,7 @@ export class LedgerWriter {
       failure = error instanceof Error ? error : new Error(String(error))
     }
     this.#noteWrite(failure)
-    countWrite(payer, -1)
+    countPendingWrites(payer, -1)
     return failure
   }
 
@@ -100,19 +100,19 @@ export class LedgerWriter {
   async #repeat(payer: Payer, row: SettledCall): Promise<void> {
     this.#repeating += 1
     // Until the settlement is written, the account here is ahead of the store and must not be evicted.
-    countWrite(payer, 1)
+    countPendingWrites(payer, 1)
     try {
       do await delay(SETTLE_RETRY_MS)
       while (await this.#writeSettlement(payer, row))
     } finally {
-      countWrite(payer, -1)
+      countPendingWrites(payer, -1)
       this.#repeating -= 1
     }
   }
 
   // Resolves to undefined once the settlement is durable, otherwise to the reason to repeat it.
   async #writeSettlement(payer: Payer, row: SettledCall): Promise<StoreUnavailable | undefined> {
-    countWrite(payer, 1)
+    countPendingWrites(payer, 1)
     this.#waiting.writeDue()
     try {
       await this.#store.write('settle', row)
@@ -121,7 +121,7 @@ export class LedgerWriter {
       this.#noteWrite(error)
       return error
     } finally {
-      countWrite(payer, -1)
+      countPendingWrites(payer, -1)
     }
     this.#noteWrite(undefined)
     this.onSettled?.(row)

@@ -4,7 +4,7 @@ import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
@@ -12,7 +12,7 @@ import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
-import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerForGroup } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
 import { type BudgetExceeded, refusalOf, Unaffordable } from './quota-refusal.ts'
 import { WaitingHolds } from './waiting-holds.ts'
@@ -117,7 +117,7 @@ export class Ledger {
    * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
    * user has no such token. A new quota does not include open holds, which are settled against it.
    */
-  changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+  changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     return this.accounts.changeToken(change)
   }
 
@@ -198,7 +198,7 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
-    const payer = payerIn(hold, settlement.group)
+    const payer = payerForGroup(hold, settlement.group)
     charge(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)

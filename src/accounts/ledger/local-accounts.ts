@@ -2,7 +2,7 @@ import type { BudgetName, PeriodBudget } from '../../domain/budget.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
 import type { AccountSource, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
@@ -79,7 +79,7 @@ export class LocalAccounts implements AccountSource {
    * difference in the row: calls settled since the write was queued stay charged, and open holds are settled
    * against the new number.
    */
-  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+  async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     const changed = await this.#store.write('changeToken', change)
     if (!changed) return undefined
     const account = this.#accounts.get(change.tokenId)

@@ -34,7 +34,7 @@ export function charge(payer: Payer, quota: number): void {
 }
 
 /** Adds to or subtracts from the number of writes that are not durable yet, on every balance. */
-export function countWrite(payer: Payer, by: 1 | -1): void {
+export function countPendingWrites(payer: Payer, by: 1 | -1): void {
   forEachBalance(payer, (balance) => (balance.pendingWrites += by))
 }
 
@@ -48,7 +48,7 @@ function forEachBalance({ account, budgets }: Payer, change: (balance: Balance) 
  * The balances that a call is charged to once it is known which group answered. Its hold is on the budgets of
  * every group that might have.
  */
-export function payerIn({ account, budgets }: Payer, group: string): Payer {
+export function payerForGroup({ account, budgets }: Payer, group: string): Payer {
   if (budgets.length === 0) return { account, budgets }
   const charged = chargedBudgets(namesOf(budgets), group)
   return { account, budgets: budgets.filter(({ terms }) => charged.includes(terms.name)) }

@@ -18,7 +18,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 /** Reads that show no charges, and therefore do not wait for a flush. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
-  'alertWork',
+  'findPendingAlerts',
   'auditBefore',
   'auditPage',
   'countUsers',
@@ -40,7 +40,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
 ])
 
 /** Node-specific part of the store on a node that serves calls. */
-export interface NodePart {
+export interface NodeStore {
   readonly file: NodeFile
   /** Called after each settlement. */
   onSettled(): void
@@ -54,7 +54,7 @@ export interface NodePart {
  * shows charges includes all charges of this node. Without `own` it is the store of a command-line tool,
  * which serves no calls.
  */
-export function sharedStore(rows: Rows, own?: NodePart): Store {
+export function sharedStore(rows: Rows, own?: NodeStore): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)
   const write = async (name: string, input: unknown): Promise<unknown> => {
     if (name === 'loadAccount') {

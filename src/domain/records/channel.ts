@@ -16,7 +16,7 @@ import {
   plainText,
   integerWithin,
 } from './field-types.ts'
-import { record, type Row, type Values } from './record.ts'
+import { declareRecord, type Row, type Values } from './record.ts'
 
 /** Providers whose channels have their own addresses and signatures. */
 export type ProviderName = 'azure' | 'bedrock' | 'vertex'
@@ -48,7 +48,7 @@ const maybe = (pattern: RegExp, expected: string) =>
   ({ ...OPEN, type: nullable(textMatching(pattern, expected)), default: null }) as const
 
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
-export const CHANNEL_SETTINGS = record('', {
+export const CHANNEL_SETTINGS = declareRecord('', {
   name: { ...OPEN, type: declaredName('a name for the channel') },
   /** Dialects that its upstream speaks, at least one; all use the same keys and the same base address. */
   protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
@@ -149,7 +149,7 @@ export function isEdited({
 }
 
 /** Channels created over HTTP: `docs/administration.md: Channels`. */
-export const CHANNEL = record('channels', {
+export const CHANNEL = declareRecord('channels', {
   id: { type: integerWithin(), key: 'primary key' },
   /** Unique among the stored channels. */
   name: {

@@ -33,12 +33,12 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
 }
 
 /** Conversion for types whose values are the same on both sides. */
-export const unchanged = (value: unknown): never => value as never
+export const keepValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
-  integer: { column: 'integer', encode: unchanged, decode: unchanged },
+  integer: { column: 'integer', encode: keepValue, decode: keepValue },
   boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
-  string: { column: 'text', encode: unchanged, decode: unchanged },
+  string: { column: 'text', encode: keepValue, decode: keepValue },
 }
 const JSON_TEXT = { column: 'text', encode: JSON.stringify, decode: JSON.parse } as const
 
@@ -53,8 +53,8 @@ function typed<V, C extends Stored, J = V>(
     bounds,
     rules: [],
     isNullable: false,
-    fromJson: unchanged,
-    toJson: unchanged,
+    fromJson: keepValue,
+    toJson: keepValue,
   }
   return { ...plain, ...(COLUMNS[json] ?? JSON_TEXT) } as unknown as FieldType<V, C, J>
 }
@@ -63,7 +63,7 @@ function typed<V, C extends Stored, J = V>(
  * Describes what is expected instead of a value of JSON, as it follows `expected `; undefined if the value has
  * the type. Null does not count as a value here.
  */
-export function mismatch<V, C extends Stored, J>(
+export function describeMismatch<V, C extends Stored, J>(
   type: FieldType<V, C, J>,
   value: unknown,
 ): string | undefined {
@@ -91,7 +91,7 @@ function kindOf(value: unknown): string {
 
 /** Whether a value of JSON is one of the type. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
-  return mismatch(type, value) === undefined
+  return describeMismatch(type, value) === undefined
 }
 
 /** A whole number. */

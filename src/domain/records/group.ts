@@ -1,10 +1,10 @@
 import type { Budget } from '../budget.ts'
 import type { Decimal } from '../decimal.ts'
 import { flag, json } from './field-types.ts'
-import { record, type Values } from './record.ts'
+import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a group other than its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
-export const GROUP_SETTINGS = record('', {
+export const GROUP_SETTINGS = declareRecord('', {
   /** Factor of its prices. */
   ratio: { type: json<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
   /** Any user's token may name an open group. A closed group may be named only by users who belong to it. */

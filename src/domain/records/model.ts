@@ -2,10 +2,10 @@ import { THINKING_FORMS } from '@sluice/wire/model-capabilities'
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import { declaredName, flag, json, list, oneOf } from './field-types.ts'
-import { record, type Values } from './record.ts'
+import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
-export const MODEL_SETTINGS = record('', {
+export const MODEL_SETTINGS = declareRecord('', {
   /** Name used by the `vendor_routes` of a token and by `owned_by` in model lists; undefined if unknown. */
   vendor: { type: declaredName('the name of a vendor'), default: undefined, declared: true },
   /** Undefined if the model has no price. */

@@ -6,16 +6,16 @@ import {
   list,
   listText,
   mapping,
-  mismatch,
+  describeMismatch,
   name,
   nullable,
   oneOf,
   text,
   integerWithin,
 } from './field-types.ts'
-import { fieldsWith, type NewValues, record, type Values } from './record.ts'
+import { fieldsWith, type NewValues, declareRecord, type Values } from './record.ts'
 
-const PET = record(
+const PET = declareRecord(
   'pets',
   {
     id: { type: integerWithin(), key: 'primary key' },
@@ -92,7 +92,7 @@ describe('a type of fields', () => {
     [duration, '0s', 'a duration from 1ms to 596h'],
     [duration, '597h', 'a duration from 1ms to 596h'],
   ] as const)('a type of fields accepts a value, or reports what it expects: %#', (type, value, expected) => {
-    expect(mismatch(type as never, value)).toBe(expected)
+    expect(describeMismatch(type as never, value)).toBe(expected)
   })
 
   test.each([

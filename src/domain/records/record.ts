@@ -1,4 +1,4 @@
-import { type FieldType, unchanged, type Stored } from './field-types.ts'
+import { type FieldType, keepValue, type Stored } from './field-types.ts'
 
 /** Field of a record; everything that the program needs for the field is derived from it. */
 export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
@@ -61,13 +61,13 @@ export type Values<F extends Fields> = {
 }
 
 /** Fields that the database fills in: those with a default, and the id. */
-export type Filled<F extends Fields> = {
+export type FilledFields<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary key' } ? Name : never
 }[keyof F]
 
 /** Object to be created; if the id is undefined, the next free one is used. */
-export type NewValues<F extends Fields> = Omit<Values<F>, Filled<F>> & {
-  readonly [Name in Filled<F> & keyof Values<F>]?:
+export type NewValues<F extends Fields> = Omit<Values<F>, FilledFields<F>> & {
+  readonly [Name in FilledFields<F> & keyof Values<F>]?:
     | Values<F>[Name]
     | (F[Name] extends { readonly key: unknown } ? undefined : never)
 }
@@ -89,7 +89,7 @@ export type Column = Field & Readonly<Record<'name' | 'field', string>>
 export type RecordColumns = Readonly<Record<'columns', readonly Column[]>>
 
 /** Declares a record. `parts` are columns that are combined into other values. */
-export function record<const F extends Fields, const P extends Fields = {}>(
+export function declareRecord<const F extends Fields, const P extends Fields = {}>(
   table: string,
   fields: F,
   parts: P = {} as P,
@@ -144,9 +144,9 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
  * Returns a function that lists the values of these columns in order, with defaults for missing ones. Every
  * call uses it, so its loop reads lists of one shape.
  */
-export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
+export function valueListerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const members = columns.map(({ field, type, default: usual }) => {
-    return { field, usual, encoder: type.encode === unchanged ? undefined : type }
+    return { field, usual, encoder: type.encode === keepValue ? undefined : type }
   })
   return (given, values = []) => {
     for (const { field, usual, encoder } of members) {

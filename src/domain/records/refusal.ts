@@ -1,8 +1,8 @@
 import { plainText, integerWithin } from './field-types.ts'
-import { fieldsWith, record, type Values } from './record.ts'
+import { fieldsWith, declareRecord, type Values } from './record.ts'
 
 /** Counters of refused calls, kept as long as the half-hour sums. `docs/api.md: Refused calls`. */
-export const REFUSAL = record('usage_refusals', {
+export const REFUSAL = declareRecord('usage_refusals', {
   /** Number of half hours since 1970-01-01, UTC. */
   slot: { type: integerWithin(), key: 'part' },
   /** Code of the error that the clients got. */

@@ -1,13 +1,13 @@
 import {
-  type CallTerms,
-  NO_OPERATOR_TERMS,
-  type OperatorTerms,
-  operatorTermsFrom,
-  operatorTermsText,
-  type TermChanges,
-} from '../call-terms.ts'
+  type UsageLimits,
+  NO_OPERATOR_LIMITS,
+  type OperatorLimits,
+  parseOperatorLimits,
+  formatOperatorLimits,
+  type UsageLimitChanges,
+} from '../usage-limits.ts'
 import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
-import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
+import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../vendor-routes.ts'
 import { TEXT_BYTES } from '../text-length.ts'
 import {
   type FieldType,
@@ -20,8 +20,8 @@ import {
   integerWithin,
   oneOf,
 } from './field-types.ts'
-import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
-import { TERMS } from './terms.ts'
+import { type Edits, type NamesWith, type NewValues, declareRecord, type Row, type Values } from './record.ts'
+import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
@@ -51,14 +51,14 @@ const addresses = nullable<string | null, string | null, string | null>({
   fromJson: (given: string | null) => allowListLines(given).join('\n') || null,
 })
 
-const operatorTerms: FieldType<OperatorTerms, string> = {
-  ...(plainText() as unknown as FieldType<OperatorTerms, string>),
-  encode: operatorTermsText,
-  decode: operatorTermsFrom,
+const operatorTerms: FieldType<OperatorLimits, string> = {
+  ...(plainText() as unknown as FieldType<OperatorLimits, string>),
+  encode: formatOperatorLimits,
+  decode: parseOperatorLimits,
 }
 
 /** API keys and their limits. Times are Unix seconds, quota is in whole units. `docs/api.md: Token`. */
-export const TOKEN = record(
+export const TOKEN = declareRecord(
   'tokens',
   {
     id: { type: integerWithin(), key: 'primary key' },
@@ -150,7 +150,7 @@ export const TOKEN = record(
     vendor_routes: {
       type: withRules(listText(TEXT_BYTES.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
-        expected: A_ROUTE_MAP,
+        expected: ROUTE_MAP_EXPECTATION,
       }),
       default: '',
       edit: 'holder',
@@ -159,8 +159,8 @@ export const TOKEN = record(
       declared: true,
       option: ['json', 'groups by vendor, as a JSON map'],
     },
-    /** The part of the terms and limits that an operator gave. */
-    operator_terms: { type: operatorTerms, default: NO_OPERATOR_TERMS, shown: false, admission: 'heed' },
+    /** The part of the limits that an operator gave. */
+    operator_terms: { type: operatorTerms, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
     /** Time of the soft deletion; null if the token is not deleted. */
     deleted_time: { type: nullable(integerWithin()), default: null, shown: false, admission: 'recall' },
     /** HMAC of the key without `sk-`; unique, including deleted tokens. */
@@ -168,16 +168,16 @@ export const TOKEN = record(
     /** Encrypted key without `sk-`. */
     key_cipher: { type: plainText(), secret: true },
   },
-  TERMS,
+  USAGE_LIMIT_FIELDS,
 )
 
 type TokenFields = typeof TOKEN.fields
 
 /** An API key and its limits, without the key itself. */
-export type Token = Values<TokenFields> & CallTerms
+export type Token = Values<TokenFields> & UsageLimits
 
 /** Token to be created, with its plain key without `sk-`. */
-export type NewToken = NewValues<TokenFields> & TermChanges & { readonly key: string }
+export type NewToken = NewValues<TokenFields> & UsageLimitChanges & { readonly key: string }
 
 /** Declared token, created if its user has none with that name. `docs/configuration.md: Users`. */
 export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
@@ -186,11 +186,11 @@ export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
   /** Undefined if not declared: a new token is enabled, an existing one keeps its status. */
   readonly status?: 1 | 2 | undefined
   /** Applied at every load of the configuration, like a declared status. */
-  readonly terms?: TermChanges | undefined
+  readonly terms?: UsageLimitChanges | undefined
 }
 
 /** Changes of a token; absent fields stay unchanged. */
-export type TokenChanges = Edits<TokenFields> & TermChanges
+export type TokenChanges = Edits<TokenFields> & UsageLimitChanges
 
 /** Row of a token. */
-export type TokenRow = Row<TokenFields> & Row<typeof TERMS>
+export type TokenRow = Row<TokenFields> & Row<typeof USAGE_LIMIT_FIELDS>

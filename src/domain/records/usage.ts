@@ -4,7 +4,7 @@ import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
 import type { FailureCause } from '../failure-cause.ts'
 import type { Provenance } from '../stored-response.ts'
 import { type FieldType, flag, nullable, plainText, oneOf, integerWithin } from './field-types.ts'
-import { type NamesWith, record, type Row, type Values } from './record.ts'
+import { type NamesWith, declareRecord, type Row, type Values } from './record.ts'
 import { USAGE_COUNTS } from './usage-counts.ts'
 
 const text = plainText()
@@ -15,7 +15,7 @@ const integer = integerWithin()
  * `src/management/usage/usage-object.ts`; other fields follow in this order.
  * `docs/ledger.md`.
  */
-export const USAGE = record(
+export const USAGE = declareRecord(
   'usage_log',
   {
     /** UUIDv7, shared by the call's hold, its usage row, and the `x-request-id` of its response. */
@@ -71,14 +71,14 @@ export const USAGE = record(
     upstream_model: { type: text, shown: 'admin' },
     /** JSON: `AttemptEntry[]`; null if the only attempt succeeded. */
     attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON: `Particulars`; null if there are none. */
+    /** JSON: `CallParticulars`; null if there are none. */
     particulars: { type: nullable(text), default: null, shown: false },
   },
   USAGE_COUNTS,
 )
 
 /** Fields of a settlement that are not in its usage row; they change accounts and sums. */
-export const CHARGED = record('', {
+export const SETTLEMENT_FIELDS = declareRecord('', {
   /** Whether the client received any of the response; only such calls count as requests. */
   delivered: { type: flag, column: 'requests' },
   /** Accounts of the budgets that it is charged to, in the format of `budgetList`. */
@@ -89,7 +89,7 @@ const { id, user_id, token_id, model, requested_model, channel, group, stream, p
   USAGE.fields
 
 /** Quota reserved while a call runs, with the facts needed to charge the call after a crash. */
-export const HOLD = record('holds', {
+export const HOLD = declareRecord('holds', {
   id,
   /** Run of the gateway that will settle the hold; `recover` settles holds of other runs. */
   owner: { type: text },
@@ -110,7 +110,7 @@ export const HOLD = record('holds', {
   price_version,
   kind,
   /** Accounts of the budgets on which it is reserved, in the format of `budgetList`. */
-  budgets: CHARGED.fields.budgets,
+  budgets: SETTLEMENT_FIELDS.fields.budgets,
   requested_model,
 })
 
@@ -120,7 +120,7 @@ type WithDefault = NamesWith<UsageFields, 'default'>
 /** Settlement with all values of its usage row. */
 export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
-} & Values<typeof CHARGED.fields> & {
+} & Values<typeof SETTLEMENT_FIELDS.fields> & {
     readonly usage: Usage
     /** Undefined if the response contains nothing that clients can refer to. */
     readonly provenance?: Provenance | undefined

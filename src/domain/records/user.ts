@@ -1,4 +1,4 @@
-import type { CallTerms, TermChanges } from '../call-terms.ts'
+import type { UsageLimits, UsageLimitChanges } from '../usage-limits.ts'
 import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTES } from '../text-length.ts'
 import { declaredName, name, nullable, plainText, text, integerWithin, oneOf } from './field-types.ts'
@@ -7,11 +7,11 @@ import {
   type Fields,
   type NamesWith,
   type NewValues,
-  record,
+  declareRecord,
   type Row,
   type Values,
 } from './record.ts'
-import { TERMS } from './terms.ts'
+import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 import type { TokenSeed } from './token.ts'
 
 /** Status of a user; disabled users are refused on account and relay endpoints alike. */
@@ -67,7 +67,7 @@ const KEPT_NUMBER = { type: integerWithin(), default: 0 } as const
 const HASH = { type: nullable(plainText()), secret: true } as const
 
 /** Account holders: `docs/api.md: User profile`, and columns that are never shown. */
-export const USER = record(
+export const USER = declareRecord(
   'users',
   {
     ...CALLER,
@@ -106,19 +106,19 @@ export const USER = record(
     /** Form in which names are compared; null for deleted users. */
     comparable_name: HASH,
   },
-  TERMS,
+  USAGE_LIMIT_FIELDS,
 )
 
 /** The part of the record that calls and charges need. */
-export const CALLING_USER = record('users', CALLER, TERMS)
+export const CALLING_USER = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
 
 type UserFields = typeof USER.fields
 
 /** Account holder, as needed for calls and charges. */
-export type User = Values<typeof CALLER> & CallTerms
+export type User = Values<typeof CALLER> & UsageLimits
 
 /** Account holder with all fields that people manage. `docs/api.md: Users`. */
-export type ManagedUser = Values<UserFields> & CallTerms & { readonly has_password: boolean }
+export type ManagedUser = Values<UserFields> & UsageLimits & { readonly has_password: boolean }
 
 /** User to be created. Without a display name, the username is used. */
 export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
@@ -128,7 +128,7 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
     readonly accessToken: string | null
     /** Undefined if the user cannot log in with a password. */
     readonly passwordHash?: string | undefined
-    readonly terms?: TermChanges | undefined
+    readonly terms?: UsageLimitChanges | undefined
   }
 
 /** Declared user, created if none has that name. `docs/configuration.md: Users`. */
@@ -139,7 +139,7 @@ export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'>> & {
   readonly status?: User['status'] | undefined
   readonly access_token?: string | undefined
   /** Applied at every load of the configuration, like a declared status. */
-  readonly terms?: TermChanges | undefined
+  readonly terms?: UsageLimitChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }
 
@@ -149,8 +149,8 @@ export type UserChanges = {
 } & {
   readonly status?: User['status'] | undefined
   readonly passwordHash?: string | undefined
-  readonly terms?: TermChanges | undefined
+  readonly terms?: UsageLimitChanges | undefined
 }
 
 /** Row of a user. */
-export type UserRow = Row<UserFields> & Row<typeof TERMS>
+export type UserRow = Row<UserFields> & Row<typeof USAGE_LIMIT_FIELDS>

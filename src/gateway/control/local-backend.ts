@@ -11,7 +11,7 @@ import { Ledger } from '../../accounts/ledger/ledger.ts'
 import { sharedStore } from '../../accounts/ledger/shared-store.ts'
 import { operations } from '../../management/operations.ts'
 import type { AdministrationServices, BackupInputs, ManagementServices } from '../../management/services.ts'
-import { commandOrigin, recordedParts } from '../../management/audit-origin.ts'
+import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../../store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from '../../store/secrets.ts'
@@ -19,16 +19,16 @@ import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
 import type { CommandBackend } from './command-backend.ts'
 
-/** Parts of a gateway that management operations need. */
-interface OpenParts extends ManagementServices, Pick<AdministrationServices, 'liveConfig'> {
+/** Services that management operations need. */
+interface OpenServices extends ManagementServices, Pick<AdministrationServices, 'liveConfig'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
   close(): Promise<void>
 }
 
-/** Parts with upstreams, which only the test of a channel needs. */
-type AnyParts = OpenParts & Pick<AdministrationServices, 'upstreams'>
-type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
+/** Services with upstreams, which only the test of a channel needs. */
+type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams'>
+type AnyOperation = (parts: AnyServices, input: unknown) => Promise<unknown>
 
 /**
  * Runs operations in this process, on a data folder that it has locked. The first operation other than
@@ -36,8 +36,8 @@ type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
  * old one.
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
-  let opened: Promise<OpenParts> | undefined
-  const open = (): Promise<OpenParts> => (opened ??= openParts(environment))
+  let opened: Promise<OpenServices> | undefined
+  const open = (): Promise<OpenServices> => (opened ??= openParts(environment))
   return {
     display: async () => quotaDisplay((await open()).settings()),
     firstCredentials: async () => (await opened)?.firstCredentials,
@@ -49,10 +49,10 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
           input,
         )) as never
       }
-      const parts = recordedParts(await open(), commandOrigin('operator', Date.now()))
+      const parts = withAuditOrigin(await open(), commandOrigin('operator', Date.now()))
       const operation = operations[name] as AnyOperation
       if (name === 'testNamedChannel') return (await runWithUpstreams(parts, operation, input)) as never
-      return (await operation(parts as AnyParts, input)) as never
+      return (await operation(parts as AnyServices, input)) as never
     },
     async close() {
       try {
@@ -66,7 +66,11 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
 }
 
 // Loaded on demand: most commands do not use upstreams.
-async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input: unknown): Promise<unknown> {
+async function runWithUpstreams(
+  parts: OpenServices,
+  operation: AnyOperation,
+  input: unknown,
+): Promise<unknown> {
   const { localUpstreams } = await import('./local-upstreams.ts')
   const upstreams = localUpstreams(parts.secrets, parts.settings)
   try {
@@ -88,7 +92,7 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
 }
 
-async function openParts(environment: Environment): Promise<OpenParts> {
+async function openParts(environment: Environment): Promise<OpenServices> {
   const config = readConfig(environment)
   const { users } = config
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))

@@ -7,7 +7,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts'
 import { gatewayErrorOf } from '../../http/gateway-error.ts'
 import { HEADER_NAMES, type Request } from '../../http/request.ts'
 import type { AdministrationServices } from '../../management/services.ts'
-import { commandOrigin, recordedParts } from '../../management/audit-origin.ts'
+import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { ControlFailure, Hello } from './messages.ts'
@@ -20,8 +20,8 @@ const JSON_HEADERS = { 'content-type': 'application/json' }
 /** Time that running operations have to end once the gateway stops. */
 const GRACE_MS = 5_000
 
-/** Parts of the gateway that the control server needs. */
-export interface ControlParts extends AdministrationServices {
+/** Services that the control server needs. */
+export interface ControlServices extends AdministrationServices {
   /** Data folder, locked by this process. */
   readonly dataDir: string
   readonly log: Logger
@@ -33,7 +33,7 @@ type AnyOperation = (parts: AdministrationServices, input: unknown) => Promise<u
  * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can
  * open it. `POST /OPERATION` takes and answers JSON. Close the server before the store.
  */
-export async function serveControl(parts: ControlParts): Promise<{ close(): Promise<void> }> {
+export async function serveControl(parts: ControlServices): Promise<{ close(): Promise<void> }> {
   const socket = socketPath(parts.dataDir)
   const running = new Set<Promise<void>>()
   const server = new HttpServer({
@@ -78,7 +78,7 @@ async function listenForOwner(server: Server, path: string): Promise<void> {
   await listening
 }
 
-async function respond(parts: ControlParts, request: Request, response: Response): Promise<void> {
+async function respond(parts: ControlServices, request: Request, response: Response): Promise<void> {
   response.closesConnection = true
   try {
     const value = JSON.stringify(await runOperation(parts, request))
@@ -94,7 +94,7 @@ function errorResponse({ code, message, kind }: GatewayError): Refusal {
   return { status: kind.status, headers: JSON_HEADERS, body: Buffer.from(JSON.stringify(failure)) }
 }
 
-async function runOperation(parts: ControlParts, request: Request): Promise<unknown> {
+async function runOperation(parts: ControlServices, request: Request): Promise<unknown> {
   const name = request.url.slice(1)
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
@@ -108,7 +108,7 @@ async function runOperation(parts: ControlParts, request: Request): Promise<unkn
     )
   }
   const input: unknown = parseJson(await readBody(request))
-  const recorded = recordedParts(parts, commandOrigin('operator', parts.nowMs()))
+  const recorded = withAuditOrigin(parts, commandOrigin('operator', parts.nowMs()))
   const output = await (operations[name as keyof typeof operations] as AnyOperation)(recorded, input)
   parts.log.info({ operation: name }, 'command')
   return output

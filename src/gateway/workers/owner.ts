@@ -11,9 +11,9 @@ import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
-import type { FollowedTurn } from '../calls-of-workers.ts'
+import type { FollowedCallBatch } from '../calls-of-workers.ts'
 import { explainedError, urlOf } from '../listen.ts'
-import { CAN_SHARE, freePort } from '../listeners.ts'
+import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
 import { WorkerMetrics } from './worker-metrics.ts'
@@ -47,7 +47,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const { environment } = config
   const path = sqlitePath(environment.databaseUrl)
   if (path === undefined) throw new Error(NOT_ON_POSTGRES)
-  if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
+  if (!CAN_SHARE_ADDRESS) throw new Error('several workers need Linux, which spreads connections over them')
   const { log, lines } = openLog(environment, 'owner')
   opened.adopt(lines, (open) => open.close())
   if (environment.redisUrl !== undefined)
@@ -163,7 +163,7 @@ async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
 }
 
 /** Services that the workers share. */
-interface SharedParts {
+interface SharedResources {
   readonly database: OwnedDatabase
   /** Sends a text to all workers. */
   readonly announce: (text: string) => void
@@ -174,7 +174,7 @@ interface SharedParts {
 }
 
 /** Answers a worker's requests to the owner. */
-function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
+function answerWorker(worker: WorkerProcess, parts: SharedResources): void {
   const { link, name } = worker
   const { database, announce, permits, slots, metrics, crew } = parts
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
@@ -207,7 +207,7 @@ class FollowedCalls {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
       this.#tell()
     })
-    worker.link.on('settled', (turn: FollowedTurn) => {
+    worker.link.on('settled', (turn: FollowedCallBatch) => {
       for (const [follower, queries] of this.#followers)
         if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })

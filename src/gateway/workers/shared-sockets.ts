@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import * as net from 'node:net'
 import { getSystemErrorName } from 'node:util'
-import { type Address, SOCKETS } from '../listeners.ts'
+import { type Address, SOCKETS_PER_ADDRESS } from '../listeners.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** A socket that is bound here and on which workers listen. */
@@ -48,7 +48,7 @@ export class SharedSockets {
   static async bind({ host, port }: Address, workers: number): Promise<SharedSockets> {
     const { address, family } = await lookup(host)
     const sockets: SharedSocket[] = []
-    while (sockets.length < workers * Math.ceil(SOCKETS / workers)) {
+    while (sockets.length < workers * Math.ceil(SOCKETS_PER_ADDRESS / workers)) {
       const socket = bindSocket(address, port, family, undefined, REUSE_PORT)
       if (typeof socket === 'number') {
         for (const bound of sockets) bound.close()

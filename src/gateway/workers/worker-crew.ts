@@ -20,7 +20,7 @@ const SILENT_PINGS = 3
 const LOST_PINGS = 120
 
 /** Dependencies of a crew of workers. */
-interface CrewParts {
+interface CrewDependencies {
   readonly planned: number
   readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
   /** Starts the process of one worker and answers it; rejects if the system cannot start it. */
@@ -35,7 +35,7 @@ interface CrewParts {
  * be started is tried again. The others continue, and take over its connections.
  */
 export class WorkerCrew {
-  readonly #parts: CrewParts
+  readonly #parts: CrewDependencies
   readonly #workers = new Map<number, WorkerProcess>()
   readonly #running: Promise<void>[] = []
   /** Number of unanswered pings of each worker. */
@@ -48,7 +48,7 @@ export class WorkerCrew {
   readonly #starting = new Set<number>()
   readonly #firstStarts = Promise.withResolvers<void>()
 
-  constructor(parts: CrewParts) {
+  constructor(parts: CrewDependencies) {
     this.#parts = parts
     this.#pinging = setInterval(() => this.#ping(), PING_MS).unref()
     this.#firstStarts.promise.catch(() => {})

@@ -8,7 +8,7 @@ import { isCurrent } from '../../store/migrations/steps.ts'
 import type { Database } from '../../store/row-types.ts'
 import { refuseOtherSecret, deriveSecrets, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
-import { kyselyOver } from '../../store/sqlite/dialect.ts'
+import { createKysely } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { COUNTED_TABLES } from './tables.ts'
@@ -47,7 +47,7 @@ export async function openSource(
     await refuseForeignContent(path)
     const settled = readOnly ? undefined : await settleOpenCalls(path, secrets)
     const connection = openForReading(path)
-    const db = kyselyOver(connection)
+    const db = createKysely(connection)
     if (readOnly) await refuseOutdated(db, secrets)
     connection.exec('BEGIN')
     return {
@@ -96,7 +96,7 @@ async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCall
 async function refuseForeignContent(path: string): Promise<void> {
   const connection = openForReading(path)
   try {
-    await refuseForeignSchema(connection, await isUpToDate(kyselyOver(connection)))
+    await refuseForeignSchema(connection, await isUpToDate(createKysely(connection)))
   } finally {
     connection.close()
   }

@@ -2,7 +2,7 @@ import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { z } from 'zod'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
-import { NO_OPERATOR_TERMS } from '../../domain/call-terms.ts'
+import { NO_OPERATOR_LIMITS } from '../../domain/usage-limits.ts'
 import { NO_LIMIT } from '../../domain/rate-limit.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -121,7 +121,7 @@ async function callerOf(
       unlimited_quota: true,
       rateLimit: { ...NO_LIMIT, parallel: 0 },
       budget: undefined,
-      operator_terms: NO_OPERATOR_TERMS,
+      operator_terms: NO_OPERATOR_LIMITS,
     } as unknown as Caller['token']
     // Every user may use the group that it is in.
     return { caller: { token, user: { ...by, group: group || by.group } } }

@@ -1,20 +1,20 @@
 import { z } from 'zod'
-import type { TermChanges } from '../../domain/call-terms.ts'
+import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
-import { termChanges, termFields } from '../call-terms.ts'
+import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
 import { requireGroups } from '../users/user-object.ts'
-import { anyTokenInput, findToken, noToken } from './list-tokens.ts'
+import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
   type changedTokenFields,
   maskedToken,
-  noOwnToken,
+  ownTokenNotFound,
   TOKEN_ID,
   type TokenObject,
   tokenObject,
@@ -53,10 +53,10 @@ export async function changeToken(
     (await addCurrentObject(
       () => ledger.changeToken(change),
       async () => {
-        const present = await store.read('keyedToken', { tokenId, userId })
+        const present = await store.read('findTokenWithKey', { tokenId, userId })
         return present ? maskedToken(parts, present) : undefined
       },
-    )) ?? noOwnToken()
+    )) ?? ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }
@@ -65,14 +65,14 @@ export async function changeToken(
 async function changedTerms(
   { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
-  input: Pick<TokenInput, keyof typeof termFields>,
-): Promise<TermChanges> {
+  input: Pick<TokenInput, keyof typeof usageLimitFields>,
+): Promise<UsageLimitChanges> {
   const isBudget = input.budget !== undefined || input.budget_period !== undefined
-  const before = isBudget ? await store.read('keyedToken', ids) : undefined
-  return termChanges(input, before?.token.budget, settings())
+  const before = isBudget ? await store.read('findTokenWithKey', ids) : undefined
+  return usageLimitChanges(input, before?.token.budget, settings())
 }
 
-const { budget, budget_period } = termFields
+const { budget, budget_period } = usageLimitFields
 
 const INPUT = anyTokenInput.extend({ budget, budget_period })
 
@@ -107,7 +107,8 @@ export async function enableOrDisableToken(
 ): Promise<TokenObject> {
   const { store, apiKeys, nowMs } = parts
   const token =
-    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
+    (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ??
+    ownTokenNotFound()
   apiKeys.forget(tokenId)
   return maskedToken(parts, token)
 }
@@ -123,7 +124,7 @@ export async function rotateToken(
   const { store, apiKeys } = parts
   const { id: tokenId, user_id: userId } = await findToken(store, given)
   const key = generateKey()
-  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? noToken(tokenId)
+  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? tokenNotFound(tokenId)
   apiKeys.forget(tokenId)
   apiKeys.forgetKey(key)
   return tokenObject(parts, token, `sk-${key}`)
@@ -167,6 +168,6 @@ export async function deleteToken(
   given: z.input<typeof anyTokenInput>,
 ): Promise<{ readonly id: number; readonly name: string }> {
   const { id, user_id: user, name } = await findToken(parts.store, given)
-  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) noToken(id)
+  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) tokenNotFound(id)
   return { id, name }
 }

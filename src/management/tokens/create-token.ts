@@ -3,9 +3,9 @@ import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { generateKey } from '../../store/secrets.ts'
-import { operatorTermsOfNew } from '../../store/term-columns.ts'
+import { operatorLimitsOfNewToken } from '../../store/usage-limit-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
-import { termChanges } from '../call-terms.ts'
+import { usageLimitChanges } from '../usage-limits.ts'
 import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota, userField } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
@@ -20,15 +20,15 @@ export async function createToken(
   parts: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
-  return makeToken(parts, readInput(INPUT, given), OPERATOR)
+  return createTokenAs(parts, readInput(INPUT, given), OPERATOR)
 }
 
 /**
- * Creates a token with a generated key, which only this response shows unmasked. Terms given by an operator
+ * Creates a token with a generated key, which only this response shows unmasked. Limits set by an operator
  * are an upper limit for the holder. Throws if the user already has `max_user_tokens`, or may not name the
  * group.
  */
-export async function makeToken(
+export async function createTokenAs(
   parts: ManagementServices,
   input: z.output<typeof INPUT>,
   by: Actor,
@@ -37,7 +37,7 @@ export async function makeToken(
   const user = await findUser(store, input.user)
   const { name, expired_time, remain_quota } = input
   if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
-  const terms = termChanges(input, undefined, settings())
+  const terms = usageLimitChanges(input, undefined, settings())
   const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
   requireGroups(settings(), user, fields)
   const key = generateKey()
@@ -50,7 +50,7 @@ export async function makeToken(
       key,
       status: TOKEN_STATUS.enabled,
       created_time: Math.floor(nowMs() / 1000),
-      ...(isOperator(by, user.id) && { operator_terms: operatorTermsOfNew(terms, fields) }),
+      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(terms, fields) }),
     },
   })
   apiKeys.forgetKey(key)
@@ -69,7 +69,7 @@ export async function tokenWarnings(
 ): Promise<string[]> {
   const { user: idOrName, name, models } = readInput(WARNINGS_INPUT, given)
   const user = await findUser(store, idOrName)
-  const namesakes = (await store.read('keyedTokens', { userId: user.id })).filter(
+  const namesakes = (await store.read('listTokensWithKeys', { userId: user.id })).filter(
     ({ token }) => token.name === name,
   )
   const served = servedModels(settings())

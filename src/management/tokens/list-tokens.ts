@@ -9,7 +9,7 @@ import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
 import {
   maskedTokens,
-  noOwnToken,
+  ownTokenNotFound,
   stoppedTokens,
   TOKEN_ID,
   type TokenObject,
@@ -26,11 +26,11 @@ export async function findToken(
 ): Promise<Token> {
   const { id } = readInput(anyTokenInput, given)
   const token = await store.read('tokenById', { tokenId: id })
-  return token ?? noToken(id)
+  return token ?? tokenNotFound(id)
 }
 
 /** Throws `not_found` for a token. */
-export function noToken(id: number): never {
+export function tokenNotFound(id: number): never {
   throw new GatewayError('not_found', `there is no token with the id ${id}`)
 }
 
@@ -41,7 +41,7 @@ export async function listTokens(
 ): Promise<TokenObject[]> {
   const { user: idOrName } = readInput(userInput, given)
   const { id: userId } = await findUser(parts.store, idOrName)
-  const tokens = await parts.store.read('keyedTokens', { userId })
+  const tokens = await parts.store.read('listTokensWithKeys', { userId })
   return maskedTokens(parts, tokens.toReversed())
 }
 
@@ -56,7 +56,7 @@ export async function tokenPage(
   parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
-  const { tokens, total } = await parts.store.read('keyedTokenPage', {
+  const { tokens, total } = await parts.store.read('findTokenPageWithKeys', {
     userId,
     offset: offsetOf(page),
     limit: page.pageSize,
@@ -101,7 +101,7 @@ export async function searchTokens(
   const found = all.filter(({ name, key = '' }) => hasName(name) && matches(keyPattern, key))
   const start = offsetOf(page)
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
-  const tokens = tokenIds.length === 0 ? [] : await store.read('keyedTokensOf', { userId, tokenIds })
+  const tokens = tokenIds.length === 0 ? [] : await store.read('findTokensWithKeys', { userId, tokenIds })
   return pageObject(page, found.length, await maskedTokens(parts, tokens))
 }
 
@@ -124,7 +124,7 @@ export async function stoppedTokensOf(
   tokenIds: readonly number[],
 ): Promise<number[]> {
   if (tokenIds.length === 0) return []
-  const tokens = await parts.store.read('keyedTokensOf', { userId, tokenIds })
+  const tokens = await parts.store.read('findTokensWithKeys', { userId, tokenIds })
   return stoppedTokens(
     parts,
     tokens.map(({ token }) => token),
@@ -144,7 +144,7 @@ export async function revealKey(
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
 ): Promise<string> {
   await store.write('recordReveal', { kind: 'key', ids: [tokenId], userId })
-  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? noOwnToken()}`
+  return `sk-${(await store.read('revealKey', { tokenId, userId })) ?? ownTokenNotFound()}`
 }
 
 /**

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { maskedKey, statusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import { isSetByOperator } from '../../domain/call-terms.ts'
+import { isSetByOperator } from '../../domain/usage-limits.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
-import type { KeyedToken } from '../../store/operations/find-accounts.ts'
+import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { answersOf, bodyShape } from '../record-schemas.ts'
 import {
   type BudgetUses,
   budgetUses,
-  termFields,
-  termSchema,
-  termsOf,
-  type TermsOwner,
-} from '../call-terms.ts'
+  usageLimitFields,
+  usageLimitSchema,
+  usageLimitsWithUse,
+  type LimitedOwner,
+} from '../usage-limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
@@ -36,7 +36,7 @@ const own = answersOf(TOKEN.fields, 'holder')
 export const tokenSchema = z.object({
   ...own.schema.shape,
   key: z.string(),
-  ...termSchema,
+  ...usageLimitSchema,
   ...remainingSchema,
   operator_limits: operatorLimits.optional(),
   version: z.string(),
@@ -55,7 +55,7 @@ export async function tokenObject(parts: Parts, token: Token, key: string): Prom
 }
 
 /** Stored tokens in responses, with their keys masked. */
-export async function maskedTokens(parts: Parts, tokens: readonly KeyedToken[]): Promise<TokenObject[]> {
+export async function maskedTokens(parts: Parts, tokens: readonly TokenWithKey[]): Promise<TokenObject[]> {
   if (tokens.length === 0) return []
   const surroundings = await surroundingsOf(
     parts,
@@ -69,7 +69,7 @@ export async function maskedTokens(parts: Parts, tokens: readonly KeyedToken[]):
 }
 
 /** A stored token in responses, with its key masked. */
-export function maskedToken(parts: Parts, { token, key }: KeyedToken): Promise<TokenObject> {
+export function maskedToken(parts: Parts, { token, key }: TokenWithKey): Promise<TokenObject> {
   return tokenObject(parts, token, maskedKey(`sk-${key}`))
 }
 
@@ -107,7 +107,7 @@ export async function stoppedTokens(parts: Parts, tokens: readonly Token[]): Pro
     .map(({ id }) => id)
 }
 
-function termsOwner(token: Token): TermsOwner {
+function termsOwner(token: Token): LimitedOwner {
   const { id, budget, rateLimit } = token
   return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
@@ -118,7 +118,7 @@ function shown(token: Token, key: string, { settings, users, uses, nowMs }: Surr
     ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
-    ...termsOf(termsOwner(token), uses),
+    ...usageLimitsWithUse(termsOwner(token), uses),
     ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),
     version: tokenVersion(token),
@@ -142,7 +142,7 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
 
 /** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
-  { ...bodyShape(TOKEN.fields, 'new'), ...termFields },
+  { ...bodyShape(TOKEN.fields, 'new'), ...usageLimitFields },
   { error: 'expected an object with the fields of a token' },
 )
 
@@ -154,14 +154,19 @@ export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
 
 /** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
-  { id: TOKEN_ID.id, ...bodyShape(TOKEN.fields, 'change'), ...termFields, version: versionField.nullish() },
+  {
+    id: TOKEN_ID.id,
+    ...bodyShape(TOKEN.fields, 'change'),
+    ...usageLimitFields,
+    version: versionField.nullish(),
+  },
   { error: 'expected an object with the id of a token' },
 )
 
 /** The id of a key in the header `Gateway-Key`. */
-export const namedKey = z.object({ 'Gateway-Key': TOKEN_ID.written })
+export const keyHeaderSchema = z.object({ 'Gateway-Key': TOKEN_ID.written })
 
 /** Throws `not_found`, with the same message whether the token does not exist or belongs to another user. */
-export function noOwnToken(): never {
+export function ownTokenNotFound(): never {
   throw new GatewayError('not_found', 'you have no token with this id')
 }

@@ -4,7 +4,7 @@ import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
 import { LiveReader } from './live-reader.ts'
-import type { LiveTurn, LiveQuery } from './live-source.ts'
+import type { LiveCallBatch, LiveQuery } from './live-source.ts'
 
 const TURN_MS = 250
 const LINGER_MS = 60_000
@@ -20,9 +20,9 @@ afterEach(() => {
 function started() {
   const ledger: { onSettled: ((call: SettledCall) => void) | undefined } = { onSettled: undefined }
   const follow: LiveQuery[][] = []
-  const sent: LiveTurn[] = []
+  const sent: LiveCallBatch[] = []
   let onFollowed: (queries: readonly LiveQuery[]) => void = () => {}
-  let onTurn: (name: string, turn: LiveTurn) => void = () => {}
+  let onTurn: (name: string, turn: LiveCallBatch) => void = () => {}
   const others: OtherProcesses = {
     follow: (queries) => follow.push([...queries]),
     onFollowed: (listener) => (onFollowed = listener),
@@ -54,7 +54,7 @@ function started() {
     sent,
     asked,
     followed: (queries: readonly LiveQuery[]) => onFollowed(queries),
-    turn: (name: string, turn: LiveTurn) => onTurn(name, turn),
+    turn: (name: string, turn: LiveCallBatch) => onTurn(name, turn),
     open: (userId: number, model?: string) =>
       live.open({ userId, scope: 'all', filter: { model }, lastId: undefined }),
     settle: async (count: number) => {

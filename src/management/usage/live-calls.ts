@@ -4,8 +4,15 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import { HeldBytes, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
-import { gapText, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
-import { LiveSource, type LiveTurn, type LiveQuery, nameOf, PerSecond, RowTexts } from './live-source.ts'
+import { missedCallsEvent, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
+import {
+  LiveSource,
+  type LiveCallBatch,
+  type LiveQuery,
+  nameOf,
+  CallsPerSecond,
+  RowTexts,
+} from './live-source.ts'
 
 /** Interval at which settled calls are passed to the readers. */
 const TURN_MS = 250
@@ -29,12 +36,12 @@ export interface OtherProcesses {
   /** Calls back with the calls that they read, each time that changes. */
   onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
   /** Sends the calls settled here that another process reads; `name` is the name of the query. */
-  send(name: string, turn: LiveTurn): void
-  onTurn(listener: (name: string, turn: LiveTurn) => void): void
+  send(name: string, turn: LiveCallBatch): void
+  onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
 }
 
 /** Dependencies of `LiveCalls`. */
-interface LiveCallsParts {
+interface LiveCallsDependencies {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
   readonly memory: RequestMemory
@@ -68,7 +75,7 @@ interface RetainedBroadcast {
  * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
-  readonly #parts: LiveCallsParts
+  readonly #parts: LiveCallsDependencies
   /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
   /** Broadcasts read here, by the name of their query. */
@@ -82,7 +89,7 @@ export class LiveCalls {
   #turns: NodeJS.Timeout | undefined
   #isBusy = false
 
-  constructor(parts: LiveCallsParts) {
+  constructor(parts: LiveCallsDependencies) {
     this.#parts = parts
     parts.others?.onFollowed((queries) => {
       this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
@@ -228,7 +235,7 @@ interface Event {
 export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
   readonly #memory: HeldBytes
-  readonly #budget = new PerSecond()
+  readonly #budget = new CallsPerSecond()
   /** Sorted, oldest first. */
   #kept: Event[] = []
   /** Number of calls since the last gap that were not shown; null if unknown. */
@@ -256,7 +263,7 @@ export class LiveCallBroadcast {
   }
 
   /** Shows calls, no more than fit into this second. Missed calls are reported before the next ones. */
-  show({ calls, missed }: LiveTurn, nowMs: number): void {
+  show({ calls, missed }: LiveCallBatch, nowMs: number): void {
     const room = this.#budget.roomAt(nowMs)
     const shown = calls.slice(0, room)
     this.#budget.take(shown.length)
@@ -275,7 +282,7 @@ export class LiveCallBroadcast {
   #gap(): Event[] {
     const missed = this.#missed
     this.#missed = 0
-    return missed === 0 ? [] : [{ id: null, text: gapText(missed), missed }]
+    return missed === 0 ? [] : [{ id: null, text: missedCallsEvent(missed), missed }]
   }
 
   #send(events: readonly Event[]): void {

@@ -107,7 +107,7 @@ export class LiveReader {
 
   #tellGap(): void {
     if (this.#missed === 0) return
-    this.#push(gapText(this.#missed))
+    this.#push(missedCallsEvent(this.#missed))
     this.#missed = 0
   }
 
@@ -131,7 +131,7 @@ export class LiveReader {
 }
 
 /** The event that reports a number of missed calls; null if the number is unknown. */
-export function gapText(missed: number | null): string {
+export function missedCallsEvent(missed: number | null): string {
   return `event: gap\ndata: ${JSON.stringify({ missed })}\n\n`
 }
 

@@ -15,7 +15,7 @@ export function nameOf({ scope, filter }: LiveQuery): string {
 }
 
 /** Calls of a short interval, for the readers with one query. */
-export interface LiveTurn {
+export interface LiveCallBatch {
   readonly calls: readonly { readonly id: string; readonly text: string }[]
   /** Number of calls after these that are not shown; null if unknown. */
   readonly missed: number | null
@@ -54,7 +54,7 @@ export class LiveSource {
   readonly #scope: LiveQuery['scope']
   readonly #matches: (call: SettledCall) => boolean
   readonly #namesMatch: ((names: CallNames) => boolean) | undefined
-  readonly #budget = new PerSecond()
+  readonly #budget = new CallsPerSecond()
   #candidates: readonly SettledCall[] = []
   #room = 0
   #missed: number | null = 0
@@ -78,7 +78,7 @@ export class LiveSource {
   }
 
   /** Ends the current turn. */
-  end(rows: RowTexts): LiveTurn {
+  end(rows: RowTexts): LiveCallBatch {
     const calls: { id: string; text: string }[] = []
     let missed = this.#missed
     for (const call of this.#candidates) {
@@ -137,7 +137,7 @@ const CALLS_PER_SECOND = 20
 const SECOND_MS = 1_000
 
 /** Counts the calls that were shown since the beginning of a second. */
-export class PerSecond {
+export class CallsPerSecond {
   #beganMs = Number.NEGATIVE_INFINITY
   #shown = 0
 

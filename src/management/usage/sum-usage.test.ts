@@ -42,7 +42,7 @@ test.each([
   ],
   ['until later than now', { fromMs: 100 * DAY, beforeMs: 101 * DAY }, { days: { first: 100 }, edges: [] }],
   ['backwards', { fromMs: 5 * DAY, beforeMs: 3 * DAY }, { edges: [] }],
-])('%s', (_, time, expected) => {
+])('a period is divided into whole days and edges: %s', (_, time, expected) => {
   expect(wholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
 })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Particulars, restoreUnstoredCounts } from '../../domain/call-detail.ts'
+import { type CallParticulars, restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { charge } from '../../domain/charge.ts'
 import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import type { Json } from '../../domain/json.ts'
@@ -213,7 +213,7 @@ class RecordedRates {
 
 /** The counts of a call, from its row. */
 function countsOf({ usage, particulars }: UsageEntry): ChargedCounts {
-  const stored = particulars === null ? {} : (JSON.parse(particulars) as Particulars)
+  const stored = particulars === null ? {} : (JSON.parse(particulars) as CallParticulars)
   const { size, quality, tools = [] } = stored
   return {
     usage: restoreUnstoredCounts(usage, stored),

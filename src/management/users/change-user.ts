@@ -11,12 +11,12 @@ import {
   requireManageable,
   roleCeiling,
 } from '../authority.ts'
-import { termChanges, termFields, termsObject } from '../call-terms.ts'
+import { usageLimitChanges, usageLimitFields, usageLimitsObject } from '../usage-limits.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
-import { findUser, noUser } from './list-users.ts'
+import { findUser, userNotFound } from './list-users.ts'
 import {
   emailField,
   keepAccessTokensOption,
@@ -27,7 +27,7 @@ import {
   userIdField,
   type UserObject,
   userObject,
-  userTerms,
+  limitsOfUser,
 } from './user-object.ts'
 
 /** The fields of a change of a user; null counts as absent. */
@@ -39,7 +39,7 @@ export const changedUserInput = z.object(
     password: passwordField.nullish(),
     keep_access_tokens: keepAccessTokensOption.nullish(),
     version: versionField.nullish(),
-    ...termFields,
+    ...usageLimitFields,
   },
   { error: 'expected an object with the id of a user and the fields to change' },
 )
@@ -68,9 +68,10 @@ export async function changeUser(
 ): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
   const { id: userId } = input
-  const before = (await store.read('managedUser', { userId })) ?? noUser(userId)
+  const before = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
-  if (isOwn) refuseOwn({ ...before, ...(await termsObject(store, userTerms(before), nowMs())) }, input)
+  if (isOwn)
+    refuseOwn({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, input)
   else requireManageable(by, before)
   const { username, group, role, quota, password } = changesOf(before, input)
   if (role !== undefined) requireAssignable(by, role)
@@ -85,7 +86,7 @@ export async function changeUser(
       username,
       group,
       role,
-      terms: termChanges(input, before.budget, settings()),
+      terms: usageLimitChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
@@ -103,7 +104,7 @@ export async function changeUser(
     },
   )
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 /** The fields that need further checks, if they differ from the current values. */
@@ -142,10 +143,10 @@ export async function topUpUser(
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, idOrName)
   const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
-  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
+  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? userNotFound(idOrName))
 }
 
-const { budget, budget_period } = termFields
+const { budget, budget_period } = usageLimitFields
 
 const BUDGET_INPUT = z.object(
   { user: userField, budget, budget_period },
@@ -163,8 +164,8 @@ export async function budgetUser(
   const { store, ledger, apiKeys, settings } = parts
   const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
-  const terms = termChanges(fields, before, settings())
-  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? noUser(idOrName)
+  const terms = usageLimitChanges(fields, before, settings())
+  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? userNotFound(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(parts, user)
 }
@@ -228,7 +229,7 @@ async function setRole(
   }
   const user = await ledger.changeUser({ userId, fields: { role }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 async function changeQuota(
@@ -242,7 +243,7 @@ async function changeQuota(
   }
   requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
   const quota = { mode, value, maxQuota: maxQuota(settings()) }
-  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
+  return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? userNotFound(userId)
 }
 
 /** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
@@ -275,7 +276,7 @@ async function setStatus(
 ): Promise<ManagedUser> {
   const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: roleCeiling(by) })
   apiKeys.forgetUser(userId)
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 /**
@@ -289,7 +290,7 @@ export async function deleteUser(
 ): Promise<undefined> {
   const deleted_time = Math.floor(nowMs() / 1000)
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
-  if (!isGone) noUser(userId)
+  if (!isGone) userNotFound(userId)
   apiKeys.forgetUser(userId)
 }
 
@@ -321,7 +322,7 @@ export async function setPassword(
   const { id: userId } = await findUser(store, idOrName)
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
-  return userObject(parts, changed ?? noUser(idOrName))
+  return userObject(parts, changed ?? userNotFound(idOrName))
 }
 
 /** A new access token. Only its HMAC is stored, so it appears only in this response. */
@@ -339,6 +340,6 @@ export async function issueAccessToken(
   const { user: idOrName } = readInput(userInput, given)
   const { id } = await findUser(store, idOrName)
   const accessToken = randomBytes(32).toString('base64url')
-  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? noUser(idOrName)
+  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? userNotFound(idOrName)
   return { id, username: user.username, access_token: accessToken }
 }

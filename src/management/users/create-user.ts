@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
-import { termChanges, termFields } from '../call-terms.ts'
+import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota } from '../input-fields.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'
@@ -13,7 +13,7 @@ import { passwordField, requireGroup, type UserObject, userObject } from './user
  */
 export const newUserInput = z
   .object(
-    { ...bodyShape(USER.fields, 'new'), password: passwordField.optional(), ...termFields },
+    { ...bodyShape(USER.fields, 'new'), password: passwordField.optional(), ...usageLimitFields },
     { error: 'expected an object with the fields of a user' },
   )
   .omit({ email: true })
@@ -26,11 +26,11 @@ export async function createUser(
   parts: ManagementServices,
   given: z.input<typeof newUserInput>,
 ): Promise<UserObject> {
-  return userObject(parts, await makeUser(parts, readInput(newUserInput, given), OPERATOR))
+  return userObject(parts, await createUserAs(parts, readInput(newUserInput, given), OPERATOR))
 }
 
 /** Creates a user on behalf of an actor, who may assign roles below their own. */
-export async function makeUser(
+export async function createUserAs(
   { store, passwords, settings, nowMs }: ManagementServices,
   input: z.output<typeof newUserInput>,
   by: Actor,
@@ -45,7 +45,7 @@ export async function makeUser(
     status: USER_STATUS.enabled,
     accessToken: null,
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
-    terms: termChanges(input, undefined, settings()),
+    terms: usageLimitChanges(input, undefined, settings()),
     created_time: Math.floor(nowMs() / 1000),
   })
 }

@@ -44,11 +44,11 @@ export async function findUser(store: Pick<Store, 'read'>, idOrName: number | st
   const user = await (typeof idOrName === 'number'
     ? store.read('userById', idOrName)
     : store.read('userByName', idOrName))
-  return user ?? noUser(idOrName)
+  return user ?? userNotFound(idOrName)
 }
 
 /** Throws `not_found` for a user. */
-export function noUser(idOrName: number | string): never {
+export function userNotFound(idOrName: number | string): never {
   const named = typeof idOrName === 'number' ? `with the id ${idOrName}` : `"${idOrName}"`
   throw new GatewayError('not_found', `there is no user ${named}`)
 }
@@ -59,7 +59,7 @@ export async function manageableUser(
   userId: number,
   by: Actor,
 ): Promise<ManagedUser> {
-  const user = (await store.read('managedUser', { userId })) ?? noUser(userId)
+  const user = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
   requireManageable(by, user)
   return user
 }

@@ -7,7 +7,7 @@ import type { Identity } from '../../store/operations/sign-ins.ts'
 import { fairQueueKey } from '../authority.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields } from '../record-schemas.ts'
-import { noUser } from './list-users.ts'
+import { userNotFound } from './list-users.ts'
 import { claimedPasswordField, keepAccessTokensOption, OWN_FIELDS, passwordField } from './user-object.ts'
 
 /** The fields that users may change about themselves; null counts as absent. */
@@ -42,7 +42,7 @@ export async function changeOwnProfile(
     keptSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,
   })
-  return user ?? noUser(userId)
+  return user ?? userNotFound(userId)
 }
 
 async function newPassword(
@@ -51,7 +51,8 @@ async function newPassword(
   password: string,
   original: string | null | undefined,
 ): Promise<{ readonly passwordHash?: string; readonly passwordWas?: string | null }> {
-  const { passwordHash: passwordWas } = (await store.read('credentials', { username })) ?? noUser(username)
+  const { passwordHash: passwordWas } =
+    (await store.read('credentials', { username })) ?? userNotFound(username)
   const queue = fairQueueKey({ id: userId })
   if (passwordWas === null) return { passwordHash: await passwords.hash(password, queue), passwordWas }
   if (typeof original !== 'string' || !(await passwords.verify(passwordWas, original, queue))) {

@@ -182,7 +182,7 @@ async function noteRefusal(
   await store.write('recordRefusedSignIn', { username }).catch(() => {})
 }
 
-type IdentityParts = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
+type IdentitySignInServices = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
 /**
  * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
@@ -190,7 +190,7 @@ type IdentityParts = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | '
  * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
  */
 export async function signInByIdentity(
-  parts: IdentityParts,
+  parts: IdentitySignInServices,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
@@ -204,7 +204,7 @@ export async function signInByIdentity(
 }
 
 async function sessionFor(
-  parts: IdentityParts,
+  parts: IdentitySignInServices,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
@@ -224,7 +224,7 @@ async function sessionFor(
 }
 
 async function withRights(
-  { ledger, apiKeys }: IdentityParts,
+  { ledger, apiKeys }: IdentitySignInServices,
   user: ManagedUser,
   rights: DirectoryRights,
 ): Promise<ManagedUser> {
@@ -236,7 +236,7 @@ async function withRights(
 }
 
 async function createdUser(
-  { store, nowMs }: IdentityParts,
+  { store, nowMs }: IdentitySignInServices,
   { name, create, usernameClaim }: OidcProvider,
   { issuer, subject, claims }: VerifiedIdentity,
   { group, role }: DirectoryRights,

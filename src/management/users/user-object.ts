@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { characterCount } from '../../domain/text-length.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { userVersion } from '../../domain/object-version.ts'
-import { isLimited } from '../../domain/call-terms.ts'
+import { isLimited } from '../../domain/usage-limits.ts'
 import type { Group } from '../../domain/records/group.ts'
 import { fieldsWith, type Values } from '../../domain/records/record.ts'
 import { CALLING_USER, type ManagedUser, USER, type User } from '../../domain/records/user.ts'
@@ -12,13 +12,13 @@ import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
 import {
   budgetUses,
-  termSchema,
-  type TermsObject,
-  termsObject,
-  termsObjects,
-  termsOf,
-  type TermsOwner,
-} from '../call-terms.ts'
+  usageLimitSchema,
+  type UsageLimitsObject,
+  usageLimitsObject,
+  usageLimitsObjects,
+  usageLimitsWithUse,
+  type LimitedOwner,
+} from '../usage-limits.ts'
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { answersOf } from '../record-schemas.ts'
@@ -29,7 +29,7 @@ const asHolder = answersOf(USER.fields, 'holder')
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
   ...asHolder.schema.shape,
-  ...termSchema,
+  ...usageLimitSchema,
   has_password: z.boolean(),
   permissions: z.object({
     sidebar_settings: z.boolean(),
@@ -52,17 +52,17 @@ export async function profileObject(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   profile: ManagedUser,
 ): Promise<ProfileObject> {
-  return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
+  return profileWithLimits(profile, await usageLimitsObject(store, limitsOfUser(profile), nowMs()))
 }
 
-/** The terms of a user. Only operators give terms to users. */
-export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
+/** The limits of a user, which only operators can set. */
+export function limitsOfUser({ id, budget, rateLimit }: User): LimitedOwner {
   const isByOperator = budget !== undefined || isLimited(rateLimit)
   return { owner: `u:${id}`, budget, rateLimit, isByOperator }
 }
 
-/** Converts a stored profile whose terms have been read. */
-function profileWithTerms(profile: ManagedUser, terms: TermsObject): ProfileObject {
+/** Converts a stored profile whose limits have been read. */
+function profileWithLimits(profile: ManagedUser, terms: UsageLimitsObject): ProfileObject {
   return {
     ...asHolder.answer(profile),
     ...terms,
@@ -121,7 +121,10 @@ export async function managedUserObjects(
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
   const uses = await budgetUses(parts.store, [...distinct.values()], parts.nowMs())
   return users.map((user) => {
-    const { has_password: _, ...profile } = profileWithTerms(user, termsOf(userTerms(user), uses))
+    const { has_password: _, ...profile } = profileWithLimits(
+      user,
+      usageLimitsWithUse(limitsOfUser(user), uses),
+    )
     return {
       ...profile,
       ...asAdmin.answer(user),
@@ -134,7 +137,7 @@ export async function managedUserObjects(
 const asCaller = answersOf(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
-export type UserObject = Values<typeof CALLING_USER.fields> & TermsObject
+export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject
 
 /** Converts a stored user. */
 export async function userObject(
@@ -150,10 +153,10 @@ export async function userObjects(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly User[],
 ): Promise<UserObject[]> {
-  const terms = await termsObjects(store, users.map(userTerms), nowMs())
+  const terms = await usageLimitsObjects(store, users.map(limitsOfUser), nowMs())
   return users.map((user, index) => ({
     ...asCaller.answer(user),
-    ...(terms[index] as TermsObject),
+    ...(terms[index] as UsageLimitsObject),
   }))
 }
 

@@ -18,7 +18,7 @@ import type {
   UpstreamModel,
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
-import { withCutStop } from '@sluice/wire/tool-input'
+import { withCutOffStop } from '@sluice/wire/tool-input'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
@@ -28,7 +28,7 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
-import { type RetentionOptions, RetainedResponse } from '../responses/kept-response.ts'
+import { type RetentionOptions, RetainedResponse } from '../responses/retained-response.ts'
 import { type ConversionDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, Reader } from './dialect.ts'
@@ -266,7 +266,7 @@ function convertedReply(
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
-  const signed = withCutStop(decoded)
+  const signed = withCutOffStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
   const { arrived } = reply
   const facts: ReplyFacts = {

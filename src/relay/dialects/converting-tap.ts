@@ -3,16 +3,16 @@ import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import type { ArrivedMedia } from '@sluice/wire/received-media'
 import { CopiedText, FrameWriter } from '@sluice/wire/frame-writer'
-import { CallInputs, CUT_STOP } from '@sluice/wire/tool-input'
+import { StreamedCallInputs, CUT_OFF_STOP } from '@sluice/wire/tool-input'
 import { EmittedText } from '@sluice/wire/emitted-text'
 import { asRecord } from '@sluice/wire/json/record'
 import type { ReplyEvent } from '@sluice/wire/reply'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Call } from '../call.ts'
-import type { RetainedResponse } from '../responses/kept-response.ts'
+import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { Target } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
@@ -49,7 +49,7 @@ export class ConvertingTap implements Tap {
   readonly #signatures: StreamSignatures | undefined
   readonly #kept: RetainedResponse | undefined
   readonly #text = new EmittedText()
-  readonly #calls = new CallInputs()
+  readonly #calls = new StreamedCallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #finalBytes: Buffer | undefined
@@ -109,7 +109,7 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
@@ -178,9 +178,9 @@ export class ConvertingTap implements Tap {
   #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
     const stops = [end.stop, ...(end.others ?? [])]
     const [stop = end.stop, ...others] = stops.map((said, choice) => {
-      if (said.reason === CUT_STOP.reason || !this.#calls.areCutIn(choice)) return said
+      if (said.reason === CUT_OFF_STOP.reason || !this.#calls.areCutIn(choice)) return said
       this.note = 'cut_arguments'
-      return CUT_STOP
+      return CUT_OFF_STOP
     })
     return { ...end, stop, ...(end.others && { others }) }
   }

@@ -44,7 +44,7 @@ export interface CountingContext {
 }
 
 /** An endpoint of a protocol that counts the tokens of a request. */
-export interface Counting {
+export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
   /** Names of the fields of its requests. */
   readonly names: KnownNames
@@ -70,7 +70,7 @@ export interface Counting {
 }
 
 /** Dialect of such an endpoint, for channels that speak its protocol. Its calls are free. */
-export function countingDialect(counting: Counting): Dialect {
+export function countingDialect(counting: CountTokensEndpoint): Dialect {
   return {
     name: counting.protocol,
     endpoint: counting.protocol,
@@ -93,7 +93,7 @@ interface CountedRequest {
   readonly context: CountingContext | undefined
 }
 
-function relayed(counting: Counting, request: CountedRequest): ParsedRequest {
+function relayed(counting: CountTokensEndpoint, request: CountedRequest): ParsedRequest {
   const { model, context } = request
   return {
     model,
@@ -119,7 +119,7 @@ function relayed(counting: Counting, request: CountedRequest): ParsedRequest {
 }
 
 function prepared(
-  counting: Counting,
+  counting: CountTokensEndpoint,
   { scan, headers, context }: CountedRequest,
   upstreamModel: string,
 ): AttemptRequest {

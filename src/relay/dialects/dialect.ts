@@ -15,13 +15,13 @@ import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { SeenTools } from '@sluice/wire/tool-use'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
 
 /** Response to which clients may refer after its call. */
-export interface Lasting {
+export interface StorableResponse {
   /**
    * Stores what clients may refer to, before they receive the end; never rejects. `charged` is the usage for
    * which the call was charged.
@@ -43,7 +43,7 @@ export interface Lasting {
 }
 
 /** A response that is not a stream, ready for the client. */
-export interface WholeReply extends Lasting {
+export interface WholeReply extends StorableResponse {
   readonly facts: ReplyFacts
   /**
    * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
@@ -58,7 +58,7 @@ export interface WholeReply extends Lasting {
 }
 
 /** Watches or converts a stream on its way to the client. */
-export interface Tap extends Lasting {
+export interface Tap extends StorableResponse {
   /**
    * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
    * again.
@@ -97,7 +97,7 @@ export interface Tap extends Lasting {
   /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
   /** Returns the frame that ends a broken stream. */
-  failureFrame(error: ErrorParts): Buffer
+  failureFrame(error: ErrorContent): Buffer
   /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void
 }

@@ -2,11 +2,11 @@ import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'
 import type { Call } from '../call.ts'
-import type { Ending } from '../price-usage.ts'
+import type { ResponseEnding } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
 /** Usage by which a call is charged. */
-export interface Measure {
+export interface ChargedUsage {
   readonly usage: Usage
   /** Size and quality of its images. */
   readonly form?: ImageForm
@@ -42,7 +42,7 @@ export interface Passthrough {
   /** Whether anything chargeable was forwarded. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or where it broke off. */
-  measure(call: Call, isComplete: boolean, ending: Ending): Measure | Promise<Measure>
+  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ChargedUsage | Promise<ChargedUsage>
 }
 
 /** The responses of an endpoint that are passed through unchanged. */
@@ -52,5 +52,5 @@ export interface PassedResponses {
   /** Begins a response of this type; undefined if the endpoint does not have the type. */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */
-  measureUnanswered(call: Call): Measure | Promise<Measure>
+  measureUnanswered(call: Call): ChargedUsage | Promise<ChargedUsage>
 }

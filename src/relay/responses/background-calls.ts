@@ -7,7 +7,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { type StoredResponse, countStreamedTokens } from '../../domain/stored-response.ts'
 import { pricedTools } from '../../domain/tool-price.ts'
-import { usesBeside, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import { usesExcept, usesOf, type ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
@@ -21,10 +21,10 @@ import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
 import type { TokenCounter } from '../token-counter.ts'
-import { toolTerms } from '../tool-terms.ts'
+import { toolPricingInputs } from '../tool-pricing.ts'
 import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
-import { NOTE_MS, StreamProgress } from './stream-progress.ts'
+import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
 
 /** Interval at which the upstreams of open calls are polled. */
 const POLL_MS = 60_000
@@ -40,7 +40,7 @@ const ASK_MS = 30_000
 const POLLED_AT_A_TIME = 8
 
 /** Services that background calls need. */
-export interface BackgroundParts {
+export interface BackgroundCallServices {
   readonly ledger: Ledger
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
@@ -72,12 +72,12 @@ interface OpenCall {
 export class BackgroundCalls {
   /** Records of what was streamed of their responses. */
   readonly streamed: StreamProgress
-  readonly #parts: BackgroundParts
+  readonly #parts: BackgroundCallServices
   readonly #open = new Map<string, OpenCall>()
   readonly #timers: readonly NodeJS.Timeout[]
   #isPolling = false
 
-  constructor(parts: BackgroundParts) {
+  constructor(parts: BackgroundCallServices) {
     this.#parts = parts
     this.streamed = new StreamProgress(parts.responses, parts.count)
     const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
@@ -202,7 +202,7 @@ export class BackgroundCalls {
     if (!this.#parts.isShared) return false
     const nowMs = performance.now()
     open.endSeenAt ??= nowMs
-    return nowMs - open.endSeenAt < 2 * NOTE_MS
+    return nowMs - open.endSeenAt < 2 * PROGRESS_INTERVAL_MS
   }
 
   /** Tokens that were streamed to any client, on any node. */
@@ -324,8 +324,8 @@ function priceOutcome(
   const model = channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
   // The response repeats the configuration of the tools that it used, so the request's is not needed.
-  const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })
-  const tools = pricedTools(searches, usesBeside(uses, 'web_search'), terms)
+  const terms = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
+  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), terms)
   const usage = { ...reported, webSearches: searches }
   return {
     quota: charge(rate, usage, {}, tools),

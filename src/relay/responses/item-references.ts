@@ -6,7 +6,7 @@ import {
   itemReferences,
   referredIds,
   type ResponsesRequest,
-  withItems,
+  replaceItemReferences,
 } from '@sluice/wire/responses'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
@@ -14,7 +14,7 @@ import type { Reader } from '../dialects/dialect.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
-import { itemSource, type Place, placesIn, textAt } from './response-items.ts'
+import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses to which a request refers. */
@@ -51,27 +51,30 @@ export async function findReferences(
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
   // A provider that stores the continued response looks up its items too.
   const whole =
-    continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
+    continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
   const account = (await origin) ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }
 }
 
 /** A request as a provider of the responses dialect understands it. */
-export interface ForProvider {
+export interface ProviderRequest {
   /** Members that differ from the client's, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
   /** Names of what is left out. */
   readonly dropped: readonly string[]
 }
 
-const UNCHANGED: ForProvider = { replace: new Map(), dropped: [] }
+const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
 
 /**
  * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
  * other providers.
  */
-export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: References): ForProvider {
+export function toProviderRequest(
+  scan: ScannedObject,
+  { isPlain, continued, composed }: References,
+): ProviderRequest {
   if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')
@@ -120,7 +123,7 @@ const MAX_REFERRED_RESPONSES = 1_000
  * The request with references to the caller's kept items replaced by these items; the same request if there
  * are none. Throws `request_too_large` if the result is larger than a body may be.
  */
-export async function withKeptItems(
+export async function withStoredItems(
   scan: ScannedObject,
   { caller: { user }, settings: { options }, readStore }: Reader,
   responses: ResponseStore,
@@ -141,7 +144,7 @@ export async function withKeptItems(
       const { contentBytes = 0 } = (await responses.facts(user.id, id)) ?? {}
       if (contentBytes === 0) continue
       await reading.begin()
-      for await (const place of placesIn(itemSource(responses, user.id, id, 'response'))) {
+      for await (const place of itemPositions(itemSource(responses, user.id, id, 'response'))) {
         if (place.id === undefined || !wanted.has(place.id)) continue
         await reading.hold(place.end - place.start)
         const text = await textOf(place)
@@ -156,13 +159,13 @@ export async function withKeptItems(
     }
     if (items.size === 0) return scan
     await reading.hold(bytes)
-    return withItems(scan, items)
+    return replaceItemReferences(scan, items)
   } finally {
     reading.end()
   }
 }
 
-async function textOf(place: Place): Promise<string> {
+async function textOf(place: ItemPosition): Promise<string> {
   let text = ''
   for await (const piece of textAt(place)) text += piece
   return text

@@ -7,11 +7,11 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Rows } from '../../store/store.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
-import { withKeptItems } from './item-references.ts'
+import { withStoredItems } from './item-references.ts'
 import { StorageLimit } from './storage-limit.ts'
 import {
   type StoredResponseRequest,
-  type ResponseRequestParts,
+  type ResponseRequestServices,
   ResponseRequests,
 } from './response-requests.ts'
 import { ResponseStore } from './response-store.ts'
@@ -112,7 +112,7 @@ test.each(['retrieve', 'inputItems'] as const)(
   'a kept response takes the memory of its parts before they are loaded: %s',
   async (way) => {
     const { responses, reading, steps } = await stage()
-    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestParts)
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices)
     const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
     using own = await startOwnServer((_, response) => {
       void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as StoredResponseRequest)
@@ -127,7 +127,7 @@ test('items take their memory before they are loaded', async () => {
   const { responses, reader, steps } = await stage()
   const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
   const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
-  await withKeptItems(scan, reader, responses)
+  await withStoredItems(scan, reader, responses)
   // First each item, then the request with both.
   expect(steps.filter((step) => typeof step === 'number' && step > CONTENT_BYTES)).toHaveLength(3)
   expect(steps.at(-1)).toBe('end')

@@ -32,7 +32,7 @@ export interface NativeRequest {
 }
 
 /** Services for native responses. */
-export interface NativeParts {
+export interface NativeResponseServices {
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
 }
@@ -49,10 +49,10 @@ export class NativeResponse {
   /** Id that the client knows; '' until the upstream has sent its own. */
   #id = ''
   #upstreamId = ''
-  readonly #parts: NativeParts
+  readonly #parts: NativeResponseServices
   readonly #request: NativeRequest
 
-  constructor(parts: NativeParts, request: NativeRequest) {
+  constructor(parts: NativeResponseServices, request: NativeRequest) {
     this.#parts = parts
     this.#request = request
     const { previous } = request

@@ -2,7 +2,7 @@ import type { Usage } from '@sluice/wire/usage'
 import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 
 /** Tap of a native stream that replaces the upstream's ids with those that the gateway issued. */
 export abstract class RenamingTap extends ResponsesTap {
@@ -42,7 +42,7 @@ export abstract class RenamingTap extends ResponsesTap {
     return Buffer.concat([ending, this.#ids.rest()])
   }
 
-  override failureFrame(error: ErrorParts): Buffer {
+  override failureFrame(error: ErrorContent): Buffer {
     this.learn()
     return this.#ids.whole(super.failureFrame(error))
   }

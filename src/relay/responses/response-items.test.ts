@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
 import { readItemQuery } from '@sluice/wire/responses'
-import { type ItemSource, keptItemPage } from './response-items.ts'
+import { type ItemSource, storedItemPage } from './response-items.ts'
 
 /** A text in parts of this many characters, and the list of the parts that were read. */
 function source(text: string, length = 7, of: ItemSource['of'] = 'array') {
@@ -17,7 +17,7 @@ function source(text: string, length = 7, of: ItemSource['of'] = 'array') {
 
 async function pageOf(sources: readonly ItemSource[], query: string): Promise<string> {
   let text = ''
-  for await (const piece of keptItemPage(sources, readItemQuery(new URLSearchParams(query)))) text += piece
+  for await (const piece of storedItemPage(sources, readItemQuery(new URLSearchParams(query)))) text += piece
   return text
 }
 

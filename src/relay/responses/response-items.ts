@@ -28,8 +28,8 @@ export function itemSource(
   }
 }
 
-/** Position of an item. */
-export interface Place extends ItemSpan {
+/** Where an item is in the stored text of a request or response. */
+export interface ItemPosition extends ItemSpan {
   readonly source: ItemSource
   /** Offsets of the text's parts in UTF-16 units, as far as the text was read. */
   readonly starts: readonly number[]
@@ -39,7 +39,7 @@ export interface Place extends ItemSpan {
  * A page of a list of items as JSON, in pieces, so that only parts of the texts are in memory at a time.
  * `sources` are in the order of the conversation. Rejects before the first piece if there is no item `after`.
  */
-export async function* keptItemPage(
+export async function* storedItemPage(
   sources: readonly ItemSource[],
   query: ItemQuery,
 ): AsyncGenerator<string, void, undefined> {
@@ -47,7 +47,7 @@ export async function* keptItemPage(
   const places = await (order === 'asc' ? firstPlaces(sources, query) : lastPlaces(sources, query))
   if (!places) throw new GatewayError('invalid_request', `Invalid 'after': there is no such item.`)
   const page = places.slice(0, limit)
-  const idOf = (place: Place | undefined): string => JSON.stringify(place?.id ?? null)
+  const idOf = (place: ItemPosition | undefined): string => JSON.stringify(place?.id ?? null)
   yield '{"object":"list","data":['
   for (const [index, place] of page.entries()) {
     if (index > 0) yield ','
@@ -63,10 +63,10 @@ export async function* keptItemPage(
 async function firstPlaces(
   sources: readonly ItemSource[],
   { limit, after }: ItemQuery,
-): Promise<readonly Place[] | undefined> {
-  let found: Place[] | undefined = after === undefined ? [] : undefined
+): Promise<readonly ItemPosition[] | undefined> {
+  let found: ItemPosition[] | undefined = after === undefined ? [] : undefined
   for (const source of sources)
-    for await (const place of placesIn(source)) {
+    for await (const place of itemPositions(source)) {
       if (found) found.push(place)
       else if (place.id === after) found = []
       if (found && found.length > limit) return found
@@ -81,12 +81,12 @@ async function firstPlaces(
 async function lastPlaces(
   sources: readonly ItemSource[],
   { limit, after }: ItemQuery,
-): Promise<readonly Place[] | undefined> {
-  let found: Place[] | undefined = after === undefined ? [] : undefined
+): Promise<readonly ItemPosition[] | undefined> {
+  let found: ItemPosition[] | undefined = after === undefined ? [] : undefined
   for (const source of sources.toReversed()) {
-    let latest: Place[] = []
-    let before: Place[] | undefined
-    for await (const place of placesIn(source)) {
+    let latest: ItemPosition[] = []
+    let before: ItemPosition[] | undefined
+    for await (const place of itemPositions(source)) {
       if (!found && place.id === after) before = [...latest]
       latest.push(place)
       if (latest.length > limit + 1) latest.shift()
@@ -103,7 +103,7 @@ async function lastPlaces(
 }
 
 /** Yields the items of a text as each of them ends. */
-export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void, undefined> {
+export async function* itemPositions(source: ItemSource): AsyncGenerator<ItemPosition, void, undefined> {
   const spans = new ItemSpans(source.of)
   const starts = [0]
   for (let index = 0; ; index += 1) {
@@ -116,9 +116,9 @@ export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void,
 
 /** Yields all items of a text, in pieces, without the brackets of their list. */
 export async function* textOfItems(source: ItemSource): AsyncGenerator<string, void, undefined> {
-  let first: Place | undefined
+  let first: ItemPosition | undefined
   let end = 0
-  for await (const place of placesIn(source)) {
+  for await (const place of itemPositions(source)) {
     first ??= place
     ;({ end } = place)
   }
@@ -131,7 +131,7 @@ export async function* textAt({
   starts,
   start,
   end,
-}: Place): AsyncGenerator<string, void, undefined> {
+}: ItemPosition): AsyncGenerator<string, void, undefined> {
   let index = starts.findLastIndex((begin) => begin <= start)
   for (let at = starts[index] ?? 0; at < end; index += 1) {
     const { text } = await source.part(index)

@@ -15,7 +15,7 @@ import type { IncomingCall } from '../request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
 import { accountOf, type ResponseAccount } from './response-account.ts'
-import { itemSource, keptItemPage } from './response-items.ts'
+import { itemSource, storedItemPage } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Memory for a response that is sent part by part. */
@@ -24,7 +24,7 @@ const PARTS_BYTES = 4 * 1024 * 1024
 const OF_STREAMS = ['stream', 'starting_after'] as const
 
 /** Services that requests for stored responses need. */
-export interface ResponseRequestParts {
+export interface ResponseRequestServices {
   readonly settings: () => Settings
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
@@ -53,9 +53,9 @@ export interface StoredResponseRequest {
  * Handles requests for responses by id. They are free, and are sent to the account that created the response.
  */
 export class ResponseRequests {
-  readonly #parts: ResponseRequestParts
+  readonly #parts: ResponseRequestServices
 
-  constructor(parts: ResponseRequestParts) {
+  constructor(parts: ResponseRequestServices) {
     this.#parts = parts
   }
 
@@ -160,7 +160,7 @@ export class ResponseRequests {
       const input = itemSource(responses, response.userId, id, 'input')
       return id === response.id ? [input] : [input, itemSource(responses, response.userId, id, 'response')]
     })
-    return answerPieces(incoming, keptItemPage(sources, wanted))
+    return answerPieces(incoming, storedItemPage(sources, wanted))
   }
 
   /** Responds with a native response; a large one is forwarded as it arrives. */
@@ -228,7 +228,7 @@ function headersOf(id: string) {
   return { ...idHeaders(id, 'responses'), 'content-type': 'application/json', 'cache-control': 'no-store' }
 }
 
-async function* renamedPieces(ids: RenamedIds, pieces: Pieces, before?: Buffer): Pieces {
+async function* renamedPieces(ids: RenamedIds, pieces: ResponsePieces, before?: Buffer): ResponsePieces {
   if (before) yield ids.push(before)
   for await (const piece of pieces) yield ids.push(piece)
   yield ids.rest()
@@ -246,7 +246,7 @@ const NOTHING = Buffer.alloc(0)
 const SPOKEN = { protocol: 'responses' } as const
 
 /** Body of a response as it arrives. */
-export type Pieces = AsyncGenerator<Buffer, void, undefined>
+export type ResponsePieces = AsyncGenerator<Buffer, void, undefined>
 
 /** A request for a response that an upstream stores. */
 interface AskedUpstream {
@@ -277,7 +277,7 @@ export async function readAtUpstream(
 /** Beginning of a body, and the pieces after it; undefined if that was all. */
 export interface BodyBeginning {
   readonly bytes: Buffer
-  readonly rest: Pieces | undefined
+  readonly rest: ResponsePieces | undefined
 }
 
 /**
@@ -286,7 +286,7 @@ export interface BodyBeginning {
  */
 export async function readBodyBeginning(
   { reading }: Pick<AskedUpstream, 'reading'>,
-  pieces: Pieces,
+  pieces: ResponsePieces,
   wholeBytes = Number.POSITIVE_INFINITY,
 ): Promise<BodyBeginning> {
   const chunks: Buffer[] = []
@@ -313,7 +313,7 @@ export async function openAtUpstream(
   asked: AskedUpstream,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
-): Promise<Pieces> {
+): Promise<ResponsePieces> {
   const { incoming, response } = asked
   const { channel } = account
   incoming.record.channel = channel.name
@@ -347,7 +347,7 @@ export function forwardedQuery(query: URLSearchParams, more: readonly string[] =
 }
 
 /** The body of a response. If it breaks off, the error is converted to one for the client. */
-async function* answered(pieces: Pieces): Pieces {
+async function* answered(pieces: ResponsePieces): ResponsePieces {
   try {
     yield* pieces
   } catch (error) {
@@ -355,7 +355,7 @@ async function* answered(pieces: Pieces): Pieces {
   }
 }
 
-async function beginning(pieces: Pieces): Promise<Buffer> {
+async function beginning(pieces: ResponsePieces): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   try {

@@ -24,7 +24,7 @@ const MAX_ITEMS = 50_000
 const MAX_ITEMS_OF_ONE = 100
 
 /** Services that the store of responses needs. */
-export interface ResponseStoreParts {
+export interface ResponseStoreDependencies {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
@@ -35,8 +35,8 @@ export interface ResponseStoreParts {
 
 /** Responses to which clients may refer, and the accounts to which they belong. Every node sees the same. */
 export class ResponseStore {
-  readonly #rows: ResponseStoreParts['rows']
-  readonly #tag: ResponseStoreParts['tag']
+  readonly #rows: ResponseStoreDependencies['rows']
+  readonly #tag: ResponseStoreDependencies['tag']
   readonly #bound: StorageLimit
   readonly #retried: RetriedWrites
   readonly #largeContents: LargeContents
@@ -44,7 +44,7 @@ export class ResponseStore {
   #byItem: LRUCache<string, string> | undefined
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
-  constructor({ rows, tag, bound, onLost }: ResponseStoreParts) {
+  constructor({ rows, tag, bound, onLost }: ResponseStoreDependencies) {
     this.#rows = rows
     this.#tag = tag
     this.#bound = bound

@@ -1,6 +1,6 @@
 import { StorageLimit } from './storage-limit.ts'
 import { describe, expect, test } from 'vitest'
-import type { UserSignatures } from '../../store/operations/kept-data.ts'
+import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
 import { SignatureWrites } from './signature-store.ts'
 
 /** A database whose commits end when the test decides, and what was written to it. */

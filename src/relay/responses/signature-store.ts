@@ -5,7 +5,7 @@ import type { StoredSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
-import type { UserSignatures } from '../../store/operations/kept-data.ts'
+import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
@@ -41,7 +41,7 @@ export interface SignedEntry extends SigningAccount {
 export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */
-export interface SignatureStoreParts {
+export interface SignatureStoreDependencies {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
@@ -64,14 +64,14 @@ const NOTHING: FoundSignatures = new Map()
  * missing entry is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
-  readonly #parts: SignatureStoreParts
+  readonly #parts: SignatureStoreDependencies
   readonly #writes: SignatureWrites
   readonly #memory = new LRUCache<string, Remembered>({
     maxSize: MAX_MEMORY,
     sizeCalculation: ({ entry }) => ENTRY + (entry?.size ?? 0),
   })
 
-  constructor(parts: SignatureStoreParts) {
+  constructor(parts: SignatureStoreDependencies) {
     this.#parts = parts
     this.#writes = new SignatureWrites(parts)
   }
@@ -194,12 +194,12 @@ interface Batch {
  * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
  */
 export class SignatureWrites {
-  readonly #parts: SignatureStoreParts
+  readonly #parts: SignatureStoreDependencies
   #next: Batch | undefined
   #isWriting = false
   #waiting = 0
 
-  constructor(parts: SignatureStoreParts) {
+  constructor(parts: SignatureStoreDependencies) {
     this.#parts = parts
   }
 

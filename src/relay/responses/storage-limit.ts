@@ -1,13 +1,13 @@
 import { removeParts } from '../../store/large-contents.ts'
-import type { StoredBytesOfUser } from '../../store/operations/kept-data.ts'
+import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
-import type { FreeSpaceMonitor, StoredDataKind } from './free-space.ts'
+import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 
 /** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
 
 /** Services that the limit needs. */
-interface StorageLimitParts {
+interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Maximum bytes kept for one user: `options.keep_bytes`. */
   readonly mostBytes: () => number
@@ -17,11 +17,11 @@ interface StorageLimitParts {
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
 export class StorageLimit {
-  readonly #parts: StorageLimitParts
+  readonly #parts: StorageLimitDependencies
   /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
-  constructor(parts: StorageLimitParts) {
+  constructor(parts: StorageLimitDependencies) {
     this.#parts = parts
   }
 

@@ -2,7 +2,7 @@ import type { TokenCounter } from '../token-counter.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Interval at which the streamed length is recorded. */
-export const NOTE_MS = 5_000
+export const PROGRESS_INTERVAL_MS = 5_000
 
 /** A stream of a response, as far as it was read. */
 export interface ReadStream {
@@ -36,7 +36,7 @@ export class StreamProgress {
   constructor(responses: ResponseStore, count: TokenCounter) {
     this.#responses = responses
     this.#count = count
-    this.#timer = setInterval(() => this.#noteAll(), NOTE_MS).unref()
+    this.#timer = setInterval(() => this.#noteAll(), PROGRESS_INTERVAL_MS).unref()
   }
 
   close(): void {

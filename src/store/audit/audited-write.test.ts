@@ -5,7 +5,7 @@ import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { AuditEntry, Origin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
 import type { Rows } from '../store.ts'
-import { AUDITED } from './audited-write.ts'
+import { AUDIT_RULES } from './audited-write.ts'
 import * as writes from '../operations/writes.ts'
 
 const NOW = Date.now()
@@ -24,7 +24,7 @@ const entriesOf = async (store: Rows): Promise<readonly AuditEntry[]> =>
   (await store.read('auditPage', { filter: {}, offset: 0, limit: 1000 })).entries.toReversed()
 
 test('every write is declared as changing objects or not', () => {
-  expect(Object.keys(AUDITED).sort()).toEqual(Object.keys(writes).sort())
+  expect(Object.keys(AUDIT_RULES).sort()).toEqual(Object.keys(writes).sort())
 })
 
 /** One step of a random sequence; its numbers select among the existing objects. */

@@ -39,7 +39,7 @@ type AnyAudited =
  */
 export async function auditedWrite(db: Db, name: string, input: unknown, secrets: Secrets): Promise<unknown> {
   const run = (): Promise<unknown> => WRITES[name]!(db, input, secrets)
-  const audited = AUDITED[name as keyof typeof writes] as AnyAudited
+  const audited = AUDIT_RULES[name as keyof typeof writes] as AnyAudited
   const origin = (input as { readonly origin?: Origin } | undefined)?.origin
   if (!audited || !origin) return run()
   if ('entries' in audited) {
@@ -87,7 +87,7 @@ const key = (id: number): ObjectReference => ({ kind: 'key', id })
 const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
 
 /** How each write is recorded in the audit log; null if it does not change an object that people manage. */
-export const AUDITED: {
+export const AUDIT_RULES: {
   readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
 } = {
   addRefusals: null,
@@ -198,7 +198,7 @@ export const AUDITED: {
   setEntries: { touches: ({ changes }) => changes },
   // An automatic change, when a call finds a token expired or exhausted.
   setTokenStatus: null,
-  spreadAlerts: null,
+  assignAlerts: null,
   storePriceSet: null,
   storeProvenance: null,
   storeResponse: null,

@@ -2,7 +2,7 @@ import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../.
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { DeclaredRow } from '../row-types.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelFields, entryFields, KINDS } from './object-fields.ts'
+import { channelFields, entryFields, OBJECT_KIND_OF_SECTION } from './object-fields.ts'
 import type { ObjectState } from './object-states.ts'
 
 /** Rows of the declared settings; secrets are tags. */
@@ -17,7 +17,7 @@ export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secr
       one instanceof Secret ? [[field, one.tag]] : [],
     )
     return {
-      kind: section === 'channels' ? 'channel' : KINDS[section],
+      kind: section === 'channels' ? 'channel' : OBJECT_KIND_OF_SECTION[section],
       name,
       object_id: id,
       fields: JSON.stringify(Object.fromEntries(open)),

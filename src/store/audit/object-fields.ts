@@ -10,7 +10,7 @@ import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, hmacOf } from '../secrets.ts'
 
 /** Kinds of objects, by the section of their settings. */
-export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
+export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>> = {
   options: 'option',
   groups: 'group',
   models: 'model',

@@ -5,7 +5,13 @@ import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import type { NewEntry } from './append.ts'
-import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'
+import {
+  channelFields,
+  entryFields,
+  OBJECT_KIND_OF_SECTION,
+  tokenFields,
+  userFields,
+} from './object-fields.ts'
 
 /** Object that an operation may change: by id, or by its name in a section of the settings. */
 export type ObjectReference =
@@ -83,7 +89,7 @@ async function settings(
     const rows = await db.selectFrom('stored_settings').selectAll().where('section', '=', section).execute()
     for (const row of rows) {
       if (!names.has(row.name)) continue
-      const object = { kind: KINDS[section], id: null, name: row.name }
+      const object = { kind: OBJECT_KIND_OF_SECTION[section], id: null, name: row.name }
       states.push({ object, fields: entryFields(entryFromRow(row), secrets) })
     }
   }

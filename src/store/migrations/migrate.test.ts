@@ -6,7 +6,7 @@ import { ENGINES, type TestDatabase } from '../../../test/store-engines.ts'
 import { newUser } from '../../../test/store-rows.ts'
 import { connectionPool } from '../postgres/pool.ts'
 import { openForWriting } from '../sqlite/connection.ts'
-import { kyselyOver } from '../sqlite/dialect.ts'
+import { createKysely } from '../sqlite/dialect.ts'
 import type { Database } from '../row-types.ts'
 import { POSTGRES_TYPES, SQLITE_TYPES } from './schema/table.ts'
 import { migrateToLatest } from './migrate.ts'
@@ -27,7 +27,7 @@ async function migrate({ place }: TestDatabase, steps: readonly Step[]): Promise
   const isShared = place.startsWith('postgres')
   const db = isShared
     ? new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(place) }) })
-    : kyselyOver(openForWriting(place))
+    : createKysely(openForWriting(place))
   try {
     await migrateToLatest(db, isShared ? POSTGRES_TYPES : SQLITE_TYPES, steps)
   } finally {

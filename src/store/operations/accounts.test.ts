@@ -11,7 +11,7 @@ describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engi
       ),
     )
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    expect(await store.read('keyedTokens', { userId })).toHaveLength(2)
+    expect(await store.read('listTokensWithKeys', { userId })).toHaveLength(2)
     await expect(
       store.write('createUserToken', { token: newToken(userId, { key: 'd' }), maxTokens: 2 }),
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')

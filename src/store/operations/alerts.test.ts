@@ -7,7 +7,7 @@ const ONE = { tag: 'one', types: ['channel.resting', 'channel.back'] } as const
 const TWO = { tag: 'two', types: ['channel.back', 'gateway.overloaded', 'quota.low'] } as const
 
 const spread = (store: Rows, node = 'a', nowMs = NOW): Promise<number | null> =>
-  store.write('spreadAlerts', { node, nowMs, untilMs: nowMs + 100, targets: [ONE, TWO], limit: 50 })
+  store.write('assignAlerts', { node, nowMs, untilMs: nowMs + 100, targets: [ONE, TWO], limit: 50 })
 const claim = (store: Rows, tag: string, node = 'a', nowMs = NOW) =>
   store.write('claimAlerts', { node, nowMs, lostMs: nowMs + 1_000, tag, limit: 50 })
 const typesOf = async (store: Rows, tag: string): Promise<string[]> =>
@@ -52,9 +52,11 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     await report(store, 'c', NOW, NOW + 1_000)
     expect(await spread(store)).toBe(1)
     const input = { nowMs: NOW + 99, tags: ['one'] }
-    expect(await store.read('alertWork', { ...input, node: 'b' })).toMatchObject({ isSenderElsewhere: true })
-    expect(await store.read('alertWork', { ...input, node: 'a' })).toEqual({
-      isUnspread: false,
+    expect(await store.read('findPendingAlerts', { ...input, node: 'b' })).toMatchObject({
+      isSenderElsewhere: true,
+    })
+    expect(await store.read('findPendingAlerts', { ...input, node: 'a' })).toEqual({
+      hasUnassigned: false,
       due: ['one'],
       isConditionOver: false,
       isSenderElsewhere: false,
@@ -90,7 +92,7 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
     await report(store, 'c', NOW + 75, NOW + 80)
     await spread(store)
     expect(await typesOf(store, 'one')).toEqual(['channel.resting {"channel":"c"}'])
-    const work = await store.read('alertWork', { node: 'a', nowMs: NOW + 80, tags: [] })
+    const work = await store.read('findPendingAlerts', { node: 'a', nowMs: NOW + 80, tags: [] })
     expect(work.isConditionOver).toBe(true)
     await store.write('endConditions', { nowMs: NOW + 80, channels: ['c'] })
     await store.write('endConditions', { nowMs: NOW + 80, channels: ['c'] })

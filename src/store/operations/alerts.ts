@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { type AlertType, type AlertEvent, type AlertThreshold, byType } from '../../domain/alert.ts'
+import {
+  type AlertType,
+  type AlertEvent,
+  type AlertThreshold,
+  compareThresholds,
+} from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
 /** Event for one receiver. */
@@ -24,9 +29,9 @@ interface TargetTypes {
 }
 
 /** Work that waits in the tables of alerts. */
-export interface AlertWork {
+export interface PendingAlerts {
   /** True if there are events that are not assigned to receivers yet. */
-  readonly isUnspread: boolean
+  readonly hasUnassigned: boolean
   /** Tags of the receivers for which an attempt is due. */
   readonly due: readonly string[]
   /** True if conditions have ended and wait to be removed. */
@@ -35,11 +40,11 @@ export interface AlertWork {
   readonly isSenderElsewhere: boolean
 }
 
-/** Reads what has to be done; `tags` are those of the receivers. */
-export async function alertWork(
+/** Finds out whether alerts have to be assigned or sent; `tags` are those of the receivers. */
+export async function findPendingAlerts(
   db: Db,
   { node, nowMs, tags }: { readonly node: string; readonly nowMs: number; readonly tags: readonly string[] },
-): Promise<AlertWork> {
+): Promise<PendingAlerts> {
   const first = (target: string): Promise<unknown> =>
     db
       .selectFrom('alert_outbox')
@@ -57,7 +62,7 @@ export async function alertWork(
     .limit(1)
     .executeTakeFirst()
   return {
-    isUnspread: (await first('')) !== undefined,
+    hasUnassigned: (await first('')) !== undefined,
     due,
     isConditionOver: over !== undefined,
     isSenderElsewhere: await isSenderElsewhere(db, node, nowMs),
@@ -69,7 +74,7 @@ export async function alertWork(
  * each receiver. Resolves to the number of events; null if another node is the sender. One node sends for
  * all, because nodes that claim the same rows would wait for each other.
  */
-export async function spreadAlerts(
+export async function assignAlerts(
   db: Db,
   given: {
     readonly node: string
@@ -290,7 +295,7 @@ export interface AlertSubscriptions {
 /** Reads the thresholds that are stored, in the order of types. */
 async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
   const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
-  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
+  return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(compareThresholds)
 }
 
 /** Whether the database contains anything for receivers: thresholds, conditions, or waiting alerts. */

@@ -34,7 +34,7 @@ async function charge({ sql }: TestDatabase, quota: number): Promise<void> {
 }
 
 describe.each(ENGINES)('conservation on $name', (engine) => {
-  test('the check finds nothing wrong where charges, days and log agree, pruned or not', async () => {
+  test('the check of the sums finds nothing wrong where charges, days and log agree, pruned or not', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const nothing = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
     expect(await store.read('conservation')).toEqual(nothing)
@@ -47,14 +47,14 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toEqual(nothing)
   })
 
-  test('the check names a token and a user whose charges differ from those of their days', async () => {
+  test('the check of the sums names a token and a user whose charges differ from those of their days', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await charge(database, 12)
     await database.sql(summed(2, 11))
     expect(await store.read('conservation')).toMatchObject({ tokens: [1], users: [1], days: [] })
   })
 
-  test('the check names a day for which the log has more quota, more tokens, or any calls', async () => {
+  test('the check of the sums names a day for which the log has more quota, more tokens, or any calls', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(logged('a', 5))
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
@@ -66,7 +66,7 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
   })
 
-  test('the check sums up what is held', async () => {
+  test('the check of the sums adds up what is held', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
       insertion('holds', {

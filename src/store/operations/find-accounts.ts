@@ -215,7 +215,7 @@ export async function revealKeys(
 }
 
 /** Live token and its plain key without `sk-`, which must be masked before it is shown. */
-export interface KeyedToken {
+export interface TokenWithKey {
   readonly token: Token
   readonly key: string
 }
@@ -228,7 +228,7 @@ interface TokenPageQuery {
 }
 
 /** Converts a stored token, decrypting its key. */
-function keyedFromRow(row: TokenRow, secrets: Secrets): KeyedToken {
+function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
   return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
 }
 
@@ -238,31 +238,31 @@ export function keyOf(cipher: string, tokenId: number, secrets: Secrets): string
 }
 
 /** Reads a live token of a user; null if there is none with this id. */
-export async function keyedToken(
+export async function findTokenWithKey(
   db: Db,
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
   secrets: Secrets,
-): Promise<KeyedToken | null> {
+): Promise<TokenWithKey | null> {
   const row = await ownTokens(db, userId).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? keyedFromRow(row, secrets) : null
 }
 
 /** Lists all live tokens of a user, newest first. */
-export async function keyedTokens(
+export async function listTokensWithKeys(
   db: Db,
   { userId }: { readonly userId: number },
   secrets: Secrets,
-): Promise<KeyedToken[]> {
+): Promise<TokenWithKey[]> {
   const rows = await ownTokens(db, userId).selectAll().orderBy('id', 'desc').execute()
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
 /** Lists live tokens of a user among these ids, newest first. */
-export async function keyedTokensOf(
+export async function findTokensWithKeys(
   db: Db,
   { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
   secrets: Secrets,
-): Promise<KeyedToken[]> {
+): Promise<TokenWithKey[]> {
   const rows = await ownTokens(db, userId)
     .where('id', 'in', tokenIds)
     .selectAll()
@@ -329,11 +329,11 @@ export async function ownTokenKeys(
 }
 
 /** Reads a page of a user's live tokens, newest first, and their total number. */
-export async function keyedTokenPage(
+export async function findTokenPageWithKeys(
   db: Db,
   page: TokenPageQuery,
   secrets: Secrets,
-): Promise<{ readonly total: number; readonly tokens: readonly KeyedToken[] }> {
+): Promise<{ readonly total: number; readonly tokens: readonly TokenWithKey[] }> {
   const { total } = await countTokens(db, page.userId)
   const rows = await pageOfTokens(db, page).selectAll().execute()
   return { total, tokens: rows.map((row) => keyedFromRow(row, secrets)) }

@@ -22,7 +22,7 @@ describe.each(ENGINES)('simultaneous changes that are based on one version, on $
       store.write('changeUser', { userId, version, fields: { remark: `${value}` } }),
     )
     expect(await winners(remarks)).toBe(1)
-    const keyed = await store.read('keyedToken', { userId, tokenId })
+    const keyed = await store.read('findTokenWithKey', { userId, tokenId })
     const basis = {
       tokenId,
       userId,

@@ -62,7 +62,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     } as const
     const token = await store.write('createToken', newToken(userId, { ...made, key: 'k2' }))
     expect(token).toMatchObject(made)
-    expect(await store.read('keyedTokens', { userId })).toEqual([
+    expect(await store.read('listTokensWithKeys', { userId })).toEqual([
       { token, key: 'k2' },
       { token: expect.objectContaining({ name: 'main' }) as unknown, key: 'k1' },
     ])
@@ -74,7 +74,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deleted_time).toBe(
       1_760_000_005,
     )
-    expect(await store.read('keyedTokens', { userId })).toEqual([])
+    expect(await store.read('listTokensWithKeys', { userId })).toEqual([])
     expect(await store.read('revealKey', { tokenId, userId })).toBeNull()
     const change = { tokenId, status: 2, onlyFrom: 1 } as const
     expect(await store.write('setTokenStatus', change)).toBe(false)
@@ -103,7 +103,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
     expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)
-    expect((await store.read('keyedTokens', { userId }))[0]?.token.status).toBe(4)
+    expect((await store.read('listTokensWithKeys', { userId }))[0]?.token.status).toBe(4)
   })
 })
 

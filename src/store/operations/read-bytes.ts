@@ -21,13 +21,13 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
     sumOf(entriesBefore(db, input).select(ENTRY_BYTES).execute()),
   auditPage: (db, input: Parameters<typeof entryPage>[1]) =>
     sumOf(entryPage(db, input).select(ENTRY_BYTES).execute()),
-  keyedToken: (db, { tokenId }: { readonly tokenId: number }) =>
+  findTokenWithKey: (db, { tokenId }: { readonly tokenId: number }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', '=', tokenId).execute()),
-  keyedTokenPage: (db, input: Parameters<typeof pageOfTokens>[1]) =>
+  findTokenPageWithKeys: (db, input: Parameters<typeof pageOfTokens>[1]) =>
     sumOf(pageOfTokens(db, input).select(TOKEN_BYTES).execute()),
-  keyedTokens: (db, { userId }: { readonly userId: number }) =>
+  listTokensWithKeys: (db, { userId }: { readonly userId: number }) =>
     sumOf(ownTokens(db, userId).select(TOKEN_BYTES).execute()),
-  keyedTokensOf: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
+  findTokensWithKeys: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
   managedUser: userBytes,
   // It is unknown which users match before they are read, so each counts as the largest.

@@ -1,6 +1,6 @@
 // Read operations, each on a snapshot of the database.
 
-export { alertWork, hasAlertState } from './alerts.ts'
+export { findPendingAlerts, hasAlertState } from './alerts.ts'
 export { auditBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
 export { storedConfiguration } from './configuration.ts'
@@ -21,10 +21,10 @@ export {
   tokenById,
   tokenByKeyHash,
   tokenNames,
-  keyedToken,
-  keyedTokenPage,
-  keyedTokens,
-  keyedTokensOf,
+  findTokenWithKey,
+  findTokenPageWithKeys,
+  listTokensWithKeys,
+  findTokensWithKeys,
   ownTokenKeys,
   ownTokenNames,
   takenIdentifiers,
@@ -34,7 +34,7 @@ export {
 export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageValues } from './usage-values.ts'
-export { findSignatures, orphanedContents } from './kept-data.ts'
+export { findSignatures, orphanedContents } from './signatures-and-response-parts.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { listRefusedCalls } from './refused-calls.ts'

@@ -201,7 +201,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(made).toEqual({ users: [], tokens: [{ id: 2, userId: 1, name: 'new' }] })
     expect(await store.read('userByName', 'root')).toMatchObject({ quota: 500_000_000, group: 'default' })
     expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toBe('RootKey1')
-    expect((await store.read('keyedTokens', { userId: 1 }))[0]?.token).toMatchObject({
+    expect((await store.read('listTokensWithKeys', { userId: 1 }))[0]?.token).toMatchObject({
       unlimited_quota: true,
       remain_quota: 0,
     })
@@ -216,7 +216,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
       })
     const statuses = async () => [
       (await store.read('userByName', 'root'))?.status,
-      (await store.read('keyedTokens', { userId: 1 }))[0]?.token.status,
+      (await store.read('listTokensWithKeys', { userId: 1 }))[0]?.token.status,
     ]
     await seed(undefined)
     expect(await statuses()).toEqual([1, 1])

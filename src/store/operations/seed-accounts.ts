@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { type NewToken, TOKEN, type TokenSeed } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type UserSeed, type ManagedUser } from '../../domain/records/user.ts'
 import { generateKey, hashKey, type Secrets } from '../secrets.ts'
-import { declaredTermColumns, operatorTermsOfNew } from '../term-columns.ts'
+import { declaredUsageLimitColumns, operatorLimitsOfNewToken } from '../usage-limit-columns.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
-import type { TermColumns } from '../../domain/records/terms.ts'
+import type { UsageLimitColumns } from '../../domain/records/usage-limits.ts'
 import { dimensionsIn, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 /** Users and tokens that seeding created. */
@@ -87,7 +87,7 @@ function newToken(
   return {
     ...seed,
     ...terms,
-    operator_terms: operatorTermsOfNew(terms ?? {}, { ...TOKEN.defaults, ...seed }),
+    operator_terms: operatorLimitsOfNewToken(terms ?? {}, { ...TOKEN.defaults, ...seed }),
     user_id: userId,
     key: key ?? generateKey(),
     status: status ?? 1,
@@ -171,7 +171,10 @@ class RowChanges {
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
-    const wanted = { ...(status !== undefined && { status }), ...(terms && declaredTermColumns(terms, row)) }
+    const wanted = {
+      ...(status !== undefined && { status }),
+      ...(terms && declaredUsageLimitColumns(terms, row)),
+    }
     const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
     if (changed.length > 0) this.changes.set(row.id, { ...before, ...Object.fromEntries(changed) })
     return new Set(changed.map(([name]) => name))
@@ -191,7 +194,7 @@ const COLUMNS = [
 ] as const
 
 /** Columns that a declaration may change, of a user or a token. */
-interface PresentRow extends TermColumns {
+interface PresentRow extends UsageLimitColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null

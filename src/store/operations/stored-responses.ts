@@ -4,7 +4,7 @@ import {
   NATIVE_RETENTION_MS,
   MAX_CHAIN,
   addStreamedPart,
-  type ContentParts,
+  type ContentPartCounts,
   type StoredContent,
   type StoredResponse,
   type BackgroundOutcome,
@@ -14,7 +14,12 @@ import {
 } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal } from '../secrets.ts'
 import type { Db } from './operation.ts'
-import { updateStoredBytes, type StoredBytesOfUser, RESPONSE_BYTES, responsePart } from './kept-data.ts'
+import {
+  updateStoredBytes,
+  type StoredBytesOfUser,
+  RESPONSE_BYTES,
+  responsePart,
+} from './signatures-and-response-parts.ts'
 import type { StoredResponseRow } from '../row-types.ts'
 
 /** Time within which the call of a background response is settled, with a margin for a node that was down. */
@@ -26,7 +31,7 @@ type ResponseToStore = Omit<StoredResponse, 'content'> & {
 }
 
 /** Parts of a content, and its bytes. */
-type PartsWithBytes = ContentParts & { readonly bytes: number }
+type PartsWithBytes = ContentPartCounts & { readonly bytes: number }
 
 /**
  * Stores a response, replacing one with the same id. Its content is encrypted for its row. A response of a
@@ -276,7 +281,7 @@ export async function readStoredText(
   const cipher = row?.content_cipher ?? null
   if (cipher === null) return null
   const place = { table: RESPONSES_TABLE, row: lookUp.id }
-  const content = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentParts
+  const content = JSON.parse(unseal(secrets, cipher, place)) as StoredContent | ContentPartCounts
   if (!('inputParts' in content)) return part === 0 ? { text: content[of], isLast: true } : null
   const { inputParts, responseParts } = content
   const [first, count] = of === 'input' ? [0, inputParts] : [inputParts, responseParts]

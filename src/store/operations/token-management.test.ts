@@ -11,7 +11,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     const { store, userId, tokenId } = rows
     const change = (fields: TokenChanges, of: { userId?: number; tokenId?: number } = {}) =>
       store.write('changeToken', { userId, tokenId, fields, maxQuota: 1000, nowMs: NOW * 1000, ...of })
-    return { ...rows, change, stored: () => store.read('keyedToken', { tokenId, userId }) }
+    return { ...rows, change, stored: () => store.read('findTokenWithKey', { tokenId, userId }) }
   }
 
   test('a change of a token writes the given fields, and returns the previous quota', async () => {
@@ -118,7 +118,7 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
     const ids = (await database.sql('SELECT id FROM tokens')).map(({ id }) => Number(id))
     const deleted = await store.write('deleteTokens', { userId, tokenIds: ids, nowSeconds: NOW })
     expect(deleted).toHaveLength(70_001)
-    expect(await store.read('keyedToken', { userId, tokenId })).toBeNull()
+    expect(await store.read('findTokenWithKey', { userId, tokenId })).toBeNull()
   }, 300_000)
 })
 
@@ -131,17 +131,21 @@ describe.each(ENGINES)('pages, on $name', (engine) => {
       await store.write('createToken', newToken(userId, { name: key, key }))
     await database.sql("UPDATE tokens SET deleted_time = 1 WHERE name = 'gone'")
     const page = async (offset: number, limit: number) => {
-      const { total, tokens } = await store.read('keyedTokenPage', { userId, offset, limit })
+      const { total, tokens } = await store.read('findTokenPageWithKeys', { userId, offset, limit })
       return [total, ...tokens.map(({ key }) => key)]
     }
     expect(await page(0, 2)).toEqual([3, 'k3', 'k2'])
     expect(await page(2, 2)).toEqual([3, 'k1'])
     expect(await page(99_999_999_999_900, 100)).toEqual([3])
-    expect((await store.read('keyedTokens', { userId })).map(({ key }) => key)).toEqual(['k3', 'k2', 'k1'])
-    expect(await store.read('keyedToken', { userId, tokenId })).toMatchObject({
+    expect((await store.read('listTokensWithKeys', { userId })).map(({ key }) => key)).toEqual([
+      'k3',
+      'k2',
+      'k1',
+    ])
+    expect(await store.read('findTokenWithKey', { userId, tokenId })).toMatchObject({
       key: 'k1',
       token: { id: tokenId },
     })
-    expect(await store.read('keyedToken', { userId: other.id, tokenId })).toBeNull()
+    expect(await store.read('findTokenWithKey', { userId: other.id, tokenId })).toBeNull()
   })
 })

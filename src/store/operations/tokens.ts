@@ -4,9 +4,9 @@ import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
 import {
   afterOperatorChange,
   updateGrants,
-  findLoosenedTerm,
+  findLoosenedLimit,
   findLoosenedGrant,
-} from '../../domain/call-terms.ts'
+} from '../../domain/usage-limits.ts'
 import {
   type NewToken,
   TOKEN,
@@ -19,9 +19,14 @@ import { statusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { ownTokens, tokenFromRow } from '../account-rows.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
-import { newTermColumns, columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
+import {
+  newUsageLimitColumns,
+  columnsOfUsageLimits,
+  usageLimitColumns,
+  usageLimitsFromRow,
+} from '../usage-limit-columns.ts'
 import { type Db, inChunks } from './operation.ts'
-import { type KeyedToken, keyedToken } from './find-accounts.ts'
+import { type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
 
 /**
  * Creates a token; stores its key encrypted, and its HMAC for the lookup. Refuses the key of another token,
@@ -69,7 +74,7 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
     key_hash: hashes[index] ?? '',
     // Encrypted below, because the encryption is bound to the id of the row.
     key_cipher: '',
-    ...newTermColumns(token),
+    ...newUsageLimitColumns(token),
   }))
   const made = await db.insertInto('tokens').values(rows).returning(['id', 'key_hash']).execute()
   const idOf = new Map(made.map(({ id, key_hash }) => [key_hash, id]))
@@ -123,7 +128,7 @@ export interface TokenChange {
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenChanges
-  /** Whether an operator makes the change; its terms are then an upper limit for the holder of the token. */
+  /** Whether an operator makes the change; its limits are then an upper limit for the holder of the token. */
   readonly isByOperator?: boolean
   /** Refuses with `changed_meanwhile` unless this is the token's version; undefined allows any. */
   readonly version?: string | undefined
@@ -133,7 +138,7 @@ export interface TokenChange {
 }
 
 /** Token after the change, with the `remain_quota` from before. */
-interface ChangedToken extends KeyedToken {
+interface ChangedToken extends TokenWithKey {
   readonly remainBefore: number
 }
 
@@ -148,7 +153,7 @@ export async function changeToken(
   { tokenId, userId, fields, isByOperator = false, version, maxQuota, nowMs }: TokenChange,
   secrets: Secrets,
 ): Promise<ChangedToken | null> {
-  const before = await keyedToken(db, { tokenId, userId }, secrets)
+  const before = await findTokenWithKey(db, { tokenId, userId }, secrets)
   if (!before) return null
   requireVersion(version, tokenVersion(before.token))
   const { budget, rateLimit, ...plain } = fields
@@ -156,11 +161,11 @@ export async function changeToken(
   const given = isByOperator
     ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
     : operator_terms
-  const terms = termColumns({ budget, rateLimit })
+  const terms = usageLimitColumns({ budget, rateLimit })
   const fresh = {
     ...before.token,
     ...plain,
-    ...termsFromRow({ ...columnsOfTerms(before.token), ...terms }),
+    ...usageLimitsFromRow({ ...columnsOfUsageLimits(before.token), ...terms }),
   }
   const grants = isByOperator ? updateGrants(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
@@ -179,7 +184,7 @@ export async function changeToken(
 function requireTightened(token: Token): void {
   const { operator_terms } = token
   const looser =
-    findLoosenedTerm(token, operator_terms) ?? findLoosenedGrant(token, operator_terms.grants ?? {})
+    findLoosenedLimit(token, operator_terms) ?? findLoosenedGrant(token, operator_terms.grants ?? {})
   if (!looser) return
   throw new GatewayError(
     'operator_limit',
@@ -252,9 +257,9 @@ export async function enableOrDisableToken(
     readonly nowMs: number
   },
   secrets: Secrets,
-): Promise<KeyedToken | null> {
+): Promise<TokenWithKey | null> {
   const { tokenId, userId, status, nowMs } = change
-  const found = await keyedToken(db, { tokenId, userId }, secrets)
+  const found = await findTokenWithKey(db, { tokenId, userId }, secrets)
   if (!found) return null
   const { token, key } = found
   if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remain_quota, nowMs))

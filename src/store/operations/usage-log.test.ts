@@ -7,7 +7,7 @@ import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/s
 import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Rows } from '../store.ts'
-import { kyselyOver } from '../sqlite/dialect.ts'
+import { createKysely } from '../sqlite/dialect.ts'
 import * as reads from './reads.ts'
 import type { UsageCursor } from './usage-log.ts'
 
@@ -366,7 +366,7 @@ describe('queries of the usage log on SQLite', () => {
     const listed = ['x', idAt(T0 - HOUR)].map((id) => ({ id, endedMs: T0 - HOUR }))
     await filled({ sql: (text) => Promise.resolve(file.prepare(text).all()) }, listed)
     const asked: { sql: string; parameters: readonly unknown[] }[] = []
-    const db = kyselyOver(file, ({ query }) => {
+    const db = createKysely(file, ({ query }) => {
       asked.push({ sql: query.sql, parameters: query.parameters })
     })
     await reads.listUsage(db, { filter, offset: 0, limit: 10 })

@@ -1,5 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
+import type { AttemptEntry, CallParticulars } from '../../domain/call-detail.ts'
 import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
 import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
@@ -145,7 +145,7 @@ export interface CallDetail {
   readonly entry: UsageEntry
   /** Undefined if no attempt was recorded, because the only one succeeded. */
   readonly attempts: readonly AttemptEntry[] | undefined
-  readonly particulars: Particulars
+  readonly particulars: CallParticulars
   /** Text of its `PriceSet`; undefined for the estimated charge of a lost node. */
   readonly priceSet: string | undefined
 }
@@ -168,7 +168,7 @@ export async function callDetail(
   return {
     entry,
     attempts: entry.attempts === null ? undefined : (JSON.parse(entry.attempts) as AttemptEntry[]),
-    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as Particulars),
+    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as CallParticulars),
     priceSet: set?.content,
   }
 }

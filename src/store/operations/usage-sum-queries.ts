@@ -13,7 +13,7 @@ import {
   SLOT_MS,
   SLOTS_PER_DAY,
   DIMENSION_COLUMNS,
-  ROUTE,
+  ROUTE_DIMENSIONS,
   type SumKind,
 } from '../sum-kinds.ts'
 import { type Db, namesOf } from './operation.ts'
@@ -449,7 +449,7 @@ function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawB
     ...(model === undefined ? [] : [isAmong('model', valuesOf(model))]),
     ...(channel === undefined ? [] : [isAmong('channel', valuesOf(channel))]),
     ...(group === undefined ? [] : [isAmong('group_name', valuesOf(group))]),
-    ...(by && ROUTE.includes(by) && keys ? [isAmong(by, keys)] : []),
+    ...(by && ROUTE_DIMENSIONS.includes(by) && keys ? [isAmong(by, keys)] : []),
   ]
 }
 

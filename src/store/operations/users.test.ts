@@ -141,7 +141,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
     expect(await store.write('deleteUser', { userId, deleted_time: 1_760_000_600 })).toBe(false)
     expect(await store.read('managedUser', { userId })).toBeNull()
     expect(await store.read('credentials', { username: 'ada' })).toBeNull()
-    expect(await store.read('keyedTokens', { userId })).toEqual([])
+    expect(await store.read('listTokensWithKeys', { userId })).toEqual([])
     expect(await store.read('tokenById', { tokenId })).toBeNull()
     const [row] = await database.sql(`select * from users where id = ${userId}`)
     expect(row).toMatchObject({ deleted_time: 1_760_000_500, password_hash: null, access_token_hash: null })

@@ -11,14 +11,14 @@ import {
 import {
   comparableName,
   alphabetMixedWithLatin,
-  differenceOf,
+  nameDifference,
   escapeInvisible,
   isFullyVisible,
 } from '../../domain/username.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import { newTermColumns, termColumns } from '../term-columns.ts'
+import { newUsageLimitColumns, usageLimitColumns } from '../usage-limit-columns.ts'
 import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
@@ -41,7 +41,7 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
     first_username: null,
     password_hash: user.passwordHash ?? null,
     access_token_hash: accessTokenHash,
-    ...newTermColumns(user.terms ?? {}),
+    ...newUsageLimitColumns(user.terms ?? {}),
   }
 }
 
@@ -239,7 +239,7 @@ function columnsOf({ passwordHash, terms = {}, ...fields }: UserChanges): Partia
   return {
     ...USER.toRow(fields as Partial<ManagedUser>),
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
-    ...termColumns(terms),
+    ...usageLimitColumns(terms),
   }
 }
 
@@ -411,7 +411,7 @@ function takenName(username: string, theirs: string): GatewayError {
   const alone =
     username === theirs
       ? ''
-      : `, and "${username}" differs from it in ${differenceOf(username, theirs)} alone`
+      : `, and "${username}" differs from it in ${nameDifference(username, theirs)} alone`
   return new GatewayError('invalid_request', `there is a user "${escapeInvisible(theirs)}" already${alone}`)
 }
 

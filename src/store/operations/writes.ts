@@ -5,7 +5,7 @@ export {
   reportConditions,
   claimAlerts,
   recordAlertResults,
-  spreadAlerts,
+  assignAlerts,
   subscribeAlerts,
 } from './alerts.ts'
 export {
@@ -32,7 +32,7 @@ export {
   pruneSignatures,
   removeOrphanedParts,
   storeResponsePart,
-} from './kept-data.ts'
+} from './signatures-and-response-parts.ts'
 export { addRefusals } from './refusals.ts'
 export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'

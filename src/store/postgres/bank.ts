@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AccountName, Bank, BankStatement, Loan, LoanRequest, AccountState } from '../bank.ts'
+import type { AccountName, Bank, BankStatement, LoanResponse, LoanRequest, AccountState } from '../bank.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import type { UserRow } from '../../domain/records/user.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
@@ -98,7 +98,14 @@ function wantedOf({ token, need, max, budgets = [] }: LoanRequest): object {
   }
 }
 
-function loanOf({ granted, token, user, token_amount, user_amount, budgets }: LoanRow): Loan | undefined {
+function loanOf({
+  granted,
+  token,
+  user,
+  token_amount,
+  user_amount,
+  budgets,
+}: LoanRow): LoanResponse | undefined {
   if (!token) return undefined
   return {
     granted,

@@ -31,7 +31,7 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /** Whether the server sent this error and keeps running; false for a broken connection or a stop. */
-export function isServing(error: unknown): boolean {
+export function isErrorOfRunningServer(error: unknown): boolean {
   const kind = codeOf(error).slice(0, 2)
   return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
 }

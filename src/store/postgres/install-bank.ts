@@ -5,7 +5,7 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { bucketBounds, LATENCY_BUCKETS } from '../../domain/latency.ts'
 import type { FieldType } from '../../domain/records/field-types.ts'
 import type { Column } from '../../domain/records/record.ts'
-import { CHARGED, USAGE } from '../../domain/records/usage.ts'
+import { SETTLEMENT_FIELDS, USAGE } from '../../domain/records/usage.ts'
 import {
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
@@ -30,7 +30,7 @@ const differs = (columns: readonly string[]): string =>
   columns.map((name) => `new.${name} is distinct from old.${name}`).join(' or ')
 
 /** Columns of a call in a report. */
-const CALL_COLUMNS = [...USAGE.columns, ...CHARGED.columns]
+const CALL_COLUMNS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns]
 
 const sqlType = ({ column }: FieldType): string => (column === 'text' ? 'text' : 'bigint')
 

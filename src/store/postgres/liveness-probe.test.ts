@@ -5,7 +5,7 @@ import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
 import { type Engine, ENGINES } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { type ProbeTimeouts, WHILE_NONE_WAITS, withLivenessProbe } from './liveness-probe.ts'
+import { type ProbeTimeouts, TIMEOUTS_WHILE_IDLE, withLivenessProbe } from './liveness-probe.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
@@ -133,7 +133,7 @@ describe.each(HERE)('on $name', (engine) => {
       setTimeout(() => resolve('answer'), 4_000)
       return withLivenessProbe({ end }, url, promise, timeouts)
     }
-    const [impatient, patient] = await Promise.allSettled([answered(), answered(WHILE_NONE_WAITS)])
+    const [impatient, patient] = await Promise.allSettled([answered(), answered(TIMEOUTS_WHILE_IDLE)])
     expect(impatient).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailable) })
     expect(patient).toEqual({ status: 'fulfilled', value: 'answer' })
   })

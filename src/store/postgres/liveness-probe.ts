@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { isServing } from './failure.ts'
+import { isErrorOfRunningServer } from './failure.ts'
 
 /** Time to wait for a response before probing, and between probes. */
 const PROBE_AFTER_MS = 700
@@ -13,7 +13,7 @@ export interface ProbeTimeouts {
 /** Timeouts while calls wait for the response: `StoreUnavailable` follows within two seconds. */
 const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
 /** Timeouts while no call waits, so that a busy machine is not mistaken for a lost one. */
-export const WHILE_NONE_WAITS: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
+export const TIMEOUTS_WHILE_IDLE: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
 /** Time left for a response that was under way while the probe ran. */
 const IN_FLIGHT_MS = 100
 
@@ -80,7 +80,7 @@ async function isServerWorking(
     // An unknown process counts as working, because a pooler in between reports its own process numbers.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
-    return isServing(error)
+    return isErrorOfRunningServer(error)
   } finally {
     void client.end().catch(() => {})
   }

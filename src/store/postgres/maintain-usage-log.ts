@@ -30,7 +30,7 @@ export interface UsageLogMaintenance {
   readonly removed: number
   /** Number of rows in the default partition, from wrong clocks or before all other partitions. */
   readonly astray: number
-  /** True if it ended early after a lock timeout; the next run continues. */
+  /** True if the maintenance ended early after a lock timeout; the next run continues. */
   readonly gaveWay: boolean
 }
 

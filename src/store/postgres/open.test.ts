@@ -145,7 +145,7 @@ describe.each(ENGINES)('on $name', (engine) => {
       message: 'text may not contain the character NUL (U+0000)',
     })
     await expect(store.read('userByName', 'a\0')).rejects.toThrow(/NUL/)
-    expect(await store.read('keyedTokens', { userId })).toHaveLength(1)
+    expect(await store.read('listTokensWithKeys', { userId })).toHaveLength(1)
   })
 
   test('upper and lower case differ in names, as they do in keys', async () => {

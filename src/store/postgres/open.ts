@@ -10,7 +10,7 @@ import type { Database } from '../row-types.ts'
 import { refuseOtherSecret, databaseMessageKey, type Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
 import { isConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
-import { WHILE_NONE_WAITS } from './liveness-probe.ts'
+import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
@@ -97,7 +97,7 @@ async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
 ): Promise<Result> {
-  const db = kyselyOver(connectionPool(url, MAINTENANCE_TIMEOUT_MS, WHILE_NONE_WAITS))
+  const db = kyselyOver(connectionPool(url, MAINTENANCE_TIMEOUT_MS, TIMEOUTS_WHILE_IDLE))
   try {
     return await work(db)
   } catch (error) {

@@ -80,7 +80,9 @@ describe('a damaged database', () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
     const store = await openedStore(path, 'own')
-    const error: unknown = await store.read('keyedTokens', { userId: 1 }).catch((reason: unknown) => reason)
+    const error: unknown = await store
+      .read('listTokensWithKeys', { userId: 1 })
+      .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(StoreUnavailable)
     const reason = await store.failed
     expect(reason).toMatchObject({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deriveSecrets } from '../secrets.ts'
-import { unpack } from './packed-batch.ts'
+import { unpackBatch } from './packed-batch.ts'
 import type { ThreadOptions, ToThread } from './messages.ts'
 import { DatabaseThread } from './database-thread.ts'
 
@@ -31,7 +31,7 @@ afterEach(async () => {
 function batches(): number[] {
   return posted.mock.calls.flatMap(([message]) => {
     const order = message as ThreadOptions | ToThread
-    return 'kind' in order && order.kind === 'batch' ? [unpack(order.operations).length] : []
+    return 'kind' in order && order.kind === 'batch' ? [unpackBatch(order.operations).length] : []
   })
 }
 

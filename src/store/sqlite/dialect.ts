@@ -7,7 +7,7 @@ import { boundValues } from './bound-values.ts'
 const MAX_STATEMENTS = 200
 
 /** Wraps a connection with Kysely; transactions begin and end outside. */
-export function kyselyOver(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
+export function createKysely(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
   return new Kysely<Database>({
     dialect: new TransactionalSqliteDialect({ database: cachingStatements(connection) }),
     ...(log ? { log } : {}),

@@ -1,7 +1,7 @@
 import type { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
 import type { BatchReply, QueuedOperation, SerializedError } from './messages.ts'
-import { pack, type PackedBatch } from './packed-batch.ts'
+import { packBatch, type PackedBatch } from './packed-batch.ts'
 
 /** Maximum turns of the event loop to wait for a batch as large as the previous one. */
 const MAX_TURNS = 8
@@ -130,7 +130,7 @@ export class GroupCommit {
     this.#inFlight = batch
     this.#lastLength = batch.length
     try {
-      this.#send(pack(batch.map(({ operation }) => operation)))
+      this.#send(packBatch(batch.map(({ operation }) => operation)))
     } catch (error) {
       // An input that cannot be cloned is a bug of the caller, and must not block the queue.
       this.#inFlight = undefined

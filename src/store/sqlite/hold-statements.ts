@@ -1,12 +1,12 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { NO_USAGE } from '@sluice/wire/usage'
-import { listerOf } from '../../domain/records/record.ts'
+import { valueListerOf } from '../../domain/records/record.ts'
 import { HOLD, type HoldOpening, type HoldRow, type SettledCall } from '../../domain/records/usage.ts'
-import { PARKED } from '../ledger-writes.ts'
+import { PARKED_OWNER } from '../ledger-writes.ts'
 import { boundValues } from './bound-values.ts'
 import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 
-const listHold = listerOf(HOLD.columns)
+const listHold = valueListerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
 
 /** Prepared statements on holds, for either kind of file. */
@@ -45,8 +45,8 @@ export function prepareHolds(
       'UPDATE holds SET progress_amount = max(progress_amount, CAST(? AS INTEGER)) WHERE id = ?',
     ),
     deleteHold: db.prepare('DELETE FROM holds WHERE id = ?'),
-    parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED}' WHERE id = ?`),
-    parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED}'`),
+    parkHold: db.prepare(`UPDATE holds SET owner = '${PARKED_OWNER}' WHERE id = ?`),
+    parkedHolds: db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`),
     holdsOf: db.prepare('SELECT * FROM holds WHERE owner = ? LIMIT ?'),
     orphans: db.prepare('SELECT * FROM holds WHERE owner NOT IN (?, ?) LIMIT ?'),
   }
@@ -69,7 +69,7 @@ function probeValues(hasTokens: boolean): string {
 /**
  * Writes a hold and removes it in one transaction, which needs the disk space that the hold of a call would.
  */
-export function probeHolds({ insertProbe, deleteHold }: HoldStatements): void {
+export function testWriteHold({ insertProbe, deleteHold }: HoldStatements): void {
   insertProbe.run()
   deleteHold.run('')
 }
@@ -79,7 +79,7 @@ export function orphanValues(
   { owner, parkedToo = false }: { readonly owner: string; readonly parkedToo?: boolean },
   limit: number,
 ): readonly SQLInputValue[] {
-  return [owner, parkedToo ? owner : PARKED, limit]
+  return [owner, parkedToo ? owner : PARKED_OWNER, limit]
 }
 
 /** Builds the settlement of a call that a crash left open; charges what was delivered, up to the hold. */

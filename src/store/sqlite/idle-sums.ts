@@ -1,4 +1,4 @@
-import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
+import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messages.ts'
 import type { WriteBatches } from './write-batch.ts'
 
 /**
@@ -64,7 +64,7 @@ export class IdleSums {
   }
 
   async #sumPart(): Promise<boolean> {
-    const reply = await this.#batches.write([[SUM_UP, undefined]])
+    const reply = await this.#batches.write([[SUM_UP_OPERATION, undefined]])
     if (reply.kind === 'failed') return false
     const [outcome] = reply.outcomes
     return outcome !== undefined && 'value' in outcome

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { joinCalls } from './open.ts'
+import { shareRuns } from './open.ts'
 
-test('calls during a run share the next run, which begins after them', async () => {
+test('calls that arrive during a run share the next run', async () => {
   const ends: (() => void)[] = []
-  const run = joinCalls(() => new Promise((resolve) => ends.push(resolve)))
+  const run = shareRuns(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()
   const [second, third] = [run(), run()]
   expect(ends).toHaveLength(1)
@@ -17,9 +17,9 @@ test('calls during a run share the next run, which begins after them', async () 
   expect(ends).toHaveLength(3)
 })
 
-test('a run that fails fails its own calls', async () => {
+test('a run that fails rejects only the calls that it was for', async () => {
   let runs = 0
-  const run = joinCalls(() => {
+  const run = shareRuns(() => {
     runs += 1
     return runs === 1 ? Promise.reject(new Error('no')) : Promise.resolve()
   })

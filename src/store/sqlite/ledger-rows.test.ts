@@ -149,7 +149,7 @@ describe('a settlement', () => {
     expect(account?.user.quota).toBe(-1)
   })
 
-  test('a settlement counts in whole units up to 2a settlement53', async () => {
+  test('a settlement counts in whole units up to 2^53', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const near = Number.MAX_SAFE_INTEGER - 1
     await store.write('settle', settledCall(who, 'a', { quota: near }))
@@ -189,7 +189,7 @@ describe('a settlement', () => {
 })
 
 describe('conservation', () => {
-  test('the check names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
+  test('the check of the sums names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, userId, tokenId, who } = await storeWithAccount(path)
     await store.write('settle', settledCall(who, 'a'))

@@ -18,7 +18,7 @@ import {
   holdValues,
   orphanValues,
   prepareHolds,
-  probeHolds,
+  testWriteHold,
   type HoldStatements,
 } from './hold-statements.ts'
 import { BudgetRows } from './budget-rows.ts'
@@ -106,7 +106,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   probe(): void {
-    probeHolds(this.#statements)
+    testWriteHold(this.#statements)
   }
 
   parkHold({ id }: Parameters<LedgerWrites['parkHold']>[0]): void {

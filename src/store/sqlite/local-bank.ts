@@ -11,7 +11,7 @@ import {
   type BankStatement,
   type BudgetRequest,
   type HeldReport,
-  type Loan,
+  type LoanResponse,
   type LoanRequest,
 } from '../bank.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
@@ -53,7 +53,7 @@ export class LocalBank implements BankOperations {
     this.#nowMs = nowMs
   }
 
-  acquire(borrower: string, requests: readonly LoanRequest[]): (Loan | undefined)[] {
+  acquire(borrower: string, requests: readonly LoanRequest[]): (LoanResponse | undefined)[] {
     return requests.map((request) => {
       const pair = this.#rows.pair(request.token)
       return pair && this.#lend(borrower, request, pair)
@@ -121,7 +121,7 @@ export class LocalBank implements BankOperations {
     }
   }
 
-  #lend(borrower: string, { need, max, budgets = [] }: LoanRequest, pair: AccountPair): Loan {
+  #lend(borrower: string, { need, max, budgets = [] }: LoanRequest, pair: AccountPair): LoanResponse {
     for (const budget of budgets) this.#setBudget(budget, budgetAmount(budget, pair))
     const { token, user } = pair
     const wanted: Wanted[] = [

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
 import type { User, UserRow, UserSeed } from '../../domain/records/user.ts'
-import type { TermChanges } from '../../domain/call-terms.ts'
+import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { Token, TokenRow, TokenSeed } from '../../domain/records/token.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
@@ -9,7 +9,7 @@ import type { DeclaredRow, StoredSettingRow } from '../row-types.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow } from '../../domain/records/channel.ts'
 import type { Secrets } from '../secrets.ts'
-import { declaredTermColumns } from '../term-columns.ts'
+import { declaredUsageLimitColumns } from '../usage-limit-columns.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 
 /** Columns that a declaration may change, and those that identify its row. */
@@ -126,9 +126,10 @@ export class LocalReads {
 
 function hasTerms(
   row: Readonly<Record<string, unknown>> & { readonly operator_terms?: string },
-  terms: TermChanges | undefined,
+  terms: UsageLimitChanges | undefined,
 ): boolean {
   return (
-    !terms || Object.entries(declaredTermColumns(terms, row)).every(([name, value]) => row[name] === value)
+    !terms ||
+    Object.entries(declaredUsageLimitColumns(terms, row)).every(([name, value]) => row[name] === value)
   )
 }

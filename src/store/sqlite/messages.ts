@@ -18,7 +18,7 @@ export type ThreadOptions =
  * Operation of the writer that adds a part of the noted calls to the sums of usage. Input: the last note that
  * is needed, or undefined for all; outcome: `SumProgress`.
  */
-export const SUM_UP = 'sumUp'
+export const SUM_UP_OPERATION = 'sumUp'
 
 const SUM_READS: ReadonlySet<string> = new Set([
   'conservation',

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { SQLITE_TYPES } from '../migrations/schema/table.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
-import { kyselyOver } from './dialect.ts'
+import { createKysely } from './dialect.ts'
 
 /** Migrates the schema. A separate module, because it loads Kysely, which is rarely needed. */
 export function migrateConnection(connection: DatabaseSync): Promise<void> {
-  return migrateToLatest(kyselyOver(connection), SQLITE_TYPES)
+  return migrateToLatest(createKysely(connection), SQLITE_TYPES)
 }

@@ -17,7 +17,7 @@ import {
   holdValues,
   orphanValues,
   prepareHolds,
-  probeHolds,
+  testWriteHold,
 } from './hold-statements.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
@@ -132,7 +132,7 @@ class NodeRows implements NodeWrites {
   }
 
   probe(): void {
-    probeHolds(this.#holds)
+    testWriteHold(this.#holds)
   }
 
   parkHold({ id }: Parameters<NodeWrites['parkHold']>[0]): void {

@@ -15,7 +15,7 @@ import {
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Store } from '../store.ts'
 import { openForWriting } from './connection.ts'
-import { SUM_UP } from './messages.ts'
+import { SUM_UP_OPERATION } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import type { SumProgress } from './deferred-sums.ts'
 import { WriteBatches } from './write-batch.ts'
@@ -168,7 +168,7 @@ test('calls are summed up in small parts, and between them each is either in the
   let before = 0
   let progress: SumProgress
   do {
-    const reply = await batches.write([[SUM_UP, undefined]])
+    const reply = await batches.write([[SUM_UP_OPERATION, undefined]])
     progress = (reply as { outcomes: readonly { value: SumProgress }[] }).outcomes[0]!.value
     parts.push(summed() - before)
     before = summed()

@@ -167,7 +167,7 @@ describe('the queue', () => {
     await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
       /NUL/,
     )
-    expect(await store.read('keyedTokens', { userId })).toHaveLength(1)
+    expect(await store.read('listTokensWithKeys', { userId })).toHaveLength(1)
   })
 })
 

@@ -3,7 +3,7 @@ import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { type DatabasePort, DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
-import { isLocalRead, isSumRead, SUM_UP } from './messages.ts'
+import { isLocalRead, isSumRead, SUM_UP_OPERATION } from './messages.ts'
 import type { SumProgress } from './deferred-sums.ts'
 import type { NodeFile } from '../node-file.ts'
 
@@ -39,9 +39,9 @@ export async function openSqliteStore(options: {
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
-  const sumUp = joinCalls(async () => {
-    let progress = (await writer.run(SUM_UP, undefined)) as SumProgress
-    while (progress.isBehind) progress = (await writer.run(SUM_UP, progress.through)) as SumProgress
+  const sumUp = shareRuns(async () => {
+    let progress = (await writer.run(SUM_UP_OPERATION, undefined)) as SumProgress
+    while (progress.isBehind) progress = (await writer.run(SUM_UP_OPERATION, progress.through)) as SumProgress
   })
   async function read(name: string, input: unknown): Promise<unknown> {
     if (isSumRead(name)) await sumUp()
@@ -104,7 +104,7 @@ class LazyReader {
  * Joins calls of `work`: at most one run is under way, and all calls during it share the next one. So each
  * call is answered by a run that began after it.
  */
-export function joinCalls(work: () => Promise<void>): () => Promise<void> {
+export function shareRuns(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   const start = (): Promise<void> => {

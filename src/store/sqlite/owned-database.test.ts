@@ -9,11 +9,11 @@ import {
   SECRETS,
   settledCall,
 } from '../../../test/store-rows.ts'
-import type { AccountName, AccountState, BankStatement, Loan } from '../bank.ts'
+import type { AccountName, AccountState, BankStatement, LoanResponse } from '../bank.ts'
 import type { ParkedHold } from '../../domain/records/usage.ts'
 import type { QueuedOperation } from './messages.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from './owned-database.ts'
-import { pack } from './packed-batch.ts'
+import { packBatch } from './packed-batch.ts'
 
 /** A database with the user u:1 (1,000,000 units) and the token t:1 (500,000). */
 async function opened(): Promise<{ database: OwnedDatabase; path: string; announced: string[] }> {
@@ -31,12 +31,16 @@ async function opened(): Promise<{ database: OwnedDatabase; path: string; announ
 
 const WHO = { userId: 1, tokenId: 1 }
 
-async function lent({ database }: { database: OwnedDatabase }, client: string, need: number): Promise<Loan> {
+async function lent(
+  { database }: { database: OwnedDatabase },
+  client: string,
+  need: number,
+): Promise<LoanResponse> {
   const request: BankRequest = [
     'acquire',
     [{ token: 1, need: { token: need, user: need }, max: { token: need, user: need } }],
   ]
-  const [loan] = (await database.bank(client, request)) as Loan[]
+  const [loan] = (await database.bank(client, request)) as LoanResponse[]
   if (!loan) throw new Error('no loan')
   return loan
 }
@@ -51,7 +55,7 @@ async function state(database: OwnedDatabase, client: string, account: AccountNa
 }
 
 const write = (database: OwnedDatabase, client: string, ...operations: QueuedOperation[]) =>
-  database.write(client, pack(operations))
+  database.write(client, packBatch(operations))
 
 test('a charge is taken from the lease of the client that settles, which is notified once', async () => {
   const { database } = await opened()

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { HOLD, type HoldRow, type ParkedHold } from '../../domain/records/usage.ts'
 import type { AccountName, Bank } from '../bank.ts'
-import { PARKED } from '../ledger-writes.ts'
+import { PARKED_OWNER } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
 import type { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
@@ -13,7 +13,7 @@ import { IdleSums } from './idle-sums.ts'
 import { LocalBank } from './local-bank.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 import { openSqliteStore } from './open.ts'
-import { unpack } from './packed-batch.ts'
+import { unpackBatch } from './packed-batch.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { LEDGER_WRITES, WriteBatches } from './write-batch.ts'
 
@@ -40,7 +40,7 @@ export interface OwnedDatabase {
   /** Resolves if the database fails for good; never rejects. */
   readonly failed: Promise<StoreUnavailable>
   /** Writes a batch of a client; never rejects. */
-  write(client: string, operations: Parameters<typeof unpack>[0]): Promise<BatchReply>
+  write(client: string, operations: Parameters<typeof unpackBatch>[0]): Promise<BatchReply>
   /** Runs an operation of the bank for a client. */
   bank(client: string, request: BankRequest): Promise<unknown>
   /**
@@ -78,7 +78,7 @@ export async function openOwnedDatabase(options: {
         parked.observe(client, operations, (replies[index] as DoneReply).outcomes)
     },
   })
-  const write: OwnedDatabase['write'] = (client, operations) => writer.write(client, unpack(operations))
+  const write: OwnedDatabase['write'] = (client, operations) => writer.write(client, unpackBatch(operations))
   const store = await openSqliteStore({
     path,
     secrets,
@@ -138,7 +138,7 @@ class ParkedHolds {
 
   /** `onTakenUp` is called when a client takes over a hold that no client was continuing. */
   constructor(db: DatabaseSync, onTakenUp: (client: string, hold: ParkedHold) => void) {
-    this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED}'`)
+    this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`)
     this.#onTakenUp = onTakenUp
   }
 
@@ -183,7 +183,7 @@ interface WaitingBatch extends ClientBatch {
 }
 
 /** Dependencies of a writer. */
-interface SharedWriterParts {
+interface SharedWriterDependencies {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
   /** Called after each commit, in the turn in which the clients are informed of it, but before them. */
   readonly onCommitted: (batches: readonly ClientBatch[], replies: readonly BatchReply[]) => void
@@ -196,14 +196,14 @@ interface SharedWriterParts {
 class SharedWriter {
   /** Resolves if the database fails for good; never rejects. */
   readonly failed: Promise<StoreUnavailable>
-  readonly #parts: SharedWriterParts
+  readonly #parts: SharedWriterDependencies
   readonly #fail: (reason: StoreUnavailable) => void
   #batches: WaitingBatch[] = []
   #tasks: (() => void)[] = []
   #isScheduled = false
   #running: Promise<void> | undefined
 
-  constructor(parts: SharedWriterParts) {
+  constructor(parts: SharedWriterDependencies) {
     this.#parts = parts
     const { promise, resolve } = Promise.withResolvers<StoreUnavailable>()
     this.failed = promise

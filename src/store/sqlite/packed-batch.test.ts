@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { HoldOpening, SettledCall } from '../../domain/records/usage.ts'
-import { pack, unpack } from './packed-batch.ts'
+import { packBatch, unpackBatch } from './packed-batch.ts'
 
 const whole = fc.nat()
 const text = fc.string()
@@ -80,7 +80,7 @@ const operation = fc.oneof(
 test('a batch that is packed, cloned and unpacked is unchanged', () => {
   fc.assert(
     fc.property(fc.array(operation), (operations) => {
-      expect(unpack(structuredClone(pack(operations)) as unknown[])).toEqual(operations)
+      expect(unpackBatch(structuredClone(packBatch(operations)) as unknown[])).toEqual(operations)
     }),
   )
 })

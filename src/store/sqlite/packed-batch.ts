@@ -1,6 +1,12 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { Provenance, ProvenResponse } from '../../domain/stored-response.ts'
-import { CHARGED, HOLD, type HoldOpening, type SettledCall, USAGE } from '../../domain/records/usage.ts'
+import {
+  SETTLEMENT_FIELDS,
+  HOLD,
+  type HoldOpening,
+  type SettledCall,
+  USAGE,
+} from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import type { QueuedOperation } from './messages.ts'
 
@@ -28,7 +34,7 @@ const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 /** Fields of a settlement that are single values. */
 type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
 
-const CALL_FORM = formOf<PlainCall>(USAGE.fields, CHARGED.fields)
+const CALL_FORM = formOf<PlainCall>(USAGE.fields, SETTLEMENT_FIELDS.fields)
 
 const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 
@@ -38,7 +44,7 @@ const NO_REASONING: Provenance['reasoning'] = []
 const RESPONSE_FORM = formOf<ProvenResponse>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
 /** Packs operations for a thread. */
-export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
+export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
     values.push(name)
@@ -53,7 +59,7 @@ export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
 }
 
 /** Restores the operations that `pack` was given. */
-export function unpack(values: PackedBatch): QueuedOperation[] {
+export function unpackBatch(values: PackedBatch): QueuedOperation[] {
   const operations: QueuedOperation[] = []
   let position = 0
   const next = <T>({ names, empty }: Form<T>): T => {

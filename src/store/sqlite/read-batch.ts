@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import * as reads from '../operations/reads.ts'
 import type { Database } from '../row-types.ts'
 import type { Secrets } from '../secrets.ts'
-import { kyselyOver } from './dialect.ts'
+import { createKysely } from './dialect.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
@@ -19,7 +19,7 @@ export class ReadBatches {
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#db = db
-    this.#kysely = kyselyOver(db)
+    this.#kysely = createKysely(db)
     this.#secrets = secrets
   }
 

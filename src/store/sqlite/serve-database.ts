@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
-import { unpack } from './packed-batch.ts'
+import { unpackBatch } from './packed-batch.ts'
 import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
 import { mapOpeningError, serializeError } from './failure.ts'
 import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
@@ -92,7 +92,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
       if (isClosing) return
       isClosing = true
       void thread.close().then(() => port.close())
-    } else void thread.run(unpack(message.operations)).then(send)
+    } else void thread.run(unpackBatch(message.operations)).then(send)
   })
   onOpen()
   send({ kind: 'ready' })

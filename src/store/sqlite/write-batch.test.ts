@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from './connection.ts'
 import { deserializeError } from './failure.ts'
-import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
+import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
@@ -51,7 +51,7 @@ test('a full disk refuses the whole batch and leaves nothing of it, and the next
   expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 0 })
   await batches.write([
     ['settle', settledCall(WHO, 'b')],
-    [SUM_UP, undefined],
+    [SUM_UP_OPERATION, undefined],
   ])
   expect(db.prepare(`SELECT requests, quota FROM usage_sums WHERE ${kindIs('days')}`).all()).toEqual([
     { requests: 1, quota: 300 },

@@ -10,14 +10,14 @@ import { LocalReads } from './local-reads.ts'
 import {
   type BatchReply,
   isLocalRead,
-  SUM_UP,
+  SUM_UP_OPERATION,
   type LocalRead,
   type Outcome,
   type QueuedOperation,
 } from './messages.ts'
 import type { WriteOperation } from './write-operations.ts'
 
-/** Names of the writes made by calls, recovery and pruning; they change no terms of an account. */
+/** Names of the writes made by calls, recovery and pruning; they change no settings of an account. */
 export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
@@ -70,7 +70,7 @@ export class WriteBatches {
       const outcomes: Outcome[] = []
       for (const [name, input] of operations) {
         if (LEDGER_WRITES.has(name)) outcomes.push(this.#runLedgerWrite(name as keyof LedgerWrites, input))
-        else if (name === SUM_UP) outcomes.push(this.#sumUp(input as number | undefined))
+        else if (name === SUM_UP_OPERATION) outcomes.push(this.#sumUp(input as number | undefined))
         else if (isLocalRead(name)) outcomes.push(this.#runRead(name, input))
         else outcomes.push(await this.#runWrite(name, input))
       }

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { auditedWrite } from '../audit/audited-write.ts'
 import type { Secrets } from '../secrets.ts'
-import { kyselyOver } from './dialect.ts'
+import { createKysely } from './dialect.ts'
 
 /** Function that runs one operation in the open transaction. */
 export type WriteOperation = (name: string, input: unknown) => Promise<unknown>
 
 /** Binds the operations to a connection. A separate module, because Kysely takes 25 MB when loaded. */
 export function writeOperations(connection: DatabaseSync, secrets: Secrets): WriteOperation {
-  const db = kyselyOver(connection)
+  const db = createKysely(connection)
   return (name, input) => auditedWrite(db, name, input, secrets)
 }

@@ -2,7 +2,7 @@ import { renderArray, applyEdits, type ElementChange } from '@sluice/wire/json/j
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
-import type { Adapted } from '../provider.ts'
+import type { AdaptedBody } from '../provider.ts'
 
 /** Version of the messages protocol that Bedrock expects in the body. */
 const VERSION = 'bedrock-2023-05-31'
@@ -50,7 +50,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-1
  * into the path. What Bedrock, or the model of this name, refuses is left out and reported. All other bytes
  * stay.
  */
-export function invokeBody(given: Buffer, headers: readonly string[], model: string): Adapted {
+export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
   const scan = scanObject(body)
   const asked = [...betasIn(scan.value('anthropic_beta')), ...betasOf(headers)]

@@ -1,6 +1,6 @@
 import { headError } from '../../../packages/http1/src/server/request-errors.ts'
 import { type RequestHead, RequestReader } from '../../../packages/http1/src/server/request-reader.ts'
-import { inOriginForm } from '../../../packages/http1/src/server/request-target.ts'
+import { toOriginForm } from '../../../packages/http1/src/server/request-target.ts'
 import { HEADER_NAMES } from '../../../src/http/request.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import type { Target } from '../target.ts'
@@ -55,7 +55,7 @@ function readAll(reader: RequestReader, chunks: readonly Buffer[]): ParsedConnec
       if (!head) continue
       const error = headError(head)
       if (error) return { requests, ending: `refused with ${error.status}` }
-      const meant = inOriginForm(head)
+      const meant = toOriginForm(head)
       if (!meant) return { requests, ending: 'refused for its address' }
       if (!reader.isComplete) continue
       requests.push({ head: meant, body: Buffer.concat(body).toString('latin1'), end: before + at })

@@ -1,4 +1,4 @@
-import { JsonProgress } from '../../../packages/wire/src/chat/decode/call-parts.ts'
+import { JsonProgress } from '../../../packages/wire/src/chat/decode/tool-call-decoder.ts'
 import { parseExact } from '@sluice/wire/json/exact-json'
 import { JsonOutline } from '@sluice/wire/json/json-outline'
 import { inputObject, StreamedInputs } from '@sluice/wire/tool-input'

@@ -258,7 +258,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(closed).toEqual([true, true, false])
   })
 
-  test('connections are forgotten with the last of them', async () => {
+  test('a pool is removed when its last connection is closed', async () => {
     const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
     const to = opened()
     const used = targetOf(url, 'a', 'k')

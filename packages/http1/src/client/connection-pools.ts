@@ -15,8 +15,8 @@ export interface DestinationSource<Target extends Destination> {
   has(destination: Target): boolean
 }
 
-/** Parts of the connection pools. */
-export interface ConnectionPoolsParts<Target extends Destination> {
+/** Options of the connection pools. */
+export interface ConnectionPoolsOptions<Target extends Destination> {
   /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
   readonly readHeaders?: Iterable<string>
   /** Source of the destinations; without it, none is ever retired. */
@@ -28,7 +28,7 @@ export interface ConnectionPoolsParts<Target extends Destination> {
 /** Connections to all upstreams: a pool per destination, while it has a connection or a request. */
 export class ConnectionPools<Target extends Destination = Destination> implements PoolOwner<Target> {
   readonly readHeaders: ReadonlySet<string>
-  readonly #parts: ConnectionPoolsParts<Target>
+  readonly #parts: ConnectionPoolsOptions<Target>
   readonly #pools = new Map<string, Pool<Target>>()
   readonly #distrusted = new DistrustedUpstreams()
   /** Settings at the latest check for retired destinations. */
@@ -36,7 +36,7 @@ export class ConnectionPools<Target extends Destination = Destination> implement
   #idle = 0
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(parts: ConnectionPoolsParts<Target> = {}) {
+  constructor(parts: ConnectionPoolsOptions<Target> = {}) {
     this.readHeaders = new Set(parts.readHeaders)
     this.#parts = parts
   }

@@ -9,8 +9,8 @@ import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
-import { inOriginForm } from './request-target.ts'
-import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './timed-writes.ts'
+import { toOriginForm } from './request-target.ts'
+import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './write-with-timeout.ts'
 
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
@@ -136,7 +136,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#request) return this.#handleBody()
     if (!reader.head) return
     const error = headError(reader.head)
-    const head = error ? undefined : inOriginForm(reader.head)
+    const head = error ? undefined : toOriginForm(reader.head)
     if (head) this.#begin(head)
     else this.#refuse(error ?? UNREADABLE.malformed)
   }

@@ -85,8 +85,8 @@ describe('an address block at its limit', () => {
   })
 })
 
-describe('near the total of connections', () => {
-  test('near the total the oldest idle connection of the block that has most is closed for a new one', () => {
+describe('near the maximum number of connections', () => {
+  test('near the maximum number the oldest idle connection of the block that has most is closed for a new one', () => {
     const { open, closed } = sharesOf(6, 5, 0)
     const first = open('b1')
     for (const name of ['a1', 'a2', 'a3', 'b2', 'c1']) open(name)
@@ -97,7 +97,7 @@ describe('near the total of connections', () => {
     first?.markIdle()
   })
 
-  test('near the total the connection that was idle for longest is closed first, whichever connected first', () => {
+  test('near the maximum number the connection that was idle for longest is closed first, whichever connected first', () => {
     const { open, closed } = sharesOf(3, 3, 0)
     const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
     seats[0]?.markBusy()
@@ -107,14 +107,14 @@ describe('near the total of connections', () => {
     expect(closed).toEqual(['a2', 'a3'])
   })
 
-  test('near the total connections with requests in flight stay, and no other is accepted', () => {
+  test('near the maximum number connections with requests in flight stay, and no other is accepted', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
     for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
     expect([closed, shares.open]).toEqual([[], 3])
   })
 
-  test('the reserve is for this machine, but not for a proxy on it', () => {
+  test('reserved connections are for clients on this machine, but not for a proxy on it', () => {
     const { open, shares } = sharesOf(4, 4, 2)
     for (const name of ['a1', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
@@ -123,7 +123,7 @@ describe('near the total of connections', () => {
     expect(shares.open).toBe(3)
   })
 
-  test('idle connections never take the reserve', () => {
+  test('idle connections never take reserved places', () => {
     const { open, shares } = sharesOf(10, 10, 2)
     for (let i = 0; i < 20; i++) open(`a${i}`)
     expect(shares.open).toBe(8)

@@ -22,7 +22,7 @@ interface SoughtName {
  */
 export class HeaderNames<const Name extends string> {
   readonly names: readonly Name[]
-  /** Names without `*`, by length. */
+  /** Complete names, which contain no `*`, by their length. */
   readonly #byLength: (SoughtName[] | undefined)[] = []
   readonly #prefixes: SoughtName[] = []
 

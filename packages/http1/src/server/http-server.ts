@@ -16,8 +16,8 @@ export type RequestListener<Name extends string = string> = (
   response: Response,
 ) => void
 
-/** Parts of a server. */
-export interface ServerParts<Name extends string = string> {
+/** Options of a server. */
+export interface HttpServerOptions<Name extends string = string> {
   /** Headers of a request that are read. */
   readonly headerNames: HeaderNames<Name>
   readonly listener: RequestListener<Name>
@@ -65,7 +65,7 @@ const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
  * its head, sixty for its body, and 65 between requests.
  */
 export class HttpServer<Name extends string = string> implements ClientConnectionOwner {
-  readonly #parts: ServerParts<Name>
+  readonly #parts: HttpServerOptions<Name>
   /**
    * Open connections, unordered; each stores its index. A `Set` that grows keeps its former tables, and what
    * they refer to, from being collected young.
@@ -81,7 +81,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
   /** Number of requests since the start. */
   requests = 0
 
-  constructor(parts: ServerParts<Name>) {
+  constructor(parts: HttpServerOptions<Name>) {
     this.#parts = parts
     this.#shares = new ConnectionLimiter(parts.limits)
     this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()

@@ -3,12 +3,12 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { rawConnection } from '../../../../test/fixtures/raw-socket.ts'
 import { HeaderNames } from './header-names.ts'
-import { HttpServer, type ServerParts } from './http-server.ts'
+import { HttpServer, type HttpServerOptions } from './http-server.ts'
 
 const GET = 'GET /path HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
 /** Serves one client behind a proxy, which may have one request at a time, and has one under way. */
-async function serveBusy(parts: Pick<ServerParts, 'refusalFor'>): Promise<number> {
+async function serveBusy(parts: Pick<HttpServerOptions, 'refusalFor'>): Promise<number> {
   const begun = Promise.withResolvers<void>()
   const server = new HttpServer({
     headerNames: new HeaderNames([]),

@@ -14,7 +14,7 @@ export function isAuthority(text: string): boolean {
  * Converts the head's target to origin form: path and query. The host of an absolute target overrides the
  * Host header (RFC 9112, 3.2.2). Undefined for an invalid target.
  */
-export function inOriginForm(head: RequestHead): RequestHead | undefined {
+export function toOriginForm(head: RequestHead): RequestHead | undefined {
   const { url, headers } = head
   if (url.startsWith('/') || url === '*') return head
   const [, host = '', rest = ''] = ABSOLUTE.exec(url) ?? []

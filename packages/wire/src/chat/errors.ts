@@ -1,20 +1,20 @@
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 
 /** Error envelope of the chat dialect; `docs/api.md: Envelopes`. */
 interface ChatError {
   readonly error: { readonly code: string; readonly message: string; readonly type: string }
 }
 
-function chatError({ code, message, type }: ErrorParts): ChatError {
+function chatError({ code, message, type }: ErrorContent): ChatError {
   return { error: { code, message, type } }
 }
 
 /** Renders the envelope as a body. */
-export function chatErrorBody(parts: ErrorParts): Buffer {
+export function chatErrorBody(parts: ErrorContent): Buffer {
   return Buffer.from(JSON.stringify(chatError(parts)))
 }
 
 /** Renders the envelope as a frame of a stream. */
-export function chatErrorFrame(parts: ErrorParts): Buffer {
+export function chatErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(`data: ${JSON.stringify(chatError(parts))}\n\n`)
 }

@@ -1,6 +1,6 @@
 import type { OutputFormat } from '../conversation.ts'
 import { enumAt, fieldsAt, present, schemaText } from '../field.ts'
-import { objectOf } from '../json/json-edit.ts'
+import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
 
@@ -31,8 +31,8 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
 /** Encodes the format as JSON text. */
 export function encodeOutputFormat(format: OutputFormat): string {
   if (format.kind === 'json-object') return JSON.stringify({ type: 'json_object' })
-  return objectOf([
+  return renderObject([
     ['type', '"json_schema"'],
-    ['json_schema', objectOf(schemaMembers(format))],
+    ['json_schema', renderObject(schemaMembers(format))],
   ])
 }

@@ -37,7 +37,7 @@ export interface ThoughtPlace {
  * Renders a signed thought as an element of `reasoning_details`; undefined for signatures that are sent
  * elsewhere.
  */
-export function writeDetail(
+export function writeReasoningDetail(
   signed: Proof | OpaquePart,
   place: ThoughtPlace,
   index: number,
@@ -92,13 +92,13 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
 }
 
 /** Reports whether the gateway created a detail. */
-export function isOwnDetail(detail: unknown): boolean {
+export function isGatewayDetail(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)
 }
 
 function enclosedIn(detail: unknown): EnvelopeContent | undefined {
-  return isOwnDetail(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
+  return isGatewayDetail(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
 }
 
 function placeOf({ place }: EnvelopeContent): Partial<ThoughtPlace> {
@@ -114,14 +114,14 @@ export function extraContent(signature: string | undefined): {
 }
 
 /** Reads the signature of a call as a part before the call; an empty list if there is none. */
-export function signatureIn(call: Fields): ThinkingPart[] {
+export function readCallSignature(call: Fields): ThinkingPart[] {
   const value = asRecord(asRecord(call['extra_content'])?.['google'])?.['thought_signature']
   if (typeof value !== 'string' || value === '') return []
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
 /** Reports whether a mark in the reasoning replaces a proof; only for signatures of the messages dialect. */
-export function isMarked({ protocol }: Proof): boolean {
+export function isShownByPlaceholder({ protocol }: Proof): boolean {
   return protocol === 'messages'
 }
 

@@ -7,7 +7,7 @@ import {
   requestedEffort,
   isThinkingOff,
   nearestEffort,
-  offEffort,
+  disablingEffort,
   THINKING_OFF,
 } from '../thinking.ts'
 import { refuse } from '../field-check.ts'
@@ -65,7 +65,7 @@ export function encodeEffort(
     if (isAsked) drop(dropped, 'thinking')
     return mustBeNone ? 'none' : undefined
   }
-  if (!isAsked) return thinking && (efforts ? efforts[0] : offEffort(thinking))
+  if (!isAsked) return thinking && (efforts ? efforts[0] : disablingEffort(thinking))
   const effort = requestedEffort(thinking)
   return effort && nearestEffort(effort, efforts ?? COMMON)
 }

@@ -8,7 +8,7 @@ import {
   searchSizeFor,
 } from '../openai-tools.ts'
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
-import { membersOf, objectOf } from '../json/json-edit.ts'
+import { membersOf, renderObject } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
@@ -77,12 +77,12 @@ function decodeGrammar(format: unknown, path: string): Grammar | undefined {
 
 /** Encodes a tool as JSON text. */
 export function encodeTool({ name, description, schema, strict, cache }: Tool): string {
-  const definition = objectOf([
+  const definition = renderObject([
     ...membersOf({ name, description }),
     ['parameters', schema],
     ...membersOf({ strict }),
   ])
-  return objectOf([['type', '"function"'], ['function', definition], ...membersOf(cacheControl(cache))])
+  return renderObject([['type', '"function"'], ['function', definition], ...membersOf(cacheControl(cache))])
 }
 
 /** Tools that may be called, and the constraint on calls. */

@@ -6,7 +6,7 @@ import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 describe('usage with any details', () => {
-  test('usage with any details exists, its kinds are disjoint counts, and reasoning is a part of the output', () => {
+  test('usage with any details is read as disjoint counts, and reasoning is a part of the output', () => {
     fc.assert(
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)

@@ -24,7 +24,7 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
 }
 
 /** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
-export function countsOut(usage: Usage): object {
+export function writeUsageCounts(usage: Usage): object {
   const prompt = promptTokens(usage)
   return {
     prompt_tokens: prompt,
@@ -41,7 +41,7 @@ export function countsOut(usage: Usage): object {
  * input, so the whole prompt counts as text. `input_tokens` and `output_tokens` include cached tokens as in
  * chat, which `usage_semantic` states.
  */
-export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
+export function writeUsage(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage
   const prompt = promptTokens(usage)
   return {

@@ -124,7 +124,7 @@ describe('a response of embeddings', () => {
   })
 })
 
-test('any bytes are read without an error', () => {
+test('any bytes of an embeddings response are read without an error', () => {
   fc.assert(
     fc.property(fc.string(), fc.constantFrom('numbers', 'base64', undefined), (text, form) => {
       const wrapped = `{"data":[{"embedding":${text}}]}`

@@ -1,7 +1,7 @@
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import {
-  type ErrorParts,
+  type ErrorContent,
   readUpstreamError,
   redactedJson,
   type UpstreamErrorText,
@@ -40,7 +40,7 @@ const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
 /** An error of the gateway for a client of this dialect. */
-export interface GatewayErrorParts {
+export interface GatewayErrorContent {
   readonly status: number
   readonly message: string
   readonly code: string
@@ -51,7 +51,13 @@ export interface GatewayErrorParts {
 }
 
 /** Renders an error of the gateway in Google's envelope; `docs/api.md: Envelopes`. */
-export function geminiErrorText({ status, message, code, requestId, retryAfter }: GatewayErrorParts): string {
+export function geminiErrorText({
+  status,
+  message,
+  code,
+  requestId,
+  retryAfter,
+}: GatewayErrorContent): string {
   const metadata = { ...(requestId !== undefined && { request_id: requestId }) }
   const details = [
     { '@type': ERROR_INFO, reason: code, domain: 'sluice', metadata },
@@ -61,7 +67,7 @@ export function geminiErrorText({ status, message, code, requestId, retryAfter }
 }
 
 /** Returns the HTTP status that corresponds to an error in a stream. */
-export function statusOf({ type, code, status }: Omit<ErrorParts, 'message'>): number {
+export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>): number {
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 

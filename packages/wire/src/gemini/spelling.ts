@@ -33,7 +33,7 @@ export function topMember(scan: ScannedObject, name: string): Member | undefined
 }
 
 /** Parses a top-level member in either spelling; undefined if it is absent or null. */
-export function topValue(scan: ScannedObject, name: string): unknown {
+export function parseTopMember(scan: ScannedObject, name: string): unknown {
   const member = topMember(scan, name)
   return member && scan.value(member.key)
 }

@@ -1,11 +1,11 @@
-import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
+import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import {
   count,
   findExplainingDetails,
-  part,
+  detailOf,
   promptOnly,
   type ReportedUsage,
   sumOf,
@@ -35,7 +35,7 @@ function read(
   const prompt = toCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
   if (prompt === undefined) return undefined
   const excess = Math.max(rest - prompt, 0)
-  const detail = part(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const detail = detailOf(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
   const beside = sumOf(findExplainingDetails(excess, [detail]))
   const unexplained = excess - beside
   const cached = Math.min(detail.tokens, prompt + toolUse + beside)
@@ -67,7 +67,7 @@ function read(
     output,
     reasoning: thoughts + unexplained,
     webSearches: usesOf(uses, 'web_search'),
-    ...(uses.length > 0 && { tools: usesBeside(uses, 'web_search') }),
+    ...(uses.length > 0 && { tools: usesExcept(uses, 'web_search') }),
   }
   return counts.output === 0 ? promptOnly(counts) : counts
 }
@@ -170,7 +170,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Renders usage. Counts of 0 are omitted, as the provider does, except for those that clients add up. */
-export function usageOut(usage: Usage): object {
+export function writeUsage(usage: Usage): object {
   const { cacheRead, output, reasoning } = usage
   const prompt = promptTokens(usage)
   const thoughts = Math.min(reasoning, output)

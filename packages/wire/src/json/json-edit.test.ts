@@ -28,12 +28,12 @@ test('a value is replaced at its position, and an absent one is added at the end
   expect(edited('{"a":1,"b":2}', ['b'], { c: '3' })).toBe('{"a":1,"c":3}')
 })
 
-test('no change gives back the very same Buffer', () => {
+test('the same Buffer is returned where nothing changes', () => {
   const bytes = Buffer.from('{"a":1}')
   expect(applyEdits(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
 })
 
-test('the result is the object with the change applied, and every other member keeps its bytes', () => {
+test('a changed object has the change, and every other member keeps its bytes', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'model', 'é"')
   const json = fc.jsonValue({ maxDepth: 2 })
   fc.assert(

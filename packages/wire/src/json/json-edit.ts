@@ -108,7 +108,7 @@ export function withMembers(
     if (isKept(name)) members.push([name, scan.textOf(scan.valueOf(key))])
   }
   if (members.length === 0) return undefined
-  return members.length === count ? scan.textOf(object) : objectOf(members)
+  return members.length === count ? scan.textOf(object) : renderObject(members)
 }
 
 /** Member of an object as text: its name and the JSON text of its value. */
@@ -118,7 +118,7 @@ export type MemberText = readonly [name: string, text: string | undefined]
  * Renders an object with these members, in order; undefined ones are omitted. Values given as text are not
  * parsed: parsing and rewriting would reorder integer-like keys and lose digits.
  */
-export function objectOf(members: readonly MemberText[]): string {
+export function renderObject(members: readonly MemberText[]): string {
   let text = ''
   for (const [name, value] of members)
     if (value !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`

@@ -2,9 +2,9 @@ import { addUsage, NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
-import type { Verdict } from '../sse/frame-loop.ts'
+import type { FrameAction } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 import {
   count,
@@ -54,11 +54,11 @@ export class MediaTap extends StreamTap {
   }
 
   /** Returns an event that OpenAI's client libraries treat as an error. */
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(`event: error\ndata: ${JSON.stringify({ error: { ...error, param: null } })}\n\n`)
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     if (data === DONE) {
       this.done = true
       return 'end'
@@ -84,7 +84,7 @@ export class MediaTap extends StreamTap {
     return data === DONE || FINAL.test(textOf(parseRecord(data)?.['type']))
   }
 
-  #takeFinal(event: Readonly<Record<string, unknown>>): Verdict {
+  #takeFinal(event: Readonly<Record<string, unknown>>): FrameAction {
     this.finals++
     const usage = readMediaUsage(event['usage'], this.#output)
     if (usage) this.reported = this.reported ? addUsage(this.reported, usage) : usage

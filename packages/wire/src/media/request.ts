@@ -2,7 +2,7 @@ import { isPresent, type JsonSchema, refuse } from '../field-check.ts'
 import { WireError } from '../wire-error.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { FormPart } from '../multipart.ts'
-import { names, requestNames } from '../request-names.ts'
+import { knownNames, requestNames } from '../request-names.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const FILE: JsonSchema = { type: 'string', format: 'binary' }
@@ -113,7 +113,7 @@ export function integerIn(fields: Fields, name: string, from: number, to: number
   return refuse(name, `an integer from ${from} to ${to}`, 'another value')
 }
 
-const image = names('type url image_url file_id')
+const image = knownNames('type url image_url file_id')
 
 /** Names of the fields of requests about images or audio, in JSON and in forms. */
 export const mediaNames = requestNames(

@@ -137,7 +137,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
  * Records the use of a tool reported by a block. All code of a message runs in one container, which counts
  * once.
  */
-export function noteBlock(tally: ToolTally, index: number, value: unknown): void {
+export function recordBlockToolUse(tally: ToolTally, index: number, value: unknown): void {
   const block = asRecord(value)
   const type = block?.['type']
   const kind =
@@ -148,6 +148,7 @@ export function noteBlock(tally: ToolTally, index: number, value: unknown): void
 /** Returns the uses of tools reported by the blocks of a message. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
-  if (Array.isArray(content)) for (const [index, block] of content.entries()) noteBlock(tally, index, block)
+  if (Array.isArray(content))
+    for (const [index, block] of content.entries()) recordBlockToolUse(tally, index, block)
   return tally.uses
 }

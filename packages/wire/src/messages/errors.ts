@@ -1,9 +1,9 @@
 import { parseRecord, asRecord } from '../json/record.ts'
-import { type ErrorParts, redactedJson } from '../upstream-error.ts'
+import { type ErrorContent, redactedJson } from '../upstream-error.ts'
 
 /** Renders an error for messages clients, with `code` if programs can use it. `docs/api.md: Envelopes`. */
 export function messagesErrorBody(
-  parts: Pick<ErrorParts, 'type' | 'message'> & {
+  parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
   },
@@ -14,7 +14,7 @@ export function messagesErrorBody(
 }
 
 /** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
-export function messagesErrorFrame(parts: ErrorParts): Buffer {
+export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
@@ -22,7 +22,7 @@ export function messagesErrorFrame(parts: ErrorParts): Buffer {
  * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a spent
  * budget from missing quota.
  */
-export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorParts): string {
+export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const hasCode = hasOwnCode || (type === 'permission_error' && code !== '')
   const error = { type, message, ...(hasCode && { code }) }
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`

@@ -1,7 +1,7 @@
 import type { Conversation, OutputFormat, OutputSchema } from '../conversation.ts'
 import type { Dropped } from '../codec.ts'
 import { kindName, refuse } from '../field-check.ts'
-import { objectOf } from '../json/json-edit.ts'
+import { renderObject } from '../json/json-edit.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import {
   answerToolName,
@@ -45,7 +45,7 @@ function objectAt(scan: ScannedObject, node: Node | undefined, path: string): No
 
 /** Encodes the format as JSON text. */
 export function encodeOutputFormat({ schema }: OutputSchema): string {
-  return objectOf([
+  return renderObject([
     ['type', '"json_schema"'],
     ['schema', schema],
   ])

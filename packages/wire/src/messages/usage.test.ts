@@ -166,7 +166,7 @@ describe('usage of messages', () => {
     })
   })
 
-  test('usage with any details exists, and its kinds are disjoint counts', () => {
+  test('usage with any details is read as disjoint counts', () => {
     const count = fc.oneof(fc.nat(6), fc.constantFrom<unknown>(null, -1, 0.5, '7', {}, 1_000_000_000, 1e12))
     const counts = (...names: string[]) =>
       fc.record(Object.fromEntries(names.map((name) => [name, count])), { requiredKeys: [] })

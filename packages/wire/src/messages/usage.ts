@@ -1,4 +1,4 @@
-import { type ToolKind, ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
+import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
 import { count, type Counts, promptOnly, type ReportedUsage, toCount } from '../reported-usage.ts'
@@ -48,7 +48,7 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
   const fetches = told('web_fetch_requests', 'web_fetch')
   const executions = Math.min(told('code_execution_requests', 'code_execution'), 1)
   const tools: readonly ToolUse[] = [
-    ...usesBeside(seen, 'web_search', 'web_fetch', 'code_execution'),
+    ...usesExcept(seen, 'web_search', 'web_fetch', 'code_execution'),
     ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
     ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
   ]

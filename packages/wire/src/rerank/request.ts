@@ -19,7 +19,7 @@ import {
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import type { PromptLevels } from '../prompt-text.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
-import { names, requestNames } from '../request-names.ts'
+import { knownNames, requestNames } from '../request-names.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 
@@ -130,7 +130,7 @@ export const RERANK_PROMPT = {
 /** Names of the fields of rerank requests. */
 export const rerankNames = requestNames(
   [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
-  { documents: names('text') },
+  { documents: knownNames('text') },
 )
 
 /** Finds the text of a document: the document itself or its `text`; undefined if it has none. */

@@ -10,7 +10,7 @@ import {
 import type { ScannedObject } from '../json/scanned-object.ts'
 
 /** Value of `include` that requests the log probabilities of the text's tokens. */
-export const LOGPROBS = 'message.output_text.logprobs'
+export const INCLUDE_LOGPROBS = 'message.output_text.logprobs'
 
 /** Names that this codec may report in addition to those of `FIELDS`. The list is fixed. */
 type DroppedName =
@@ -58,7 +58,7 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['background', isNotFalse],
   ['context_management', isFilled],
   // Encrypted reasoning is always returned.
-  ['include', asksFor('reasoning.encrypted_content', LOGPROBS)],
+  ['include', asksFor('reasoning.encrypted_content', INCLUDE_LOGPROBS)],
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
   ['prompt_cache_options', isFilled],
@@ -69,7 +69,9 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
 ])
 
 /** Shared fields that are top-level members in this dialect. */
-export const SHARED: readonly SharedField[] = SHARED_FIELDS.filter((name) => name !== 'verbosity')
+export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.filter(
+  (name) => name !== 'verbosity',
+)
 
 /** Fields that the conversion reads. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([
@@ -88,7 +90,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'previous_response_id',
   'text',
   'reasoning',
-  ...SHARED,
+  ...SHARED_TOP_LEVEL_FIELDS,
 ])
 
 /** Reports the top-level fields of a request that the conversion drops, if their values matter. */

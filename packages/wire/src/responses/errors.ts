@@ -1,4 +1,4 @@
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 
 /** Error codes that clients know in a response, by an error's code or type in other dialects. */
 const CODES: ReadonlyMap<string, string> = new Map([
@@ -24,7 +24,7 @@ const CODES: ReadonlyMap<string, string> = new Map([
  * The error of a failed response. Clients decide by its code, and retry if they do not know it. A code that
  * they know is therefore preferred to the upstream's own.
  */
-export function responseError({ type, code, hasOwnCode, message }: ErrorParts): {
+export function responseError({ type, code, hasOwnCode, message }: ErrorContent): {
   readonly code: string
   readonly message: string
 } {

@@ -8,7 +8,7 @@ export type Event = Readonly<Record<string, unknown>>
 export const MAX_ITEMS = 4_096
 
 /** The events that end a response; they contain its status. */
-export const TERMINAL: ReadonlySet<string> = new Set([
+export const TERMINAL_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
   'response.failed',
@@ -36,7 +36,7 @@ export function textIndex(event: Event): number {
 }
 
 /** Events that append text, and the kinds of text to which they append. */
-export const DELTAS = [
+export const DELTA_EVENTS = [
   { type: 'response.output_text.delta', kind: 'text' },
   { type: 'response.reasoning_summary_text.delta', kind: 'thinking' },
   { type: 'response.function_call_arguments.delta', kind: 'tool-call' },

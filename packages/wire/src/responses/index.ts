@@ -23,7 +23,7 @@ export {
   inputItems,
   itemReferences,
   referredIds,
-  withItems,
+  replaceItemReferences,
 } from './native/items.ts'
 export { type ItemQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
 export { RESPONSES_PROMPT } from './native/prompt.ts'

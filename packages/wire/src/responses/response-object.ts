@@ -1,7 +1,7 @@
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { ReplyContext } from '../conversation.ts'
-import { arrayOf, objectOf } from '../json/json-edit.ts'
+import { arrayOf, renderObject } from '../json/json-edit.ts'
 
 /** Settings that a response repeats, with their default values as JSON text. */
 const SETTINGS = {
@@ -56,7 +56,7 @@ export class ResponseObject {
     this.id = id.startsWith('resp_') ? id : `resp_${id}`
     this.#created = created
     const repeated = asked?.repeated
-    this.#settings = objectOf(
+    this.#settings = renderObject(
       Object.entries(SETTINGS).map(([name, text]) => [name, repeated?.get(name) ?? text]),
     ).slice(1, -1)
   }

@@ -5,7 +5,7 @@ import {
   type EffortName,
   isThinkingOff,
   nearestEffort,
-  offEffort,
+  disablingEffort,
   requestedEffort,
 } from '../thinking.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
@@ -51,7 +51,7 @@ export function encodeThinking(
     return undefined
   }
   if (isOff) {
-    const effort = efforts ? efforts[0] : offEffort(thinking)
+    const effort = efforts ? efforts[0] : disablingEffort(thinking)
     return effort && { effort }
   }
   const asked = requestedEffort(thinking)

@@ -1,4 +1,4 @@
-import { ToolTally, type ToolUse, usesBeside, usesOf } from '../tool-use.ts'
+import { ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { count, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
 import { asRecord } from '../json/record.ts'
 import { isSearch } from './search-item.ts'
@@ -18,7 +18,7 @@ export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | 
   return {
     ...usage,
     webSearches: Math.max(usesOf(uses, 'web_search'), usage.webSearches),
-    tools: usesBeside(uses, 'web_search'),
+    tools: usesExcept(uses, 'web_search'),
   }
 }
 
@@ -55,7 +55,7 @@ function reportedUses(response: Response, seen: readonly ToolUse[]): readonly To
 }
 
 function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: number): readonly ToolUse[] {
-  const others = usesBeside(uses, kind)
+  const others = usesExcept(uses, kind)
   return total > 0 ? [...others, { kind, count: total }] : others
 }
 
@@ -83,7 +83,7 @@ function withForms(
   const pictures = Math.max(usesOf(uses, 'image_generation'), 1)
   const tokens = { text: input - image, image, output }
   return [
-    ...usesBeside(formed, 'image_generation'),
+    ...usesExcept(formed, 'image_generation'),
     { kind: 'image_generation', count: pictures, model, tokens },
   ]
 }
@@ -111,7 +111,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
 ])
 
 /** Records the use of a tool reported by an output item. A container counts once. */
-export function noteItem(tally: ToolTally, index: number, value: unknown): void {
+export function recordItemToolUse(tally: ToolTally, index: number, value: unknown): void {
   const item = asRecord(value)
   const kind = item && KINDS.get(item['type'])
   if (!kind) return
@@ -126,7 +126,8 @@ export function noteItem(tally: ToolTally, index: number, value: unknown): void 
 
 /** Records the uses of tools reported by a list of items. */
 function noteItems(tally: ToolTally, output: unknown): void {
-  if (Array.isArray(output)) for (const [index, item] of output.entries()) noteItem(tally, index, item)
+  if (Array.isArray(output))
+    for (const [index, item] of output.entries()) recordItemToolUse(tally, index, item)
 }
 
 function containerOf(item: Item): string | undefined {

@@ -4,7 +4,7 @@ import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
 /** What to do with a frame. */
-export type Verdict = 'forward' | 'swallow' | 'end'
+export type FrameAction = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
 /** Larger frames do not become templates, because they do not recur. */
@@ -17,7 +17,7 @@ const MAX_TEMPLATE_BYTES = 16_384
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
   /** Verdict on the last frame of `readFrames`. */
-  protected verdict: Verdict = 'forward'
+  protected verdict: FrameAction = 'forward'
   protected lastFrameAt = 0
   /** Whether no frame was read yet: the first one may begin with a byte order mark. */
   protected isFirst = true
@@ -40,7 +40,7 @@ export abstract class FrameLoop {
   protected abstract readTemplated(template: FrameTemplate, bytes: Buffer): boolean
 
   /** Reads a frame that matches no template. */
-  protected abstract readFrame(data: string, frame: string): Verdict
+  protected abstract readFrame(data: string, frame: string): FrameAction
 
   /** Value that changes with each frame that contains text. */
   protected abstract get progress(): number
@@ -100,7 +100,7 @@ export abstract class FrameLoop {
     return { bytes, wasRead }
   }
 
-  #read(frame: Buffer): Verdict {
+  #read(frame: Buffer): FrameAction {
     if (frame.length < MIN_DATA_FRAME_BYTES) {
       this.isFirst = false
       return 'forward'

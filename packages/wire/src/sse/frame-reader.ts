@@ -1,6 +1,6 @@
 import type { StreamDecoder } from '../codec.ts'
 import { type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from './frame-splitter.ts'
-import { FrameLoop, type Verdict } from './frame-loop.ts'
+import { FrameLoop, type FrameAction } from './frame-loop.ts'
 import { type CopiedPart, CopiedText, textOf } from '../frame-writer.ts'
 import type { FrameTemplate, TextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
@@ -97,7 +97,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return this.#takeEvents()
   }
 
-  protected readFrame(data: string, frame: string): Verdict {
+  protected readFrame(data: string, frame: string): FrameAction {
     if (!this.isOver) this.read(data, frame)
     return this.isOver ? 'end' : 'forward'
   }

@@ -6,7 +6,7 @@ const match = (known: string, text: string): number =>
   new NumberedBytes(Buffer.from(known)).endIn(Buffer.from(text), 0)
 
 describe('bytes that frames share', () => {
-  test('shared bytes may have any number of an event in them', () => {
+  test('a frame is recognized whatever number its event has', () => {
     const known = '{"type":"x","sequence_number":9,"delta":"'
     expect(match(known, '{"type":"x","sequence_number":9,"delta":"')).toBe(known.length)
     expect(match(known, '{"type":"x","sequence_number":12345,"delta":"rest')).toBe(known.length + 4)
@@ -19,11 +19,11 @@ describe('bytes that frames share', () => {
     '{"type":"x","sequence_number":1,"other":"',
     '{"type":"y","sequence_number":1,"delta":"',
     '{"type":"x","sequence_number":1',
-  ])('bytes are not shared with another frame: %s', (text) => {
+  ])('a frame that differs in more than its numbers is not recognized: %s', (text) => {
     expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
   })
 
-  test('shared bytes may have any counts of tokens in them', () => {
+  test('a frame is recognized whatever token counts it has', () => {
     const known = '{"candidatesTokenCount": 9,"totalTokenCount":10,"details":[{"tokenCount":1}]}'
     const other = '{"candidatesTokenCount": 123,"totalTokenCount":9,"details":[{"tokenCount":22}]}'
     expect(match(known, other)).toBe(other.length)
@@ -32,7 +32,7 @@ describe('bytes that frames share', () => {
     expect(match('"text":"TokenCount\\": 9"', '"text":"TokenCount\\": 10"')).toBe(-1)
   })
 
-  test('shared bytes without a number are compared as they are', () => {
+  test('bytes without a number are compared as they are', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
     expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
@@ -46,7 +46,7 @@ describe('numbers that have not changed so far', () => {
       .map((mark, at) => `${mark}${counts[at]}`)
       .join('') + ',"text":"'
 
-  test('numbers may change in any frame, each at its own time, and change back', () => {
+  test('the numbers of a frame may change at any time, and change back', () => {
     const bytes = new NumberedBytes(Buffer.from(known))
     for (const text of [
       frame(7, 9, 16),
@@ -61,7 +61,7 @@ describe('numbers that have not changed so far', () => {
     expect(bytes.endIn(Buffer.from(frame(7, 9, 16).replace('7', '')), 0)).toBe(-1)
   })
 
-  test('numbers are read to their last digit where nothing follows', () => {
+  test('a number at the end of a frame is read to its last digit', () => {
     const bytes = new NumberedBytes(Buffer.from('"a":1,"sequence_number":12'))
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":12'), 0)).toBe(26)
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":123}'), 0)).toBe(27)

@@ -9,7 +9,7 @@ const field = fc.tuple(
   fc.constantFrom('{"a":1}', '[1,', '2]', 'ping', 'error', '', ' '),
 )
 
-test('an event gives the same content in pieces as in one piece, and ends at the same position', () => {
+test('an event of a stream has the same content and end in pieces as in one piece', () => {
   fc.assert(
     fc.property(
       fc.array(field, { minLength: 1, maxLength: 5 }),

@@ -1,7 +1,7 @@
 import type { Usage } from '../usage.ts'
-import type { ErrorParts } from '../upstream-error.ts'
+import type { ErrorContent } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
-import { FrameLoop, type Verdict } from './frame-loop.ts'
+import { FrameLoop, type FrameAction } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
@@ -89,10 +89,10 @@ export abstract class StreamTap extends FrameLoop {
   abstract get sawFinish(): boolean
 
   /** Returns the frame that reports an error to the client at the end of a broken stream. */
-  abstract failureFrame(error: ErrorParts): Buffer
+  abstract failureFrame(error: ErrorContent): Buffer
 
   /** Reads a frame that matches no template; calls `emit` for generated text. */
-  protected abstract read(data: string, frame: string): Verdict
+  protected abstract read(data: string, frame: string): FrameAction
 
   /** Whether clients treat an error frame of the upstream as the end of the stream. */
   get endsWithError(): boolean {
@@ -169,7 +169,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.emittedBytes
   }
 
-  protected readFrame(data: string, frame: string): Verdict {
+  protected readFrame(data: string, frame: string): FrameAction {
     const before = this.emittedBytes
     const { progress } = this.arrived
     const verdict = this.read(data, frame)

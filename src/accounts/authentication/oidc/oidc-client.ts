@@ -29,7 +29,7 @@ export interface VerifiedIdentity {
 }
 
 /** Dependencies of `OidcClient`. */
-interface OidcClientParts {
+interface OidcClientDependencies {
   readonly allowsPrivateNetworks: () => boolean
   /** Called for failures of a provider, with a sentence for the operator. */
   readonly warn: (sentence: string) => void
@@ -40,9 +40,9 @@ interface OidcClientParts {
  * are read again for each sign-in, so that a provider may rotate its keys at any time.
  */
 export class OidcClient {
-  readonly #parts: OidcClientParts
+  readonly #parts: OidcClientDependencies
 
-  constructor(parts: OidcClientParts) {
+  constructor(parts: OidcClientDependencies) {
     this.#parts = parts
   }
 

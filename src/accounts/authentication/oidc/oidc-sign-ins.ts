@@ -13,7 +13,7 @@ import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pen
 const AFTER_LOGOUT = '/login'
 
 /** Dependencies of `OidcSignIns`. */
-interface OidcParts {
+interface OidcDependencies {
   readonly store: Pick<Store, 'write'>
   readonly secrets: Secrets
   readonly options: () => Options
@@ -43,10 +43,10 @@ interface Completed {
  * began it.
  */
 export class OidcSignIns {
-  readonly #parts: OidcParts
+  readonly #parts: OidcDependencies
   #client: Promise<OidcClient> | undefined
 
-  constructor(parts: OidcParts) {
+  constructor(parts: OidcDependencies) {
     this.#parts = parts
   }
 

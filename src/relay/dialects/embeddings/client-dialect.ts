@@ -13,14 +13,20 @@ import { withMappedModel } from '@sluice/wire/edit-request'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
-import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
+import {
+  embedUpstream,
+  type EmbedUpstream,
+  speaksOpenAiEmbeddings,
+} from '../../../upstreams/embed-upstream.ts'
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
 import { askedForVectors } from './vector-requests.ts'
 
 /** Protocols of the channels that serve embeddings. */
-export const SERVING = PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].serves.includes('embeddings'))
+export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
+  UPSTREAM_PROTOCOLS[name].serves.includes('embeddings'),
+)
 
 /**
  * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted
@@ -30,7 +36,7 @@ export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
   names: embeddingsNames,
-  servedBy: SERVING,
+  servedBy: EMBEDDINGS_PROTOCOLS,
   scanLimits: EMBEDDINGS_LIMITS,
   read(scan) {
     const read = readEmbeddingsRequest(scan)
@@ -60,7 +66,7 @@ export const embeddingsDialect: Dialect = {
         channelsFor(channels) {
           // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
           // against no limit.
-          if (!channels.some(isAskedAsSent)) checkTexts(scan)
+          if (!channels.some(speaksOpenAiEmbeddings)) checkTexts(scan)
           return channels
         },
         forChannels: (channels) =>

@@ -3,8 +3,8 @@ import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
-import { HeldChunk } from '../media/withhold-end.ts'
-import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import { WithheldChunk } from '../media/withhold-end.ts'
+import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 
 /** A response with vectors, read while it streams. */
 interface VectorsReply {
@@ -60,7 +60,7 @@ export class EmbeddingsPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), ...(this.#last ? [this.#last] : [])])
   }
 
-  measure(call: Call, isComplete: boolean): Promise<Measure> {
+  measure(call: Call, isComplete: boolean): Promise<ChargedUsage> {
     return measureEmbeddings(call, isComplete ? this.#facts?.usage : undefined)
   }
 }
@@ -74,7 +74,7 @@ const MAX_HELD_BYTES = 1_048_576
  */
 export class BufferedStart {
   readonly #start = new ChunkList()
-  readonly #end = new HeldChunk()
+  readonly #end = new WithheldChunk()
   #isLarge = false
 
   /** Whether the response is too large to be held, so that its bytes are forwarded. */
@@ -113,7 +113,7 @@ export function embeddingsResponses(
  * Measures by the reported tokens, otherwise by those of the prompt. If only calls have a price, neither is
  * needed.
  */
-export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<Measure> {
+export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<ChargedUsage> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
   return measureByCounting(call, NO_USAGE, () => call.countChargedPrompt())
 }
@@ -123,7 +123,7 @@ export async function measureByCounting(
   { plan: { rate } }: Call,
   reported: Usage,
   count: () => Promise<number>,
-): Promise<Measure> {
+): Promise<ChargedUsage> {
   if (!rate.perToken && !rate.free) return { usage: reported, isEstimate: false }
   return { usage: { ...reported, input: reported.input + (await count()) }, isEstimate: true }
 }

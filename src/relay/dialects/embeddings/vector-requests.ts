@@ -12,10 +12,10 @@ import type {
   VectorsWriting,
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
-import type { Ending } from '../../price-usage.ts'
+import type { ResponseEnding } from '../../price-usage.ts'
 import { throwNoStreams } from '../dialect.ts'
 import type { Call } from '../../call.ts'
-import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import {
   embeddingsResponses,
   BufferedStart,
@@ -130,7 +130,7 @@ class ConvertedPassthrough implements Passthrough {
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
-  async measure(call: Call, isComplete: boolean, ending: Ending): Promise<Measure> {
+  async measure(call: Call, isComplete: boolean, ending: ResponseEnding): Promise<ChargedUsage> {
     const measure = await (isComplete
       ? measureEmbeddings(call, this.#usage)
       : this.#measureSent(call, ending === 'client_gone' || this.#reply.count > 0))
@@ -139,7 +139,7 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   /** Measures the answered requests, and the texts of the current one if it must be paid for too. */
-  #measureSent(call: Call, isCurrentPaid: boolean): Promise<Measure> {
+  #measureSent(call: Call, isCurrentPaid: boolean): Promise<ChargedUsage> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
     const reported = this.#usage ?? NO_USAGE

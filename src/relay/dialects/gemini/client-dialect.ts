@@ -26,13 +26,13 @@ import {
 } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import type { ErrorParts } from '@sluice/wire/upstream-error'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
-import { SERVING } from '../embeddings/client-dialect.ts'
+import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
 import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -144,7 +144,7 @@ class ArrayTap extends GeminiTap {
     return this.#last(super.finalBytes(charged))
   }
 
-  override failureFrame(error: ErrorParts): Buffer {
+  override failureFrame(error: ErrorContent): Buffer {
     return this.#last(super.failureFrame(error))
   }
 
@@ -164,7 +164,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedNames,
-    servedBy: SERVING,
+    servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): ParsedRequest => {

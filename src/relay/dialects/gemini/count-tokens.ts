@@ -1,8 +1,8 @@
 import { checkCountRequest, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
-import type { Counting } from '../count-tokens.ts'
+import type { CountTokensEndpoint } from '../count-tokens.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */
-export function geminiCounting(model: string): Counting {
+export function geminiCounting(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',
     names: countNames,

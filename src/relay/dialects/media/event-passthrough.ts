@@ -2,15 +2,18 @@ import type { MediaTap } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
-import type { Measure, PassedBytes, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassedBytes, Passthrough } from '../passthrough.ts'
 
 /** A stream of events that passes through unchanged. `measured`: measures by what its tap has read. */
 export class EventPassthrough implements Passthrough {
   readonly tap: MediaTap
-  readonly #measured: (call: Call, isComplete: boolean) => Measure | Promise<Measure>
+  readonly #measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>
   #isOver = false
 
-  constructor(tap: MediaTap, measured: (call: Call, isComplete: boolean) => Measure | Promise<Measure>) {
+  constructor(
+    tap: MediaTap,
+    measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>,
+  ) {
     this.tap = tap
     this.#measured = measured
   }
@@ -44,7 +47,7 @@ export class EventPassthrough implements Passthrough {
     return this.tap.finalBytes(NO_USAGE)
   }
 
-  measure(call: Call, isComplete: boolean): Measure | Promise<Measure> {
+  measure(call: Call, isComplete: boolean): ChargedUsage | Promise<ChargedUsage> {
     return this.#measured(call, isComplete)
   }
 }

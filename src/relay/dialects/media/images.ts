@@ -1,5 +1,5 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { dearestImage } from '../../../domain/price.ts'
+import { highestImagePrice } from '../../../domain/price.ts'
 import {
   type Fields,
   flagIn,
@@ -13,9 +13,9 @@ import {
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../../call.ts'
-import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { HeldChunk } from './withhold-end.ts'
+import { WithheldChunk } from './withhold-end.ts'
 import {
   type EditableBody,
   editableFormBody,
@@ -111,7 +111,7 @@ function imageEvents(request: ImageRequest): Passthrough {
 class ImagePassthrough implements Passthrough {
   readonly #request: ImageRequest
   readonly #reply = new ImageReply()
-  readonly #held = new HeldChunk()
+  readonly #held = new WithheldChunk()
   error: StreamError | undefined
 
   constructor(request: ImageRequest) {
@@ -139,7 +139,7 @@ class ImagePassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call, isComplete: boolean): Promise<Measure> {
+  measure(call: Call, isComplete: boolean): Promise<ChargedUsage> {
     const { usage, images, size = this.#request.size, quality = this.#request.quality } = this.#reply.facts
     const count = isComplete ? images : this.#reply.begun
     return measureImages(call, { ...this.#request, size, quality }, count, usage)
@@ -154,10 +154,10 @@ async function measureImages(
   form: ImageRequest,
   images: number,
   reported: Usage | undefined,
-): Promise<Measure> {
+): Promise<ChargedUsage> {
   if (reported) return { usage: { ...reported, images }, form, isEstimate: false }
   const { rate } = call.plan
-  if (!rate.perToken || (images > 0 && dearestImage(rate.price.image).digits > 0n))
+  if (!rate.perToken || (images > 0 && highestImagePrice(rate.price.image).digits > 0n))
     return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
   const output = images * IMAGE_TOKENS
   return {

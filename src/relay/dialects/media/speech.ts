@@ -4,9 +4,9 @@ import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '@sluice/wire
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
-import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { HeldByte } from './withhold-end.ts'
+import { WithheldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
 import { editableJsonBody, jsonMedia, relayedMedia } from './media-request.ts'
 
@@ -85,7 +85,7 @@ class SpeechPassthrough implements Passthrough {
   readonly #characters: number
   readonly #isRaw: boolean
   readonly #lengths: RecordingLengths
-  readonly #held = new HeldByte()
+  readonly #held = new WithheldByte()
   readonly #sample = new ChunkList()
   #bytes = 0
 
@@ -118,7 +118,7 @@ class SpeechPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): Measure | Promise<Measure> {
+  measure(call: Call): ChargedUsage | Promise<ChargedUsage> {
     return measureSpeech(call, this.#characters, () => this.#seconds(call.client))
   }
 
@@ -135,7 +135,7 @@ async function measureSpeech(
   call: Call,
   characters: number,
   secondsHeard: () => number | Promise<number>,
-): Promise<Measure> {
+): Promise<ChargedUsage> {
   const { rate } = call.plan
   const { price } = rate
   const isByCharacter = price.characters.digits > 0n || (price.second.digits === 0n && !rate.perToken)

@@ -13,9 +13,9 @@ import {
 } from '@sluice/wire/media'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
-import type { Measure, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { HeldChunk } from './withhold-end.ts'
+import { WithheldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
 import { editableFormBody, formMedia, relayedMedia } from './media-request.ts'
 
@@ -92,7 +92,7 @@ class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
   readonly #outline = new JsonOutline()
-  readonly #held = new HeldChunk()
+  readonly #held = new WithheldChunk()
   #hasBegun = false
 
   constructor(length: RecordingLength) {
@@ -121,7 +121,7 @@ class JsonPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): Promise<Measure> {
+  measure(call: Call): Promise<ChargedUsage> {
     return measureTranscript(call, this.#length, jsonTranscript(this.#outline.text ?? ''))
   }
 }
@@ -130,7 +130,7 @@ class JsonPassthrough implements Passthrough {
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
-  readonly #held = new HeldChunk()
+  readonly #held = new WithheldChunk()
   #kept = ''
   #bytes = 0
 
@@ -161,7 +161,7 @@ class TextPassthrough implements Passthrough {
     return this.#held.rest()
   }
 
-  measure(call: Call): Promise<Measure> {
+  measure(call: Call): Promise<ChargedUsage> {
     return measureTranscript(call, this.#length, plainTranscript(this.#kept), this.#bytes)
   }
 }
@@ -176,7 +176,7 @@ async function measureTranscript(
   length: RecordingLength,
   { usage: reported, seconds: stated, lastCue, text }: TranscriptFacts,
   textBytes = 0,
-): Promise<Measure> {
+): Promise<ChargedUsage> {
   const toldSeconds = reported?.seconds || stated
   const seconds = toldSeconds || Math.max(length.seconds, lastCue)
   const hasTokens = reported !== undefined && reported.input + reported.cacheRead + reported.output > 0

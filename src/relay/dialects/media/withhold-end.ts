@@ -1,7 +1,7 @@
 const NOTHING = Buffer.alloc(0)
 
 /** Holds back the end of a response, without which clients do not accept it as complete. */
-export interface HeldEnd {
+export interface WithheldEnd {
   /** Adds a chunk. Returns the bytes that are forwarded now. */
   push(chunk: Buffer): Buffer | undefined
   /** Returns the bytes that are held; empty if there are none. */
@@ -9,7 +9,7 @@ export interface HeldEnd {
 }
 
 /** Holds only the last byte, for audio that is played while it arrives. */
-export class HeldByte implements HeldEnd {
+export class WithheldByte implements WithheldEnd {
   #held: Buffer = NOTHING
 
   push(chunk: Buffer): Buffer | undefined {
@@ -26,7 +26,7 @@ export class HeldByte implements HeldEnd {
 }
 
 /** Holds the last chunk, so that large responses are not copied. */
-export class HeldChunk implements HeldEnd {
+export class WithheldChunk implements WithheldEnd {
   #held: Buffer = NOTHING
 
   push(chunk: Buffer): Buffer | undefined {

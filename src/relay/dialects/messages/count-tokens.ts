@@ -1,10 +1,10 @@
 import { countedModel, MESSAGES_PROMPT, messagesNames } from '@sluice/wire/messages'
 import { promptText } from '@sluice/wire/prompt-text'
-import type { Counting } from '../count-tokens.ts'
+import type { CountTokensEndpoint } from '../count-tokens.ts'
 import { versionHeaders } from './version-headers.ts'
 
 /** `POST /v1/messages/count_tokens`. */
-export const messagesCounting: Counting = {
+export const messagesCounting: CountTokensEndpoint = {
   protocol: 'messages',
   names: messagesNames,
   path: () => '/messages/count_tokens',

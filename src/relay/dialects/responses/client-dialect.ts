@@ -9,9 +9,14 @@ import {
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { type NativeParts, NativeResponse, NativeTap } from '../../responses/native-response.ts'
+import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
+import {
+  findReferences,
+  toProviderRequest,
+  namedPrompt,
+  type References,
+} from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
@@ -22,7 +27,7 @@ import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 const KEPT = new Map([['store', 'true']])
 
 /** Dialect of responses: passed through to channels that speak it, converted for others. */
-export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
+export function responsesDialect(conversions: Conversions, parts: NativeResponseServices): Dialect {
   const { responses } = parts
   return {
     name: 'responses',
@@ -61,7 +66,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disable_store
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
-        const { replace, dropped } = forProvider(ownScan, referred)
+        const { replace, dropped } = toProviderRequest(ownScan, referred)
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {
           protocol: 'responses',

@@ -12,7 +12,12 @@ import {
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, forProvider, namedPrompt, type References } from '../../responses/item-references.ts'
+import {
+  findReferences,
+  toProviderRequest,
+  namedPrompt,
+  type References,
+} from '../../responses/item-references.ts'
 import { newResponseId } from '../../responses/response-id.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
 import { type Dialect, type Reader, throwNoStreams } from '../dialect.ts'
@@ -52,7 +57,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),
       prepare(passThrough) {
-        const { replace, dropped } = forProvider(scan, referred)
+        const { replace, dropped } = toProviderRequest(scan, referred)
         const gated = gateResponsesRequest(scan, own, channel, { passThrough, replace })
         const ids = new RenamedIds()
         if (previous) ids.add(previous.upstreamId, previous.id)

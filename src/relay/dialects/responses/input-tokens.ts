@@ -2,12 +2,12 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { countableText, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, forProvider, type References } from '../../responses/item-references.ts'
+import { findReferences, toProviderRequest, type References } from '../../responses/item-references.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
-import type { CountingContext, Counting } from '../count-tokens.ts'
+import type { CountingContext, CountTokensEndpoint } from '../count-tokens.ts'
 
 /** `POST /v1/responses/input_tokens`. */
-export function responsesCounting(responses: ResponseStore): Counting {
+export function responsesCounting(responses: ResponseStore): CountTokensEndpoint {
   return {
     protocol: 'responses',
     names: responsesNames,
@@ -31,7 +31,7 @@ export function responsesCounting(responses: ResponseStore): Counting {
     const origin = continued?.response ?? account
     return {
       composed,
-      ...forProvider(scan, referred),
+      ...toProviderRequest(scan, referred),
       channelsFor(channels) {
         if (continued) return channelsToContinue(continued, channels)
         return account ? channelsOfOrigin(channels, account) : channels

@@ -7,11 +7,11 @@ import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyEvent } from '../../reply.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { chatCodec } from '../codec.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 
 const DONE = 'data: [DONE]\n\n'
 /** End of a chunk after its text. */
@@ -60,7 +60,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
   }
 
   /** Completions have no chunk without content. */
@@ -68,7 +68,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return chatErrorFrame(error).toString()
   }
 
@@ -161,7 +161,7 @@ function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           finish_reason: FINISH_REASONS[stop.reason],
         },
       ],
-      ...(usage && { usage: usageOut(usage, identity) }),
+      ...(usage && { usage: writeUsage(usage, identity) }),
     }),
   )
 }

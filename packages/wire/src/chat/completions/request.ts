@@ -22,7 +22,7 @@ import {
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../../prompt-tokens.ts'
-import { type ChatRequest, stop, streamOptions } from '../native/request.ts'
+import { type ChatRequest, checkStop, streamOptions } from '../native/request.ts'
 
 /** A checked completions request, with the fields of a chat request. */
 export interface CompletionRequest extends ChatRequest {
@@ -46,7 +46,7 @@ const promptSchema: JsonSchema = {
 }
 
 /** Table of `docs/api.md: Completions`, row for row. */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const COMPLETION_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['prompt', withSchema(promptSchema, checkPrompt)],
   ['max_tokens', outputTokensOrNone],
@@ -57,7 +57,7 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['echo', boolean],
   ['suffix', secretText],
   ['logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
-  ['stop', stop],
+  ['stop', checkStop],
   ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
   ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
   ['presence_penalty', penalty],
@@ -70,7 +70,7 @@ const REQUIRED = ['model', 'prompt'] as const
 
 /** Builds the JSON Schema of requests that `readCompletionRequest` accepts. */
 export function completionRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS)
+  return requestSchema(REQUIRED, COMPLETION_FIELD_CHECKS)
 }
 
 /**
@@ -79,7 +79,7 @@ export function completionRequestSchema(): JsonSchema {
  * client's text.
  */
 export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
-  checkMembers(scan, REQUIRED, CHECKS)
+  checkMembers(scan, REQUIRED, COMPLETION_FIELD_CHECKS)
   const number = (field: string): number | undefined =>
     (scan.value(field) as number | null | undefined) ?? undefined
   const n = number('n') ?? 1

@@ -15,7 +15,7 @@ import { asRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
 import { CITED_SEARCH, citesPage, recordArrivedMedia } from '../answer.ts'
-import { CallParts, parseAnswer } from './call-parts.ts'
+import { ToolCallDecoder, parseAnswer } from './tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { usageOf } from '../usage.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
@@ -49,7 +49,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
 function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
   recordArrivedMedia(asRecord(choice['message']), arrived)
   const events: ReplyEvent[] = []
-  const parts = new ReplyParts((event) => events.push(event))
+  const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setReplyId(id)
   parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
@@ -98,9 +98,9 @@ const LEGACY_INDEX = -1
  * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit parts, so one ends and the next
  * begins when the kind changes.
  */
-export class ReplyParts {
+export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
-  readonly #calls: CallParts
+  readonly #calls: ToolCallDecoder
   #replyId = ''
   #nextIndex = 0
   /** Text that is still growing; `base` is its offset in the reply's content. */
@@ -110,7 +110,7 @@ export class ReplyParts {
 
   constructor(emit: (event: ReplyEvent) => void) {
     this.#emit = emit
-    this.#calls = new CallParts({
+    this.#calls = new ToolCallDecoder({
       emit,
       begin: () => {
         this.#endGrowing()

@@ -29,7 +29,7 @@ import { customArguments } from '../../openai-tools.ts'
 import { refuse } from '../../field-check.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { cacheOf } from '../cache-control.ts'
-import { isOwnDetail, readThoughts, signatureIn } from '../reasoning-details.ts'
+import { isGatewayDetail, readThoughts, readCallSignature } from '../reasoning-details.ts'
 import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 import { generatedText } from '../answer.ts'
 
@@ -196,7 +196,7 @@ class MessagesReader {
       optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
     const details = present(message['reasoning_details']) ?? []
     const given = Array.isArray(details) ? (details as readonly unknown[]) : []
-    if (given.some((detail) => !isOwnDetail(detail))) drop(this.#dropped, 'unknown')
+    if (given.some((detail) => !isGatewayDetail(detail))) drop(this.#dropped, 'unknown')
     const thoughts = readThoughts(thought, given)
     parts.push(...thoughts.first)
     parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
@@ -206,7 +206,7 @@ class MessagesReader {
     if (calls !== undefined) {
       for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
         const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
-        parts.push(...thoughts.before(index), ...signatureIn(value as Fields), call)
+        parts.push(...thoughts.before(index), ...readCallSignature(value as Fields), call)
       }
     }
     parts.push(...thoughts.after(Array.isArray(calls) ? calls.length : 0))

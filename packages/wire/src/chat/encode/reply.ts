@@ -12,14 +12,19 @@ import type { ReplyContext } from '../../conversation.ts'
 import { customInput } from '../../openai-tools.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
-import { callSignature, extraContent, isMarked, writeDetail } from '../reasoning-details.ts'
+import {
+  callSignature,
+  extraContent,
+  isShownByPlaceholder,
+  writeReasoningDetail,
+} from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
 /** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
-export const PROOF_MARK = '\n'
+export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
  * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
@@ -35,7 +40,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Reply
       created: identity.created,
       model: reply.model,
       choices: [reply, ...(reply.others ?? [])].map((choice, index) => writeChoice(choice, index, custom)),
-      ...(usage && { usage: usageOut(usage, identity) }),
+      ...(usage && { usage: writeUsage(usage, identity) }),
     }),
   )
 }
@@ -46,7 +51,9 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
   const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
   const annotations = annotationsIn(parts)
   const thinking = joined(parts, (part) =>
-    part.kind === 'thinking' ? part.text + (part.proof && isMarked(part.proof) ? PROOF_MARK : '') : '',
+    part.kind === 'thinking'
+      ? part.text + (part.proof && isShownByPlaceholder(part.proof) ? SIGNATURE_PLACEHOLDER : '')
+      : '',
   )
   const details = detailsIn(parts)
   return {
@@ -77,7 +84,7 @@ function detailsIn(parts: readonly ReplyPart[]): object[] {
     if (part.kind === 'tool-call') calls++
     const length = part.kind === 'thinking' ? codePointsIn(part.text) : 0
     const signed = part.kind === 'opaque' ? part : part.kind === 'thinking' ? part.proof : undefined
-    const detail = signed && writeDetail(signed, { from, length, calls }, details.length)
+    const detail = signed && writeReasoningDetail(signed, { from, length, calls }, details.length)
     if (detail) details.push(detail)
     from += length
   }

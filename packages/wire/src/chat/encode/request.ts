@@ -10,7 +10,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
@@ -40,7 +40,7 @@ export function encodeRequest(
   if (topK !== undefined) drop(dropped, 'top_k')
   const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
   if (webSearch && !search) drop(dropped, 'tools.web_search')
-  const request = objectOf([
+  const request = renderObject([
     ...membersOf({
       model: name,
       messages: encodeMessages(conversation, capabilities, dropped),

@@ -4,7 +4,7 @@ import { mayHoldEnvelope } from '../../envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isOwnDetail } from '../reasoning-details.ts'
+import { isGatewayDetail } from '../reasoning-details.ts'
 import type { ChatRequest } from './request.ts'
 
 /** Request for a channel. */
@@ -78,7 +78,9 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
     const details =
       scan.kindOf(message) === 'object' ? scan.memberOf(message, 'reasoning_details') : undefined
     if (details === undefined || scan.kindOf(details) !== 'array') return 'stays'
-    const text = renderArray(scan, details, (detail) => (isOwnDetail(scan.parse(detail)) ? 'goes' : 'stays'))
+    const text = renderArray(scan, details, (detail) =>
+      isGatewayDetail(scan.parse(detail)) ? 'goes' : 'stays',
+    )
     if (text === undefined) return 'stays'
     return {
       text: text === '[]' ? withoutMember(scan, message, details) : withMember(scan, message, details, text),

@@ -1,57 +1,60 @@
-import { CACHE_MARK, names, requestNames } from '../../request-names.ts'
-import { CHECKS as COMPLETION_CHECKS } from '../completions/request.ts'
-import { CHECKS } from './request.ts'
+import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
+import { COMPLETION_FIELD_CHECKS } from '../completions/request.ts'
+import { CHAT_FIELD_CHECKS } from './request.ts'
 
-const part = names('type text refusal thinking', {
-  image_url: names('url detail'),
-  video_url: names('url'),
-  input_audio: names('data format'),
-  file: names('file_data file_id filename'),
-  cache_control: CACHE_MARK,
+const part = knownNames('type text refusal thinking', {
+  image_url: knownNames('url detail'),
+  video_url: knownNames('url'),
+  input_audio: knownNames('data format'),
+  file: knownNames('file_data file_id filename'),
+  cache_control: CACHE_MARK_NAMES,
 })
 
-const call = names('name arguments')
+const call = knownNames('name arguments')
 
-const message = names('role name tool_call_id refusal reasoning_content reasoning reasoning_details', {
+const message = knownNames('role name tool_call_id refusal reasoning_content reasoning reasoning_details', {
   content: part,
-  tool_calls: names('id type index', { function: call, custom: names('name input') }),
+  tool_calls: knownNames('id type index', { function: call, custom: knownNames('name input') }),
   function_call: call,
-  audio: names('id data transcript'),
-  cache_control: CACHE_MARK,
+  audio: knownNames('id data transcript'),
+  cache_control: CACHE_MARK_NAMES,
 })
 
-const declaration = names('name description parameters strict')
+const declaration = knownNames('name description parameters strict')
 
-const tool = names('type model max_uses', {
+const tool = knownNames('type model max_uses', {
   function: declaration,
-  custom: names('name description format'),
-  cache_control: CACHE_MARK,
+  custom: knownNames('name description format'),
+  cache_control: CACHE_MARK_NAMES,
 })
 
-const named = names('name')
+const named = knownNames('name')
 
 const below = {
   messages: message,
   tools: tool,
   functions: declaration,
   function_call: named,
-  tool_choice: names('type mode', {
+  tool_choice: knownNames('type mode', {
     function: named,
     custom: named,
-    allowed_tools: names('mode', { tools: tool }),
+    allowed_tools: knownNames('mode', { tools: tool }),
   }),
-  stream_options: names('include_usage include_obfuscation'),
-  response_format: names('type schema', { json_schema: names('name description schema strict') }),
-  web_search_options: names('search_context_size user_location'),
-  reasoning: names('effort max_tokens enabled exclude summary'),
-  thinking: names('type budget_tokens'),
-  prediction: names('type', { content: part }),
-  audio: names('voice format'),
-  cache_control: CACHE_MARK,
+  stream_options: knownNames('include_usage include_obfuscation'),
+  response_format: knownNames('type schema', { json_schema: knownNames('name description schema strict') }),
+  web_search_options: knownNames('search_context_size user_location'),
+  reasoning: knownNames('effort max_tokens enabled exclude summary'),
+  thinking: knownNames('type budget_tokens'),
+  prediction: knownNames('type', { content: part }),
+  audio: knownNames('voice format'),
+  cache_control: CACHE_MARK_NAMES,
 }
 
 /** Names of the fields of chat completions requests. */
-export const chatNames = requestNames(CHECKS.keys(), below)
+export const chatNames = requestNames(CHAT_FIELD_CHECKS.keys(), below)
 
 /** Names of the fields of completions requests, which may be converted to chat requests. */
-export const completionNames = requestNames([...CHECKS.keys(), ...COMPLETION_CHECKS.keys()], below)
+export const completionNames = requestNames(
+  [...CHAT_FIELD_CHECKS.keys(), ...COMPLETION_FIELD_CHECKS.keys()],
+  below,
+)

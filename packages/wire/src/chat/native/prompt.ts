@@ -3,7 +3,7 @@ import {
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaExcess,
+  mediaTokensBeyondBytes,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -12,7 +12,7 @@ import {
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type FoundMedia, type Level, type PromptLevels, SERVICE_OF_OPENAI } from '../../prompt-text.ts'
+import { type FoundMedia, type Level, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 
 /** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
@@ -63,7 +63,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
     for (const { part, media } of mediaIn(scan, message)) {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
-      tokens += mediaExcess(scan, media, model)
+      tokens += mediaTokensBeyondBytes(scan, media, model)
     }
   }
   return { promptBound: tokens, hasMedia, namesPrompt }
@@ -139,7 +139,7 @@ export const CHAT_PROMPT = {
     request: {
       notPrompt: {
         ...SAMPLING_OF_CHAT,
-        ...SERVICE_OF_OPENAI,
+        ...OPENAI_SERVICE_MEMBERS,
         reasoning_effort: 'service',
         verbosity: 'service',
         modalities: 'service',
@@ -185,7 +185,7 @@ export const CHAT_PROMPT = {
 export const COMPLETIONS_PROMPT = {
   levels: {
     request: {
-      notPrompt: { ...SAMPLING_OF_CHAT, ...SERVICE_OF_OPENAI, best_of: 'sampling', echo: 'service' },
+      notPrompt: { ...SAMPLING_OF_CHAT, ...OPENAI_SERVICE_MEMBERS, best_of: 'sampling', echo: 'service' },
       read: { prompt: 'text', suffix: 'text' },
     },
   },

@@ -111,7 +111,7 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
   service_tier: { good: text, bad: notText },
 }
 
-describe('every row of the table', () => {
+describe('the fields of a chat request', () => {
   test.each(Object.entries(TABLE))(
     'the field %s accepts and refuses the documented values',
     (field, { good, bad }) => {

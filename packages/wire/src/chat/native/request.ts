@@ -23,7 +23,7 @@ import {
   text,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
@@ -57,7 +57,7 @@ const choice = checkSecret(
   withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
 /** Checks `stop`. */
-export const stop = checkSecret(
+export const checkStop = checkSecret(
   'a string or an array of up to 4 strings',
   withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
 )
@@ -80,7 +80,7 @@ const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
  * Table of `docs/api.md: Chat completions`, row for row. Enumerations are open, because a provider may have
  * further values.
  */
-export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['max_tokens', outputTokens],
@@ -88,7 +88,7 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['stream', boolean],
   ['stream_options', streamOptions],
   ['n', checkValue('an integer from 1 to 128', isInteger(1, 128))],
-  ['stop', stop],
+  ['stop', checkStop],
   ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
   ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
   ['top_k', integer],
@@ -165,7 +165,7 @@ const REQUIRED = ['model', 'messages'] as const
 
 /** Builds the JSON Schema of requests that `readChatRequest` accepts. */
 export function chatRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS)
+  return requestSchema(REQUIRED, CHAT_FIELD_CHECKS)
 }
 
 /**
@@ -174,7 +174,7 @@ export function chatRequestSchema(): JsonSchema {
  * actual value. For a field that can contain a prompt the error shows only the kind of value.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
-  checkMembers(scan, REQUIRED, CHECKS)
+  checkMembers(scan, REQUIRED, CHAT_FIELD_CHECKS)
   const offered = offeredTools(scan)
   const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
     (n) => typeof n === 'number',
@@ -254,7 +254,7 @@ const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
 /** Tools that the provider runs: web search has a field of its own, others have types. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools: OfferedTool[] = toolsBesides(scan, OF_CLIENTS).flatMap(({ type }) =>
+  const tools: OfferedTool[] = toolsExcept(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],
   )
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })

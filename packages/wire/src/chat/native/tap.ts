@@ -2,15 +2,15 @@ import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
-import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia, textMessage } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { countsOut, usageOf } from '../usage.ts'
+import { writeUsageCounts, usageOf } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
@@ -54,15 +54,15 @@ export class ChatTap extends StreamTap {
     const ending = super.finalBytes(charged)
     if (!this.#lacksUsage) return ending
     const { id, object = 'chat.completion.chunk', created, model } = this.#common ?? {}
-    const chunk = { id, object, created, model, choices: [], usage: countsOut(charged) }
+    const chunk = { id, object, created, model, choices: [], usage: writeUsageCounts(charged) }
     return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return chatErrorFrame(error)
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     if (this.isTerminator(data)) {
       this.done = true
       return 'end'
@@ -90,7 +90,7 @@ export class ChatTap extends StreamTap {
     return data.trim() === '[DONE]'
   }
 
-  #take(facts: ChunkFacts): Verdict {
+  #take(facts: ChunkFacts): FrameAction {
     this.usage = laterUsage(this.usage, facts.usage)
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'

@@ -1,6 +1,6 @@
 import type { CopiedPart } from '../../frame-writer.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { ofChoice, type Stop } from '../../reply.ts'
+import { renumberForChoice, type Stop } from '../../reply.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../../json/record.ts'
@@ -8,9 +8,9 @@ import { isError } from '../../reply-facts.ts'
 import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
-import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyParts } from '../decode/reply.ts'
+import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
-import { parseAnswer } from '../decode/call-parts.ts'
+import { parseAnswer } from '../decode/tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { ToolTally } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
@@ -22,7 +22,7 @@ const FIRST_CALL = 2
 
 /** Choice that is being read. */
 interface OpenChoice {
-  readonly parts: ReplyParts
+  readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
 }
 
@@ -34,7 +34,7 @@ interface OpenChoice {
 export class ChatStreamDecoder extends FrameReader {
   /** Choices by index; each further one is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
-    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+    { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
   readonly #asked: number
   #id = ''
@@ -117,14 +117,14 @@ export class ChatStreamDecoder extends FrameReader {
   /** The choice with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
       parts.setReplyId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }
     return this.#choices[number] as OpenChoice
   }
 
-  get #first(): ReplyParts {
+  get #first(): ReplyPartsDecoder {
     return (this.#choices[0] as OpenChoice).parts
   }
 

@@ -6,7 +6,7 @@ import { foldReply, type Reply, type ReplyEvent, type ReplyPart, type StopReason
 import { encodeReply } from '../encode/reply.ts'
 import { ChatStreamEncoder } from './encoder.ts'
 import { readInclusiveUsage } from '../../reported-usage.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 
 const MINTED = { created: 1700000000, id: 'minted', upstream: 'messages' } as const
 const USAGE: Usage = {
@@ -383,7 +383,7 @@ describe('laws of stream encoding', () => {
   test('the total is prompt and completion, the prompt includes cached tokens, and usage can be read back', () => {
     fc.assert(
       fc.property(usage, (used) => {
-        const out = usageOut(used, MINTED) as typeof CHAT_USAGE
+        const out = writeUsage(used, MINTED) as typeof CHAT_USAGE
         expect(out.total_tokens).toBe(out.prompt_tokens + out.completion_tokens)
         expect(
           out.prompt_tokens -

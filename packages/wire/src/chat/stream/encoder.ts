@@ -11,12 +11,17 @@ import {
   type Stop,
 } from '../../reply.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import { customNames, PROOF_MARK, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
+import { customNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { callSignature, extraContent, isMarked, writeDetail } from '../reasoning-details.ts'
+import {
+  callSignature,
+  extraContent,
+  isShownByPlaceholder,
+  writeReasoningDetail,
+} from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
-import { usageOut } from '../usage.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
+import { writeUsage } from '../usage.ts'
 
 /** Number of a call among the tool calls, and whether any of its arguments were written. */
 interface WrittenCall {
@@ -104,7 +109,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
   }
 
   /** Returns '', because chat has no chunk without content that could serve as a keep-alive. */
@@ -112,7 +117,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return chatErrorFrame(error).toString()
   }
 
@@ -157,8 +162,8 @@ export class ChatStreamEncoder implements StreamEncoder {
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
         this.#signature = callSignature(event.proof)
-        if (!isMarked(event.proof)) return this.#addDetail(event.proof)
-        return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
+        if (!isShownByPlaceholder(event.proof)) return this.#addDetail(event.proof)
+        return this.#reasoning + JSON.stringify(SIGNATURE_PLACEHOLDER) + NO_FINISH
       case 'tool-input':
         return this.#addInput(event.index, event.text)
       case 'part-end':
@@ -221,7 +226,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #addDetail(signed: Proof | OpaquePart): string {
     const from = this.#thinkingFrom
     const place = { from, length: this.#thinkingLength - from, calls: this.#calls.size }
-    const detail = writeDetail(signed, place, this.#details)
+    const detail = writeReasoningDetail(signed, place, this.#details)
     if (!detail) return ''
     this.#details++
     return `${this.#delta}"reasoning_details":[${JSON.stringify(detail)}]${NO_FINISH}`

@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
 } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
-import { arrayOf, membersOf, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { drop } from './dropped-fields.ts'
 
@@ -104,23 +104,23 @@ export class BlockWriter {
         'invalid_request',
         `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
       )
-    const call = objectOf([
+    const call = renderObject([
       ...membersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
       ['input', object],
     ])
-    return objectOf([['toolUse', call]])
+    return renderObject([['toolUse', call]])
   }
 
   #writeResult({ callId, parts, isError }: ToolResultPart): string {
     const { statesFailures, hasShortIds } = this.#capabilities
     const content = parts.flatMap((part) => this.#writeInner(part))
     if (isError && !statesFailures) content.unshift(FAILED)
-    const result = objectOf([
+    const result = renderObject([
       ['toolUseId', JSON.stringify(wireId(callId, hasShortIds))],
       ['content', arrayOf(content.length > 0 ? content : [PLACEHOLDER])],
       ['status', isError && statesFailures ? '"error"' : undefined],
     ])
-    return objectOf([['toolResult', result]])
+    return renderObject([['toolResult', result]])
   }
 
   #writeInner(part: ToolResultPart['parts'][number]): string[] {

@@ -1,13 +1,13 @@
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
-import { type MemberText, membersOf, objectOf } from '../../json/json-edit.ts'
+import { type MemberText, membersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
   budgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
   nearestEffort,
-  offEffort,
+  disablingEffort,
   requestedEffort,
 } from '../../thinking.ts'
 import { drop } from './dropped-fields.ts'
@@ -89,7 +89,7 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
         ),
       })
     case undefined:
-      if (!isThinkingOff(thinking) || (!isKnown && offEffort(thinking))) drop(dropped, 'thinking')
+      if (!isThinkingOff(thinking) || (!isKnown && disablingEffort(thinking))) drop(dropped, 'thinking')
       return plain({})
   }
 }
@@ -172,6 +172,6 @@ function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: Dro
 }
 
 function filled(fields: object): string | undefined {
-  const text = objectOf(membersOf(fields))
+  const text = renderObject(membersOf(fields))
   return text === '{}' ? undefined : text
 }

@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, OutputSchema } from '../../conversation.ts'
-import { membersOf, objectOf } from '../../json/json-edit.ts'
+import { membersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
   acceptedName,
@@ -44,12 +44,12 @@ export function answerTool(
 
 /** Encodes `outputConfig`, whose schema is a string. */
 export function encodeOutputFormat({ schema, name, description }: OutputSchema): string {
-  const jsonSchema = objectOf(membersOf({ schema, name: acceptedName(name), description }))
-  const structure = objectOf([['jsonSchema', jsonSchema]])
-  return objectOf([
+  const jsonSchema = renderObject(membersOf({ schema, name: acceptedName(name), description }))
+  const structure = renderObject([['jsonSchema', jsonSchema]])
+  return renderObject([
     [
       'textFormat',
-      objectOf([
+      renderObject([
         ['type', '"json_schema"'],
         ['structure', structure],
       ]),

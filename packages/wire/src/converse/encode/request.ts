@@ -3,7 +3,7 @@ import { refuseChoices } from '../../reply.ts'
 import type { Dropped, UpstreamModel } from '../../codec.ts'
 import type { Conversation, Part, Tool, ToolChoice, Turn } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
-import { arrayOf, membersOf, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
@@ -33,7 +33,7 @@ export function encodeRequest(
   const writer = new BlockWriter(converse, dropped)
   const system = conversation.system.flatMap((part) => writer.writeText(part))
   const { outputFormat } = conversation
-  const body = objectOf([
+  const body = renderObject([
     ['system', system.length > 0 ? arrayOf(system) : undefined],
     ['messages', arrayOf(encodeTurns(conversation.turns, converse, dropped))],
     ['toolConfig', encodeTools(conversation, converse, dropped)],
@@ -186,7 +186,7 @@ function encodeTools(
     encodeTool(tool, capabilities, dropped),
     ...writer.cachePoint(tool.cache),
   ])
-  return objectOf([
+  return renderObject([
     ['tools', arrayOf(texts)],
     ['toolChoice', choice],
   ])
@@ -222,13 +222,13 @@ function encodeTool(
   dropped: Dropped,
 ): string {
   if (strict === true && !takesStrict) drop(dropped, 'tools.strict')
-  const spec = objectOf([
+  const spec = renderObject([
     // Upstreams refuse an empty description.
     ...membersOf({ name, description: description || undefined }),
-    ['inputSchema', objectOf([['json', withType(schema)]])],
+    ['inputSchema', renderObject([['json', withType(schema)]])],
     ['strict', strict === true && takesStrict ? 'true' : undefined],
   ])
-  return objectOf([['toolSpec', spec]])
+  return renderObject([['toolSpec', spec]])
 }
 
 /** Adds `type` at the root of a schema, because upstreams require it. */

@@ -76,7 +76,7 @@ function read(
   arrived: ArrivedMedia,
 ): Choice | undefined {
   const events: ReplyEvent[] = []
-  const parts = new ReplyParts((event) => events.push(event))
+  const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setAnswerId(id)
   let reason: string | undefined
   for (const { text, fields } of answers) {
@@ -103,7 +103,7 @@ function refuse(): never {
  * consecutive thoughts. A signature becomes a part before the call that it signs, or after the text. Images
  * become links that contain their data, because most clients support nothing else.
  */
-export class ReplyParts {
+export class ReplyPartsDecoder {
   calledTools = false
   readonly #emit: (event: ReplyEvent) => void
   #answerId = ''

@@ -18,11 +18,11 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
-import { checkGenerationConfig, CONVERTED_CHECKS, CONVERTED_RULES } from '../native/request.ts'
+import { checkGenerationConfig, CONVERSION_CHECKS, CONVERTED_RULES } from '../native/request.ts'
 import { drop, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
-import { memberInEitherSpelling, nodeOf, topMember, topValue } from '../spelling.ts'
+import { memberInEitherSpelling, nodeOf, topMember, parseTopMember } from '../spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -32,22 +32,22 @@ import { readSignature } from '../signature.ts'
  * with the path of an unreadable value, and for content stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
-  checkMembers(scan, [], CONVERTED_CHECKS)
-  if (topValue(scan, 'cachedContent') !== undefined)
+  checkMembers(scan, [], CONVERSION_CHECKS)
+  if (parseTopMember(scan, 'cachedContent') !== undefined)
     refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
   nameDroppedFields(scan, dropped)
-  const given = topValue(scan, 'generationConfig')
+  const given = parseTopMember(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
   checkGenerationConfig(config, 'generationConfig', CONVERTED_RULES)
   const number = (name: string): number | undefined =>
     memberInEitherSpelling(config, name) as number | undefined
-  const model = topValue(scan, 'model')
-  const tier = topValue(scan, 'serviceTier')
+  const model = parseTopMember(scan, 'model')
+  const tier = parseTopMember(scan, 'serviceTier')
   const shared = sharedField('service_tier', typeof tier === 'string' ? tierOf(tier) : undefined)
   return {
     model: modelOf(model === undefined ? '' : textAt(model, 'model')),
     stream: scan.value('stream') === true,
-    system: decodeSystem(topValue(scan, 'systemInstruction'), dropped),
+    system: decodeSystem(parseTopMember(scan, 'systemInstruction'), dropped),
     turns: new ContentsReader(scan, dropped).read(),
     ...decodeTools(scan, dropped),
     maxTokens: number('maxOutputTokens'),
@@ -357,7 +357,7 @@ function decodeChoice(
   tools: readonly Tool[],
   dropped: Dropped,
 ): Pick<Offer, 'tools' | 'toolChoice'> {
-  const config = topValue(scan, 'toolConfig')
+  const config = parseTopMember(scan, 'toolConfig')
   const holder = config === undefined ? {} : fieldsAt(config, 'toolConfig')
   const calling = memberInEitherSpelling(holder, 'functionCallingConfig')
   if (calling === undefined) return { tools, toolChoice: undefined }

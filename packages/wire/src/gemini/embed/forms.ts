@@ -1,6 +1,6 @@
 import { type EmbedForm, embedRequests, textGroups } from '../../texts-to-embed.ts'
 import { resourceName } from '../model-name.ts'
-import { embedReading } from './reply.ts'
+import { vectorsReaderFor } from './reply.ts'
 import { NO_USAGE, type Usage } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../vectors.ts'
@@ -24,7 +24,7 @@ export const batchForm: EmbedForm = {
     const groups = textGroups(texts, MAX_TEXTS)
     return embedRequests(groups, bodyOf)
   },
-  reading: embedReading,
+  reading: vectorsReaderFor,
 }
 
 /** Maximum number of texts and tokens of one request. A text has at most as many tokens as bytes. */
@@ -62,7 +62,7 @@ export const embedContentForm: EmbedForm = {
     const groups = textGroups(texts, 1)
     return embedRequests(groups, bodyOf)
   },
-  reading: embedReading,
+  reading: vectorsReaderFor,
 }
 
 function predictedUsage({ predictions }: Readonly<Record<string, unknown>>): Usage | undefined {

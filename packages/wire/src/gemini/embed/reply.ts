@@ -7,13 +7,13 @@ import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 
 /** Creates the reader of a response of either method. Only newer models report usage. */
-export function embedReading(onVector: (vector: RawVector) => void): VectorsReading {
+export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorsReading {
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
 /** Reads a response of either method while it is forwarded unchanged. */
 export class EmbedReply {
-  readonly #reading = embedReading(() => {})
+  readonly #reading = vectorsReaderFor(() => {})
   /** Facts of the response once it has ended. */
   facts: ReplyFacts | undefined
 

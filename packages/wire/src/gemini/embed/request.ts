@@ -14,7 +14,7 @@ import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
-import { hasMediaIn, mediaExcess } from '../native/prompt.ts'
+import { hasMediaIn, mediaTokensBeyondBytes } from '../native/prompt.ts'
 import { memberInEitherSpelling, nodeOf } from '../spelling.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
@@ -52,7 +52,7 @@ export function embedRequestSchema(method: EmbedMethod): JsonSchema {
 export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model: string): EmbedRequest {
   checkMembers(scan, REQUIRED[method], CHECKS[method])
   const contents = contentNodes(scan)
-  const media = contents.reduce((sum, content) => sum + mediaExcess(scan, content, model), 0)
+  const media = contents.reduce((sum, content) => sum + mediaTokensBeyondBytes(scan, content, model), 0)
   return {
     promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + media,
     hasMedia: contents.some((content) => hasMediaIn(scan, content)),

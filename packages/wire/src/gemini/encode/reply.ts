@@ -3,9 +3,9 @@ import { logprobsIn } from '../../logprobs.ts'
 import type { Choice, Reply, ReplyPart } from '../../reply.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 import { WrittenGrounding } from '../grounding.ts'
-import { membersOf, objectOf } from '../../json/json-edit.ts'
+import { membersOf, renderObject } from '../../json/json-edit.ts'
 import type { Proof } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { writeOpaque, writeSignature } from '../signature.ts'
@@ -14,7 +14,7 @@ import { writeOpaque, writeSignature } from '../signature.ts'
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { id, model, usage } = reply
   const rest = JSON.stringify({
-    ...(usage && { usageMetadata: usageOut(usage) }),
+    ...(usage && { usageMetadata: writeUsage(usage) }),
     modelVersion: model,
     responseId: id || identity.id,
   })
@@ -79,8 +79,8 @@ export class PartWriter {
     const signature = this.#callSignature
     this.#callSignature = undefined
     const args = inputObject(input) ?? '{}'
-    const call = objectOf([...membersOf({ id, name }), ['args', inOneLine(args)]])
-    return objectOf([['functionCall', call], ...membersOf({ thoughtSignature: signature })])
+    const call = renderObject([...membersOf({ id, name }), ['args', inOneLine(args)]])
+    return renderObject([['functionCall', call], ...membersOf({ thoughtSignature: signature })])
   }
 }
 

@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { drop } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
@@ -24,10 +24,10 @@ import { inputObject } from '../../tool-input.ts'
 import { UNSIGNED_CALL } from '../signature.ts'
 import {
   budgetOf,
-  DYNAMIC,
+  DYNAMIC_BUDGET,
   isThinkingOff,
   nearestEffort,
-  offEffort,
+  disablingEffort,
   requestedEffort,
 } from '../../thinking.ts'
 
@@ -59,8 +59,8 @@ export function encodeRequest(
   const system = conversation.system
     .filter(({ text }) => text !== '')
     .map((part) => encodeText(part, dropped))
-  const body = objectOf([
-    ['systemInstruction', system.length > 0 ? objectOf([['parts', arrayOf(system)]]) : undefined],
+  const body = renderObject([
+    ['systemInstruction', system.length > 0 ? renderObject([['parts', arrayOf(system)]]) : undefined],
     ['contents', arrayOf(contents)],
     ...encodeTools(conversation, dropped),
     ['generationConfig', configOf(conversation, capabilities, dropped)],
@@ -93,7 +93,7 @@ function configOf(
   const { temperature, topP, topK, presencePenalty, frequencyPenalty, stop, outputFormat } = conversation
   if (stop.length > MAX_STOPS) drop(dropped, 'stop')
   const { maxOutputTokens, thinkingConfig } = encodeThinking(conversation, capabilities, dropped)
-  const config = objectOf([
+  const config = renderObject([
     ...membersOf({
       maxOutputTokens,
       temperature,
@@ -135,13 +135,13 @@ function encodeTools(
   if (webSearch) drop(dropped, 'tools.web_search')
   const declarations = arrayOf(tools.map(encodeTool))
   return [
-    ['tools', arrayOf([objectOf([['functionDeclarations', declarations]])])],
+    ['tools', arrayOf([renderObject([['functionDeclarations', declarations]])])],
     ...membersOf({ toolConfig: toolChoice && { functionCallingConfig: callingConfigOf(toolChoice) } }),
   ]
 }
 
 function encodeTool({ name, description, schema }: Tool): string {
-  return objectOf([...membersOf({ name, description }), ['parametersJsonSchema', schema]])
+  return renderObject([...membersOf({ name, description }), ['parametersJsonSchema', schema]])
 }
 
 function callingConfigOf(choice: ToolChoice): object {
@@ -277,12 +277,12 @@ class ContentsWriter {
         `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
       )
     this.#names.set(id, name)
-    const call = objectOf([
+    const call = renderObject([
       ['id', JSON.stringify(id)],
       ['name', JSON.stringify(name)],
       ['args', args],
     ])
-    return objectOf([
+    return renderObject([
       ['functionCall', call],
       ['thoughtSignature', signature && JSON.stringify(signature)],
     ])
@@ -347,7 +347,7 @@ function encodeResult(
   const media = parts
     .filter((part): part is MediaPart => part.kind === 'media')
     .map((part) => encodeMedia(part, dropped))
-  const response = objectOf([
+  const response = renderObject([
     ...membersOf({ id: callId, name }),
     ['response', responseOf(text, isError)],
     ['parts', holdsMedia && media.length > 0 ? `[${media.join(',')}]` : undefined],
@@ -420,7 +420,7 @@ function encodeThinking(
       },
     }
   }
-  if (!capabilities.isKnown && offEffort(thinking) === 'minimal')
+  if (!capabilities.isKnown && disablingEffort(thinking) === 'minimal')
     return { ...plain, thinkingConfig: { thinkingLevel: 'MINIMAL' } }
   const budget = budgetFor(thinking, capabilities)
   return {
@@ -437,7 +437,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
 function budgetFor(thinking: Thinking, { gemini }: Capabilities): number {
   const [min, max] = gemini.budgets
   if (isThinkingOff(thinking)) return gemini.canStopThinking ? 0 : min
-  if (thinking.kind === 'adaptive' && thinking.effort === undefined) return DYNAMIC
+  if (thinking.kind === 'adaptive' && thinking.effort === undefined) return DYNAMIC_BUDGET
   const asked = thinking.kind === 'budget' ? thinking.tokens : budgetOf(requestedEffort(thinking) ?? 'medium')
   return Math.min(Math.max(asked, min), max)
 }

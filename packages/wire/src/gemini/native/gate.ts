@@ -6,7 +6,7 @@ import { scanObject } from '../../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../model-name.ts'
 import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
-import { camelCase, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
+import { camelCase, nodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
 
 /** Fields that are removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
@@ -37,13 +37,13 @@ export function gateGeminiRequest(
 ): EditedRequest {
   const isOpen = passThrough || channel.pass_through
   const remove = isOpen || channel.allow.has('service_tier') ? [] : [...TIER]
-  const isStored = channel.disable_store && topValue(scan, 'store') === true
+  const isStored = channel.disable_store && parseTopMember(scan, 'store') === true
   const replace = new Map(isStored ? [['store', 'false']] : [])
   const contents = requiresSignatures && contentsWithAcceptedSignatures(scan, requiresSignatures)
   if (contents) replace.set(...contents)
   const others: string[] = []
   if (!isOpen && !channel.allow.has('models')) {
-    const named = topValue(scan, 'model')
+    const named = parseTopMember(scan, 'model')
     if (typeof named === 'string' && resourceName(named) !== resourceName(upstreamModel)) {
       remove.push('model')
       if (resourceName(named) !== resourceName(name)) others.push('model')

@@ -3,7 +3,7 @@ import type { FoundMedia, Level, PromptLevels } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
-  mediaExcess as excessOf,
+  mediaTokensBeyondBytes as excessOf,
   featureTokens,
   IMAGE_TOKENS,
   LARGEST_CONTEXT,
@@ -60,13 +60,13 @@ export function mediaOf(
   if (mayHaveMedia(scan))
     for (const content of contentsOf(scan)) {
       isAny ||= hasMediaIn(scan, content)
-      excess += mediaExcess(scan, content, model)
+      excess += mediaTokensBeyondBytes(scan, content, model)
     }
   return { isAny, excess }
 }
 
 /** Tokens that the media of a content can have beyond one per byte in the body. */
-export function mediaExcess(scan: ScannedObject, content: Node, model: string): number {
+export function mediaTokensBeyondBytes(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 

@@ -21,7 +21,14 @@ import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsInMedia } from '../../prompt-tokens.ts'
 import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { camelCase, memberInEitherSpelling, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
+import {
+  camelCase,
+  memberInEitherSpelling,
+  nodeOf,
+  snakeCase,
+  topMember,
+  parseTopMember,
+} from '../spelling.ts'
 import { KnownNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'
@@ -74,7 +81,7 @@ const REQUIRED = ['contents'] as const
 
 /** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
 export function geminiRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS, CONVERTED_CHECKS)
+  return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
 }
 
 /**
@@ -83,7 +90,7 @@ export function geminiRequestSchema(): JsonSchema {
  */
 export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
   checkMembers(scan, REQUIRED, CHECKS)
-  const config = asRecord(topValue(scan, CONFIG)) ?? {}
+  const config = asRecord(parseTopMember(scan, CONFIG)) ?? {}
   const isPlain = hasOnlyTexts(scan)
   const offered = offeredTools(scan)
   const media = isPlain ? NO_MEDIA : mediaOf(scan, model)
@@ -93,7 +100,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
     ...(offered && { providerTools: offered }),
     hasOnlyTexts: isPlain,
     promptBound: promptBound(scan) + media.excess,
-    namesPrompt: topValue(scan, 'cachedContent') !== undefined,
+    namesPrompt: parseTopMember(scan, 'cachedContent') !== undefined,
     hasMedia: media.isAny || answersInMedia(memberInEitherSpelling(config, 'responseModalities'), model),
   }
 }
@@ -146,7 +153,7 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
  * Fields that are checked only if a request is converted. In native requests, checking them is left to the
  * provider.
  */
-export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = spelled([
+export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', object],
   ['toolConfig', object],
   ['safetySettings', list],
@@ -245,7 +252,7 @@ const generation = {
   ),
 }
 
-const FIELDS = [...CHECKS.keys(), ...CONVERTED_CHECKS.keys(), 'model', 'store', 'stream']
+const FIELDS = [...CHECKS.keys(), ...CONVERSION_CHECKS.keys(), 'model', 'store', 'stream']
 
 /** Names of the fields of requests that generate content. */
 export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
@@ -281,7 +288,7 @@ export function checkCountRequest(scan: ScannedObject): void {
 /** Returns the text to count. Throws `invalid_request` if content is stored at the provider. */
 export function countableText(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
-  if (topValue(part, 'cachedContent') !== undefined)
+  if (parseTopMember(part, 'cachedContent') !== undefined)
     refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
   return promptText(part, GEMINI_PROMPT, '')
 }

@@ -3,10 +3,10 @@ import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { answerTexts, blockReason, recordArrivedMedia, partsOf, plainText } from '../answer.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
@@ -45,7 +45,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 
@@ -54,7 +54,7 @@ export class GeminiTap extends StreamTap {
     return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     this.sentEvents++
     const wasForwarded = this.#isForwarded
     this.#isForwarded = false

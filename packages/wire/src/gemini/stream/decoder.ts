@@ -5,7 +5,7 @@ import type { CopiedPart } from '../../frame-writer.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { ofChoice, type Stop } from '../../reply.ts'
+import { renumberForChoice, type Stop } from '../../reply.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import {
   argumentsIn,
@@ -19,7 +19,7 @@ import {
 import { readGeminiError } from '../errors.ts'
 import { citationsIn } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
-import { ReplyParts } from '../decode/reply.ts'
+import { ReplyPartsDecoder } from '../decode/reply.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
@@ -30,7 +30,7 @@ const THINKING = 1
 
 /** Candidate that is being read. */
 interface OpenChoice {
-  readonly parts: ReplyParts
+  readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
 }
 
@@ -42,7 +42,7 @@ interface OpenChoice {
 export class GeminiStreamDecoder extends FrameReader {
   /** Candidates by index; each further one is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
-    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+    { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
   readonly #asked: number
   readonly #usage = new StreamUsage()
@@ -120,7 +120,7 @@ export class GeminiStreamDecoder extends FrameReader {
   /** The candidate with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
       parts.setAnswerId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }

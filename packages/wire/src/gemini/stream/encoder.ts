@@ -3,11 +3,11 @@ import { choiceOf, type ReplyEvent, type StartedPart, type Stop } from '../../re
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { Proof } from '../../conversation.ts'
 import { type CopiedText, frameOf, type FrameWriter } from '../../frame-writer.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
-import { usageOut } from '../usage.ts'
+import { writeUsage } from '../usage.ts'
 import { WrittenGrounding } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
@@ -77,7 +77,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
 
   finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
-    const usage = charged ? `"usageMetadata":${JSON.stringify(usageOut(charged))},` : ''
+    const usage = charged ? `"usageMetadata":${JSON.stringify(writeUsage(charged))},` : ''
     return this.#out.last(this.#lastChunk(this.#ended.stop, usage))
   }
 
@@ -89,7 +89,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#out.isArray ? '' : KEEP_ALIVE_FRAME
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
   }
 

@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
   WebSearch,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
@@ -50,7 +50,7 @@ export function encodeRequest(
   const messages = turns.map(
     ({ role, parts }) => `{"role":"${role}","content":${arrayOf(parts.map(encodePart))}}`,
   )
-  const body = objectOf([
+  const body = renderObject([
     ['model', JSON.stringify(upstreamModel)],
     ['max_tokens', String(max_tokens)],
     ['system', system.length > 0 ? arrayOf(system.map(encodePart)) : undefined],
@@ -74,7 +74,7 @@ function encodeOutputConfig(
   format: OutputSchema | undefined,
 ): string | undefined {
   if (!config && !format) return undefined
-  return objectOf([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
+  return renderObject([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
 }
 
 function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[] {
@@ -92,7 +92,7 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
 }
 
 function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): string {
-  return objectOf([
+  return renderObject([
     ...membersOf({ name, description }),
     ['input_schema', withType(schema)],
     ...membersOf({ strict, ...writeCache(cache) }),

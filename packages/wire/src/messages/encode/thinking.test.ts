@@ -198,7 +198,7 @@ describe('thinking that is off', () => {
 })
 
 describe('requests with thinking', () => {
-  test('sampling passes without thinking', () => {
+  test('sampling fields are kept without thinking', () => {
     expect(sent(SAMPLING)).toEqual({
       fields: { max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 },
       dropped: [],
@@ -220,7 +220,7 @@ describe('requests with thinking', () => {
     expect(sent({ temperature: 1 })).toEqual({ fields: { max_tokens: 8192, temperature: 1 }, dropped: [] })
   })
 
-  test.each([1280, 2048, 4096])('a budget of %i is below max_tokens', (tokens) => {
+  test.each([1280, 2048, 4096])('a thinking budget of %i is lowered below max_tokens', (tokens) => {
     expect(sent({ thinking: budget(tokens) }).fields).toEqual({
       max_tokens: 8192,
       thinking: enabled(tokens),
@@ -252,7 +252,7 @@ describe('requests with thinking', () => {
   })
 
   test.each([{ kind: 'any' }, { kind: 'tool', name: 'f' }] as const)(
-    'there is no thinking where %j is forced',
+    'thinking is disabled where the tool choice %j forces a call',
     (toolChoice) => {
       const { fields, dropped } = sent({ thinking: budget(1280), toolChoice, ...SAMPLING })
       expect(fields).toEqual({ max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 })
@@ -260,12 +260,12 @@ describe('requests with thinking', () => {
     },
   )
 
-  test('there is no thinking where an answer is begun', () => {
+  test('thinking is disabled where the request contains the beginning of the answer', () => {
     const turns: Turn[] = [user, { role: 'assistant', parts: [{ kind: 'text', text: '{' }] }]
     expect(sent({ thinking: budget(1280), turns }).dropped).toEqual(['thinking'])
   })
 
-  test('there is no thinking by budget in a round of tools without thoughts', () => {
+  test('thinking by budget is disabled after a tool call that the client returned without thoughts', () => {
     const round = (...parts: Part[]): Turn[] => [user, { role: 'assistant', parts }, result]
     expect(sent({ thinking: budget(1280), turns: round(call) })).toMatchObject({ dropped: ['thinking'] })
     const unsigned: Part = { kind: 'thinking', text: 'hm' }

@@ -4,7 +4,7 @@ import {
   budgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
-  offEffort,
+  disablingEffort,
   requestedEffort,
   THINKING_OFF,
 } from '../../thinking.ts'
@@ -50,7 +50,7 @@ export function encodeSampling(
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
   if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) drop(dropped, 'thinking')
-  if (!capabilities.isKnown && offEffort(requested.thinking) === 'minimal') drop(dropped, 'thinking')
+  if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal') drop(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(requested, dropped)

@@ -2,7 +2,7 @@ import {
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaExcess,
+  mediaTokensBeyondBytes,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -54,7 +54,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
       namesPrompt ||= isNamed(scan, block, type)
       if (media) {
         hasMedia = true
-        tokens += mediaExcess(scan, media, model)
+        tokens += mediaTokensBeyondBytes(scan, media, model)
         // A document's content may contain images.
       } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }

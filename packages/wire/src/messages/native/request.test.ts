@@ -179,7 +179,7 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
 
 const REQUIRED = new Set(['model', 'max_tokens', 'messages'])
 
-describe('every row of the table', () => {
+describe('the fields of a messages request', () => {
   test.each(Object.entries(TABLE))(
     'the field %s accepts and refuses the documented values',
     (field, { good, bad }) => {

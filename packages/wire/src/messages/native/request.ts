@@ -21,7 +21,7 @@ import {
   text,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import {
@@ -35,7 +35,7 @@ import {
 } from './blocks.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
-import { CACHE_MARK, names, requestNames } from '../../request-names.ts'
+import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
 
 /** Fields of a messages request that the gateway reads; all others pass as they came. */
 export interface MessagesRequest extends PromptBounds {
@@ -224,7 +224,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = toolsBesides(scan, OF_CLIENTS).flatMap(offered)
+  const tools = toolsExcept(scan, OF_CLIENTS).flatMap(offered)
   const servers = scan.span('mcp_servers')
   if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
     tools.push({ type: 'mcp_toolset' })
@@ -236,36 +236,36 @@ function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>)
   return [{ type, ...(typeof maxUses === 'number' && { maxUses }) }]
 }
 
-const sourceNames = names('type media_type data url file_id content')
+const sourceNames = knownNames('type media_type data url file_id content')
 
 // The content of a document or a result is not listed, because its names are the client's.
-const blockNames = names(
+const blockNames = knownNames(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
     source: sourceNames,
-    cache_control: CACHE_MARK,
+    cache_control: CACHE_MARK_NAMES,
   },
 )
 
-const toolNames = names('type name description input_schema strict model max_uses user_location', {
-  cache_control: CACHE_MARK,
+const toolNames = knownNames('type name description input_schema strict model max_uses user_location', {
+  cache_control: CACHE_MARK_NAMES,
 })
 
-const formatNames = names('type name schema')
+const formatNames = knownNames('type name schema')
 
 /** Names of the fields of messages requests. */
 export const messagesNames = requestNames(
   [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
   {
-    messages: names('role', { content: blockNames }),
+    messages: knownNames('role', { content: blockNames }),
     system: blockNames,
     tools: toolNames,
-    tool_choice: names('type name disable_parallel_tool_use'),
-    thinking: names('type budget_tokens display'),
-    output_config: names('effort', { format: formatNames }),
+    tool_choice: knownNames('type name disable_parallel_tool_use'),
+    thinking: knownNames('type budget_tokens display'),
+    output_config: knownNames('effort', { format: formatNames }),
     output_format: formatNames,
-    cache_control: CACHE_MARK,
-    fallbacks: names('model'),
+    cache_control: CACHE_MARK_NAMES,
+    fallbacks: knownNames('model'),
   },
 )
 

@@ -1,14 +1,14 @@
-import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { noteBlock, usesIn } from '../blocks.ts'
+import { recordBlockToolUse, usesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
 /** Maximum number of blocks that are tracked; no reply has more. */
@@ -34,11 +34,11 @@ export class MessagesTap extends StreamTap {
     return this.#sawFinish
   }
 
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return messagesErrorFrame(error)
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     const event = parseRecord(data)
     if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
     switch (eventType(event, frame)) {
@@ -48,7 +48,7 @@ export class MessagesTap extends StreamTap {
       case 'content_block_start':
         this.resetTemplates()
         this.#noteHidden(event, asRecord(event['content_block'])?.['data'])
-        noteBlock(this.tools, blockIndex(event), event['content_block'])
+        recordBlockToolUse(this.tools, blockIndex(event), event['content_block'])
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
@@ -95,7 +95,7 @@ export class MessagesTap extends StreamTap {
     const content = message?.['content']
     if (!Array.isArray(content)) return
     for (const [index, block] of content.entries()) {
-      noteBlock(this.tools, index, block)
+      recordBlockToolUse(this.tools, index, block)
       for (const piece of generatedText(asRecord(block))) this.emit(Math.min(index, MAX_BLOCKS), piece)
     }
   }
@@ -120,7 +120,7 @@ export class MessagesTap extends StreamTap {
     if (typeof reason === 'string' && reason !== '') this.#sawFinish = true
   }
 
-  #fail(data: string, event: Event | undefined): Verdict {
+  #fail(data: string, event: Event | undefined): FrameAction {
     this.error = { data, afterContent: this.contentFrames > 0 }
     this.#counts.add(usageInError(event), false)
     this.usage = this.#counts.partial ?? this.usage

@@ -14,7 +14,7 @@ import type { ToolTally } from '../../tool-use.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { inputText } from '../decode/reply.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { noteBlock, readBlock, readCitation, ServerSearches } from '../blocks.ts'
+import { recordBlockToolUse, readBlock, readCitation, ServerSearches } from '../blocks.ts'
 import { readStop } from '../stop-reasons.ts'
 import { StreamedUsage } from '../usage.ts'
 
@@ -84,7 +84,7 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.#start(asRecord(event['message']) ?? {}, data)
       case 'content_block_start':
         this.resetTemplates()
-        noteBlock(this.tools, blockIndex(event), event['content_block'])
+        recordBlockToolUse(this.tools, blockIndex(event), event['content_block'])
         return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
       case 'content_block_delta':
         return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})

@@ -8,7 +8,7 @@ import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
 import { writeCitation } from '../blocks.ts'
 import { writeStop } from '../stop-reasons.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
 /** Part that waits for the end of an earlier one. */
@@ -87,7 +87,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return this.#isStarted ? PING_FRAME : ''
   }
 
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     return messagesErrorText(error)
   }
 

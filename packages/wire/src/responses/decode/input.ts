@@ -43,7 +43,7 @@ const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
   ['item_reference', 'input.item_reference'],
 ])
 
-/** Position of an item. */
+/** Where an item is in the stored text of a request or response. */
 interface Place {
   readonly node: Node
   readonly path: string

@@ -5,10 +5,10 @@ import { fieldsAt, present } from '../../field.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { sharedField, sharedFields } from '../../shared-fields.ts'
-import { CONVERTED_CHECKS } from '../native/request.ts'
+import { CONVERSION_CHECKS } from '../native/request.ts'
 import { InputReader } from './input.ts'
 import { OfferedTools, ToolNames } from './tools.ts'
-import { LOGPROBS, nameDroppedFields, SHARED } from '../dropped-fields.ts'
+import { INCLUDE_LOGPROBS, nameDroppedFields, SHARED_TOP_LEVEL_FIELDS } from '../dropped-fields.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
@@ -25,7 +25,7 @@ const STATEFUL = ['conversation', 'prompt'] as const
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
-  checkMembers(scan, [], CONVERTED_CHECKS)
+  checkMembers(scan, [], CONVERSION_CHECKS)
   for (const field of STATEFUL)
     if (value(field) !== undefined)
       refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')
@@ -40,7 +40,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     'verbosity',
     text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
   )
-  const shared = new Map([...(sharedFields(scan, SHARED).shared ?? []), ...verbosity])
+  const shared = new Map([...(sharedFields(scan, SHARED_TOP_LEVEL_FIELDS).shared ?? []), ...verbosity])
   return {
     model: value('model') as string,
     stream: value('stream') === true,
@@ -68,7 +68,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
 }
 
 function asksForLogprobs(include: unknown): boolean {
-  return Array.isArray(include) && include.includes(LOGPROBS)
+  return Array.isArray(include) && include.includes(INCLUDE_LOGPROBS)
 }
 
 /** Identifier of the client's user. `user` is the older field. */

@@ -1,6 +1,6 @@
 import type { ReplyIdentity } from '../../codec.ts'
 import type { ReplyContext, Tool, ToolForm } from '../../conversation.ts'
-import { inputObject, inputOrEmpty, isCut } from '../../tool-input.ts'
+import { inputObject, inputOrEmpty, isCutOff } from '../../tool-input.ts'
 import {
   type Citation,
   codePointsIn,
@@ -12,7 +12,7 @@ import {
 } from '../../reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
-import { membersOf, objectOf } from '../../json/json-edit.ts'
+import { membersOf, renderObject } from '../../json/json-edit.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../../envelope.ts'
 import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'
@@ -31,7 +31,8 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Reply
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
     const isLast = index === parts.length - 1
-    const isIncomplete = (isLast && reason !== undefined) || (part.kind === 'tool-call' && isCut(part.input))
+    const isIncomplete =
+      (isLast && reason !== undefined) || (part.kind === 'tool-call' && isCutOff(part.input))
     const status = isIncomplete ? 'incomplete' : 'completed'
     return writeItem(part, { id: itemId(type, response.itemKey, index), type, status, form })
   })
@@ -195,13 +196,16 @@ function writeCall(
     case 'custom_tool_call':
       return JSON.stringify({ ...common, ...named, input: customInput(input) })
     case 'local_shell_call':
-      return objectOf([...membersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
+      return renderObject([...membersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
     case 'shell_call':
-      return objectOf([...membersOf(common), ['action', inputOrEmpty(input)]])
+      return renderObject([...membersOf(common), ['action', inputOrEmpty(input)]])
     case 'apply_patch_call':
-      return objectOf([...membersOf(common), ['operation', inputOrEmpty(input)]])
+      return renderObject([...membersOf(common), ['operation', inputOrEmpty(input)]])
     case 'tool_search_call':
-      return objectOf([...membersOf({ ...common, execution: 'client' }), ['arguments', inputOrEmpty(input)]])
+      return renderObject([
+        ...membersOf({ ...common, execution: 'client' }),
+        ['arguments', inputOrEmpty(input)],
+      ])
     case 'function_call':
     case 'message':
     case 'reasoning':

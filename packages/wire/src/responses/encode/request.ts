@@ -16,12 +16,12 @@ import type {
   WebSearch,
 } from '../../conversation.ts'
 import { customInput, searchSizeFor } from '../../openai-tools.ts'
-import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-edit.ts'
+import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { drop, LOGPROBS } from '../dropped-fields.ts'
+import { drop, INCLUDE_LOGPROBS } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { searchItem } from '../search-item.ts'
 import { encodeThinking } from '../thinking.ts'
@@ -62,10 +62,10 @@ export function encodeRequest(
   const { verbosity, ...rest } = others
   const include = [
     ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
-    ...(logprobs ? [LOGPROBS] : []),
+    ...(logprobs ? [INCLUDE_LOGPROBS] : []),
     ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
-  const request = objectOf([
+  const request = renderObject([
     ...membersOf({
       model: name,
       instructions,
@@ -90,7 +90,7 @@ export function encodeRequest(
 
 function encodeText({ outputFormat }: Conversation, verbosity: string | undefined): string | undefined {
   if (!outputFormat && verbosity === undefined) return undefined
-  return objectOf([
+  return renderObject([
     ['format', outputFormat && encodeOutputFormat(outputFormat)],
     ['verbosity', verbosity],
   ])
@@ -119,7 +119,7 @@ function encodeTools(
 /** Strictness is always stated, because tools are strict by default in this dialect, but not in others. */
 function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
   if (form?.custom) return encodeCustom(name, form.custom)
-  return objectOf([
+  return renderObject([
     ...membersOf({ type: 'function', name, description }),
     ['parameters', schema],
     ...membersOf({ strict }),
@@ -136,7 +136,7 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
 
 function encodeCustom(name: string, { description, grammar }: CustomDefinition): string {
   const format = grammar && { type: 'grammar', ...grammar }
-  return objectOf(membersOf({ type: 'custom', name, description, format }))
+  return renderObject(membersOf({ type: 'custom', name, description, format }))
 }
 
 /** A conversation as instructions and input items. */

@@ -84,7 +84,10 @@ export function refersToItems(scan: ScannedObject): boolean {
 }
 
 /** The request with references replaced by the items; references that are not in `items` stay. */
-export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string>): ScannedObject {
+export function replaceItemReferences(
+  scan: ScannedObject,
+  items: ReadonlyMap<string, string>,
+): ScannedObject {
   const input = scan.span('input')
   if (!input) return scan
   const known = new Map(itemReferences(scan).map(({ node, id }) => [node, items.get(id)]))

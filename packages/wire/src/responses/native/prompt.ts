@@ -1,12 +1,12 @@
 import { isPresent } from '../../field-check.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type FoundMedia, type PromptLevels, SERVICE_OF_OPENAI } from '../../prompt-text.ts'
+import { type FoundMedia, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaExcess,
+  mediaTokensBeyondBytes,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -75,7 +75,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
     for (const { part, media } of mediaIn(scan, item)) {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
-      tokens += mediaExcess(scan, media, model)
+      tokens += mediaTokensBeyondBytes(scan, media, model)
     }
   }
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
@@ -125,7 +125,7 @@ export const RESPONSES_PROMPT = {
   levels: {
     request: {
       notPrompt: {
-        ...SERVICE_OF_OPENAI,
+        ...OPENAI_SERVICE_MEMBERS,
         background: 'service',
         include: 'service',
         max_output_tokens: 'sampling',

@@ -1,4 +1,4 @@
-import { type OfferedTool, type ProviderTools, toolsBesides } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
 import { WireError } from '../../wire-error.ts'
 import {
   boolean,
@@ -28,7 +28,7 @@ import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
 import { itemNodes, refersToItems } from './items.ts'
 import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
-import { names, requestNames } from '../../request-names.ts'
+import { knownNames, requestNames } from '../../request-names.ts'
 import { promptText } from '../../prompt-text.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
@@ -84,7 +84,7 @@ const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as cons
 
 /** JSON Schema of the requests that `readResponsesRequest` accepts. */
 export function responsesRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS, CONVERTED_CHECKS)
+  return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
 }
 
 /**
@@ -149,7 +149,7 @@ const NONE: readonly OfferedTool[] = []
  * namespace contains only functions and custom tools; any other tool in it counts as it would outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = [...toolsBesides(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
+  const tools = [...toolsExcept(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
   if (tools.length === 0) return undefined
   const maxCalls = scan.value('max_tool_calls')
   return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
@@ -195,7 +195,7 @@ const effort = { type: 'object', properties: { effort: { type: ['string', 'null'
  * Fields that are checked only if a request is converted. In native requests, checking them is left to the
  * provider. Enumerations are open, because a provider may have further values.
  */
-export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'instructions',
     checkSecret(
@@ -254,36 +254,36 @@ function isReasoning(value: unknown): boolean {
   return reasoning !== undefined && isText(reasoning['effort'] ?? '')
 }
 
-const part = names(
+const part = knownNames(
   'type text refusal detail image_url file_data file_id file_url filename annotations prompt_cache_breakpoint',
-  { input_audio: names('data format') },
+  { input_audio: knownNames('data format') },
 )
 
 const TOOL =
   'type name description parameters strict format execution model search_context_size user_location ' +
   'max_num_results vector_store_ids quality size n partial_images background server_label server_url'
-const container = names('type file_ids memory_limit')
-const inNamespace = names(TOOL, { container, environment: container })
-const tool = names(TOOL, { tools: inNamespace, container, environment: container })
+const container = knownNames('type file_ids memory_limit')
+const inNamespace = knownNames(TOOL, { container, environment: container })
+const tool = knownNames(TOOL, { tools: inNamespace, container, environment: container })
 
 // The members of calls and of their results are not listed, because their names are the client's.
-const item = names(
+const item = knownNames(
   'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
   { content: part, tools: tool },
 )
 
 /** Names of the fields of requests for responses, for compaction, and for counting tokens. */
-export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERTED_CHECKS.keys()], {
+export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHECKS.keys()], {
   input: item,
   instructions: item,
   tools: tool,
-  tool_choice: names('type name mode server_label', { tools: tool }),
-  reasoning: names('effort summary generate_summary max_tokens enabled'),
-  text: names('verbosity', { format: names('type name description schema strict') }),
-  stream_options: names('include_obfuscation include_usage'),
-  conversation: names('id'),
-  prompt: names('id version variables'),
-  prompt_cache_options: names('mode ttl'),
+  tool_choice: knownNames('type name mode server_label', { tools: tool }),
+  reasoning: knownNames('effort summary generate_summary max_tokens enabled'),
+  text: knownNames('verbosity', { format: knownNames('type name description schema strict') }),
+  stream_options: knownNames('include_obfuscation include_usage'),
+  conversation: knownNames('id'),
+  prompt: knownNames('id version variables'),
+  prompt_cache_options: knownNames('mode ttl'),
 })
 
 /** Fields that refer to items stored elsewhere. */

@@ -1,15 +1,15 @@
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
-import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
-import { type Event, eventType, outputIndex, responseIn, TERMINAL } from '../event.ts'
+import { type Event, eventType, outputIndex, responseIn, TERMINAL_EVENTS } from '../event.ts'
 import { textOr } from '../decode/reply.ts'
-import { noteItem, toolsOf, usageOf } from '../usage.ts'
+import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { isEnvelope } from '../../envelope.ts'
 
@@ -66,7 +66,7 @@ export class ResponsesTap extends StreamTap {
    * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
    * dialect recognise no other end.
    */
-  failureFrame(error: ErrorParts): Buffer {
+  failureFrame(error: ErrorContent): Buffer {
     return this.#frame('failed', this.#sequence, responseError(error))
   }
 
@@ -91,7 +91,7 @@ export class ResponsesTap extends StreamTap {
     return this.responseId === ''
   }
 
-  protected read(data: string, frame: string): Verdict {
+  protected read(data: string, frame: string): FrameAction {
     const event = parseRecord(data)
     this.sentEvents++
     if (!event) {
@@ -102,7 +102,7 @@ export class ResponsesTap extends StreamTap {
     }
     this.#count(event)
     const type = eventType(event, frame)
-    if (TERMINAL.has(type)) return this.#end(type, event, data)
+    if (TERMINAL_EVENTS.has(type)) return this.#end(type, event, data)
     if (type === 'error') return this.#fail(data, event)
     if (type === SOUND) {
       this.arrived.addSound(textOr(event['delta']).length + this.elidedBytes)
@@ -119,7 +119,7 @@ export class ResponsesTap extends StreamTap {
     if (response) this.#begin(response)
     else if (type === 'response.output_item.added') {
       this.resetTemplates()
-      noteItem(this.tools, outputIndex(event), event['item'])
+      recordItemToolUse(this.tools, outputIndex(event), event['item'])
     } else if (type === 'response.output_item.done')
       this.#readDone(outputIndex(event), asRecord(event['item']))
     return isError(event['error']) ? this.#fail(data, event) : 'forward'
@@ -145,7 +145,7 @@ export class ResponsesTap extends StreamTap {
   }
 
   protected isTerminator(data: string): boolean {
-    return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+    return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
   }
 
   #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
@@ -188,12 +188,12 @@ export class ResponsesTap extends StreamTap {
     this.itemIds.push(...itemIdIn(item))
     const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
     if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
-    noteItem(this.tools, index, item)
+    recordItemToolUse(this.tools, index, item)
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
   }
 
-  #end(type: string, event: Event, data: string): Verdict {
+  #end(type: string, event: Event, data: string): FrameAction {
     const response = responseIn(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
@@ -209,7 +209,7 @@ export class ResponsesTap extends StreamTap {
     return 'end'
   }
 
-  #fail(data: string, event: Event | undefined): Verdict {
+  #fail(data: string, event: Event | undefined): FrameAction {
     const usage = event && usageOf(event)
     if (usage) this.usage = usage
     this.error = { data, afterContent: this.contentFrames > 0 }

@@ -16,23 +16,23 @@ import {
   textOr,
 } from '../decode/reply.ts'
 import {
-  DELTAS,
+  DELTA_EVENTS,
   type Event,
   eventType,
   MAX_ITEMS,
   outputIndex,
   responseIn,
-  TERMINAL,
+  TERMINAL_EVENTS,
   textIndex,
 } from '../event.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { noteItem, usageOf } from '../usage.ts'
+import { recordItemToolUse, usageOf } from '../usage.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../../reply.ts'
-import { CUSTOM_MEMBER } from '../../openai-tools.ts'
+import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 
-const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
-  DELTAS.map(({ type, kind }) => [type, kind]),
+const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
+  DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
 /** Maximum number of texts that are tracked in one item. */
 const MAX_TEXTS = 1_024
@@ -66,7 +66,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       const logprobs = readLogprobs(event['logprobs'])
       return this.#items.grow(outputIndex(event), textIndex(event), kind, delta, logprobs)
     }
-    if (TERMINAL.has(type)) return this.#finish(type, event, data)
+    if (TERMINAL_EVENTS.has(type)) return this.#finish(type, event, data)
     switch (type) {
       case 'response.created':
       case 'response.queued':
@@ -74,11 +74,11 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#start(responseIn(event) ?? {})
       case 'response.output_item.added':
         this.resetTemplates()
-        noteItem(this.tools, outputIndex(event), event['item'])
+        recordItemToolUse(this.tools, outputIndex(event), event['item'])
         return this.#items.begin(outputIndex(event), asRecord(event['item']) ?? {})
       case 'response.output_item.done': {
         const item = asRecord(event['item']) ?? {}
-        noteItem(this.tools, outputIndex(event), item)
+        recordItemToolUse(this.tools, outputIndex(event), item)
         return this.#items.finish(
           outputIndex(event),
           item,
@@ -101,29 +101,29 @@ export class ResponsesStreamDecoder extends FrameReader {
   /** The index includes the part, so that frames of different texts never match the same template. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
-    const kind = DELTAS.findIndex(({ type }) => type === event?.['type'])
+    const kind = DELTA_EVENTS.findIndex(({ type }) => type === event?.['type'])
     const text = event?.['delta']
     if (!event || kind < 0 || typeof text !== 'string' || text === '') return undefined
     if (readLogprobs(event['logprobs'])) return undefined
     const place = outputIndex(event) * MAX_TEXTS + Math.min(textIndex(event), MAX_TEXTS - 1)
-    return { index: place * DELTAS.length + kind, text }
+    return { index: place * DELTA_EVENTS.length + kind, text }
   }
 
   protected readPiece(index: number, text: string): void {
-    const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
-    const place = Math.floor(index / DELTAS.length)
+    const { kind } = DELTA_EVENTS[index % DELTA_EVENTS.length] as (typeof DELTA_EVENTS)[number]
+    const place = Math.floor(index / DELTA_EVENTS.length)
     this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
   }
 
   protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
-    const { kind } = DELTAS[index % DELTAS.length] as (typeof DELTAS)[number]
-    const place = Math.floor(index / DELTAS.length)
+    const { kind } = DELTA_EVENTS[index % DELTA_EVENTS.length] as (typeof DELTA_EVENTS)[number]
+    const place = Math.floor(index / DELTA_EVENTS.length)
     const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
     return kind === 'custom' || kind === 'refusal' ? undefined : this.#items.copy(item, kind, bytes, match)
   }
 
   protected isTerminator(data: string): boolean {
-    return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+    return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
   }
 
   /** Emits nothing, because a stream without its final event is truncated. */
@@ -200,7 +200,7 @@ interface OpenItem {
   half: string
 }
 
-const CUSTOM_HEAD = `{"${CUSTOM_MEMBER}":"`
+const CUSTOM_HEAD = `{"${CUSTOM_INPUT_MEMBER}":"`
 const BETWEEN_SUMMARIES = '\n\n'
 
 /**

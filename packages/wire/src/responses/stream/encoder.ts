@@ -3,7 +3,7 @@ import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import type { Proof, SearchPart, ToolForm } from '../../conversation.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText, StartedPart, Stop } from '../../reply.ts'
-import type { ErrorParts } from '../../upstream-error.ts'
+import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
 import {
   annotationsOf,
@@ -19,7 +19,7 @@ import {
 } from '../encode/reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
-import { isCut } from '../../tool-input.ts'
+import { isCutOff } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
 /** A part that began before the previous one had ended; its events wait. */
@@ -86,7 +86,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   /** Writes `response.failed` with the items that were complete. */
-  failureFrame(error: ErrorParts): string {
+  failureFrame(error: ErrorContent): string {
     const response = this.#response.write({
       status: 'failed',
       error: responseError(error),
@@ -344,7 +344,7 @@ class ItemStream {
   } {
     const part = this.#whole()
     if (!part) return { frames: '', item: undefined }
-    const status = part.kind === 'tool-call' && isCut(part.input) ? 'incomplete' : given
+    const status = part.kind === 'tool-call' && isCutOff(part.input) ? 'incomplete' : given
     this.#settleType()
     let frames = this.#growth ? this.#tell(this.#custom?.end() ?? '') : ''
     const isFunction = this.#type === 'function_call'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseAnswer } from './call-parts.ts'
+import { parseAnswer } from './tool-call-decoder.ts'
 
 const OBJECT = '{ "10": 9007199254740993, "2": [1.0, {"a":"}"}] ,"10":0}'
 const CALL = (args: string): string => `{"id":"c","function":{"name":"f","arguments":${args}}}`

@@ -5,11 +5,11 @@ import {
   afterOperatorChange,
   updateGrants,
   isSetByOperator,
-  findLoosenedTerm,
+  findLoosenedLimit,
   findLoosenedGrant,
-  NO_OPERATOR_TERMS,
+  NO_OPERATOR_LIMITS,
   type TokenGrants,
-} from './call-terms.ts'
+} from './usage-limits.ts'
 import { allowedAddresses } from './ip-allow-list.ts'
 import type { CallRateLimit } from './rate-limit.ts'
 
@@ -18,9 +18,9 @@ const DAILY: Budget = { amount: 100, period: 'day' }
 const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } }
 
 const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
-  findLoosenedTerm({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
+  findLoosenedLimit({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
 
-describe('terms that are looser than the operator’s', () => {
+describe('limits that are looser than the operator’s', () => {
   test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
     ['a larger budget', { amount: 101, period: 'day' }, {}, 'budget'],
     ['no budget', undefined, {}, 'budget'],
@@ -31,16 +31,19 @@ describe('terms that are looser than the operator’s', () => {
     ['any number of calls at once', DAILY, { parallel: 0 }, 'rate_limit_parallel'],
     ['a shorter window', DAILY, { windowMs: 59_000 }, 'rate_limit_window'],
     ['a longer window, which counts anew', DAILY, { requests: 1, windowMs: 61_000 }, 'rate_limit_window'],
-  ])('terms are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
+  ])('limits are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
     expect(field(budget, rateLimit)).toBe(expected)
   })
 
-  test('terms that are less, equal, or not restricted by the operator are accepted', () => {
+  test('limits that are less, equal, or not restricted by the operator are accepted', () => {
     expect(field(DAILY, {})).toBeUndefined()
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
     expect(
-      findLoosenedTerm({ budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } }, parallelAlone),
+      findLoosenedLimit(
+        { budget: undefined, rateLimit: { ...OFF, parallel: 3, windowMs: 5 } },
+        parallelAlone,
+      ),
     ).toBeUndefined()
   })
 })
@@ -67,23 +70,23 @@ test("an operator's change replaces what the holder has, whoever changed it befo
         budget: undefined,
         rateLimit: OFF,
       }
-      let given = NO_OPERATOR_TERMS
+      let given = NO_OPERATOR_LIMITS
       for (const [isByOperator, { budget, rateLimit }] of changes) {
         const next = {
           budget: budget === undefined ? terms.budget : (budget ?? undefined),
           rateLimit: { ...terms.rateLimit, ...rateLimit },
         }
         if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, terms.rateLimit.windowMs)
-        else if (findLoosenedTerm(next, given)) continue
+        else if (findLoosenedLimit(next, given)) continue
         terms = next
-        expect(findLoosenedTerm(terms, given)).toBeUndefined()
+        expect(findLoosenedLimit(terms, given)).toBeUndefined()
       }
     }),
   )
 })
 
-test('terms that an operator removes no longer restrict the holder', () => {
-  const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
+test('limits that an operator removes no longer restrict the holder', () => {
+  const given = afterOperatorChange(NO_OPERATOR_LIMITS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
   expect(isSetByOperator({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
   expect(isSetByOperator({ operator_terms: after })).toBe(false)

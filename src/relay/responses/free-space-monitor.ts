@@ -29,7 +29,7 @@ export interface SpaceLog {
   info(fields: object, sentence: string): void
 }
 
-interface FreeSpaceParts {
+interface FreeSpaceDependencies {
   /** Measures the file system. */
   readonly measure: () => Promise<DiskSpace>
   readonly log: SpaceLog
@@ -38,19 +38,19 @@ interface FreeSpaceParts {
 
 /** Monitors whether the file system has room for what is kept for users. */
 export class FreeSpaceMonitor {
-  readonly #parts: FreeSpaceParts
+  readonly #parts: FreeSpaceDependencies
   readonly #timer: NodeJS.Timeout
   #measuredMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
   #room: Readonly<Record<StoredDataKind, boolean>> = { responses: true, signatures: true }
 
-  private constructor(parts: FreeSpaceParts) {
+  private constructor(parts: FreeSpaceDependencies) {
     this.#parts = parts
     this.#timer = setInterval(() => void this.#measure(), INTERVAL_MS).unref()
   }
 
   /** Starts monitoring; resolves after the first measurement. */
-  static async open(parts: FreeSpaceParts): Promise<FreeSpaceMonitor> {
+  static async open(parts: FreeSpaceDependencies): Promise<FreeSpaceMonitor> {
     const room = new FreeSpaceMonitor(parts)
     await room.#measure()
     return room

@@ -3,36 +3,36 @@ import { allowListLines, isWithin } from './ip-allow-list.ts'
 import type { CallRateLimit, RateLimit } from './rate-limit.ts'
 import type { Token } from './records/token.ts'
 
-/** Terms of the calls of a token, or of all tokens of a user. */
-export interface CallTerms {
+/** Budget and rate limit of a token, or of all tokens of a user together. */
+export interface UsageLimits {
   readonly budget: Budget | undefined
   readonly rateLimit: CallRateLimit
 }
 
-/** Changes of terms; absent ones stay unchanged. A null budget removes the budget. */
-export interface TermChanges {
+/** Changes of a budget and a rate limit; absent ones stay unchanged. A null budget removes the budget. */
+export interface UsageLimitChanges {
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined
 }
 
-/** Terms of a token that were given by an operator. The token's holder can only tighten them. */
-export interface OperatorTerms {
+/** Limits of a token that an operator set. The holder of the token can only tighten them. */
+export interface OperatorLimits {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
   /** Quota, models, addresses and expiry. */
   readonly grants?: OperatorGrants
 }
 
-/** The absence of such terms. */
-export const NO_OPERATOR_TERMS: OperatorTerms = Object.freeze({})
+/** No limits set by an operator. */
+export const NO_OPERATOR_LIMITS: OperatorLimits = Object.freeze({})
 
-/** Parses the operator's terms of a token; an empty text means none. */
-export function operatorTermsFrom(text: string): OperatorTerms {
-  return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
+/** Parses the limits that an operator set for a token; an empty text means none. */
+export function parseOperatorLimits(text: string): OperatorLimits {
+  return text === '' ? NO_OPERATOR_LIMITS : (JSON.parse(text) as OperatorLimits)
 }
 
-/** Formats the operator's terms for `operatorTermsFrom`; equal terms have equal texts. */
-export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
+/** Formats limits for `parseOperatorLimits`; equal limits have equal texts. */
+export function formatOperatorLimits({ budget, rateLimit, grants }: OperatorLimits): string {
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
@@ -48,8 +48,8 @@ export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolea
   return requests > 0 || tokens > 0 || parallel > 0
 }
 
-/** Whether an operator gave any of the terms of a token. */
-export function isSetByOperator({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
+/** Whether an operator set any limit of a token. */
+export function isSetByOperator({ operator_terms }: { readonly operator_terms: OperatorLimits }): boolean {
   const { budget, rateLimit, grants } = operator_terms
   return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }
@@ -59,12 +59,12 @@ function isCounted({ requests, tokens }: RateLimit): boolean {
   return requests > 0 || tokens > 0
 }
 
-/** The operator's terms after an operator has changed a token whose window is `windowMs`. */
+/** The limits set by operators after one has changed a token whose window is `windowMs`. */
 export function afterOperatorChange(
-  before: OperatorTerms,
-  { budget, rateLimit }: TermChanges,
+  before: OperatorLimits,
+  { budget, rateLimit }: UsageLimitChanges,
   windowMs: number,
-): OperatorTerms {
+): OperatorLimits {
   const given = budget === undefined ? before.budget : budget
   const present = before.rateLimit
   const limit = {
@@ -85,12 +85,12 @@ export function afterOperatorChange(
 }
 
 /**
- * The first field in which terms are looser than the operator's, with the operator's value; undefined if
+ * The first field in which limits are looser than the operator's, with the operator's value; undefined if
  * there is none. Another period or window counts as looser, because counting would start from zero.
  */
-export function findLoosenedTerm(
-  { budget, rateLimit }: CallTerms,
-  { budget: most, rateLimit: limit }: OperatorTerms,
+export function findLoosenedLimit(
+  { budget, rateLimit }: UsageLimits,
+  { budget: most, rateLimit: limit }: OperatorLimits,
 ): { readonly field: string; readonly most: string | number } | undefined {
   if (most) {
     if (!budget || budget.amount > most.amount) return { field: 'budget', most: most.amount }

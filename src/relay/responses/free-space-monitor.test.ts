@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { FreeSpaceMonitor, type DiskSpace } from './free-space.ts'
+import { FreeSpaceMonitor, type DiskSpace } from './free-space-monitor.ts'
 
 const GIB = 2 ** 30
 

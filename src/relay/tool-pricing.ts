@@ -4,23 +4,29 @@ import { FREE_PRICE, type Rate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
-import { type KnownTool, knownTool, pricedTools, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
+import {
+  type KnownTool,
+  knownTool,
+  pricedTools,
+  type ToolPricingInputs,
+  toolVendor,
+} from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
-import type { PricingTerms } from './price-usage.ts'
+import type { PricingInputs } from './price-usage.ts'
 import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
 
-/** Terms of the tools at one upstream; `channel` is undefined if it no longer exists. */
-export function toolTerms(
+/** What determines the prices of tools at one upstream; `channel` is undefined if it no longer exists. */
+export function toolPricingInputs(
   { models }: Pick<Settings, 'models'>,
   { price }: Pick<Rate, 'price'>,
   channel: Pick<Channel, 'provider' | 'base_url'> | undefined,
-  { dialect, model, offered }: Pick<ToolTerms, 'dialect' | 'model' | 'offered'>,
-): ToolTerms {
+  { dialect, model, offered }: Pick<ToolPricingInputs, 'dialect' | 'model' | 'offered'>,
+): ToolPricingInputs {
   return {
     stated: price.tools,
     vendor: channel ? toolVendor(channel, dialect) : UPSTREAM_PROTOCOLS[dialect].vendor,
@@ -31,28 +37,28 @@ export function toolTerms(
   }
 }
 
-/** The tools of a request at its channel that may cost something, and the terms of their prices. */
+/** The tools of a request at its channel that may cost something, and what determines their prices. */
 export function toolsAt(
   settings: Settings,
   rate: Rate,
   channel: Channel,
   { dialect, model, tools: offered }: ChannelTools,
-): { readonly terms: ToolTerms; readonly known: readonly KnownTool[] } {
-  const terms = toolTerms(settings, rate, channel, { dialect, model, offered })
+): { readonly terms: ToolPricingInputs; readonly known: readonly KnownTool[] } {
+  const terms = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
   return { terms, known: offered.flatMap((tool) => knownTool(tool, terms) ?? []) }
 }
 
 /** Types of the tools without a price, without duplicates and without characters that must not be shown. */
-export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
+export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnlisted(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
+export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of channels) {
-    const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
+    const [type] = tools ? unpricedTypes(toolsAt(settings, rate, channel, tools).known) : []
     if (type !== undefined)
       throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)
   }
@@ -60,15 +66,15 @@ export function refuseUnlisted(settings: Settings, rate: Rate, channels: readonl
 
 const NONE: readonly OfferedTool[] = []
 
-/** Terms of the provider's tools at the target of a call. */
-export function termsAt(call: Call, { channel, request, plan }: Target): ToolTerms {
+/** What determines the prices of the provider's tools for a call. */
+export function toolPricingAt(call: Call, { channel, request, plan }: Target): ToolPricingInputs {
   const { settings, rate } = call.plan
   const { protocol: dialect, upstreamModel: model } = request
-  return toolTerms(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
+  return toolPricingInputs(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
 }
 
-/** Terms of the charge of a response. */
-export function pricingAt(call: Call, target: Target): PricingTerms {
+/** Everything besides the response that determines its charge. */
+export function pricingInputsAt(call: Call, target: Target): PricingInputs {
   const { rate, request, settings } = call.plan
   return {
     rate,
@@ -77,21 +83,21 @@ export function pricingAt(call: Call, target: Target): PricingTerms {
     count: call.services.count,
     unitsOf: request.searchUnits,
     shown: (uses) => shownBy(target, uses),
-    priceTools: (searches, uses) => pricedTools(searches, uses, termsAt(call, target)),
+    priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
   }
 }
 
 /** Prices of the tool uses that a response has shown so far. */
 export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): readonly PricedTool[] {
   const shown = shownBy(target, uses)
-  return shown.length === 0 ? [] : pricedTools(0, shown, termsAt(call, target))
+  return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
 /** Records the tools of a request that have no price; returns whether there are any. */
-export function noteUnlisted(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
+export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan
-  const types = unlistedTypes(toolsAt(settings, rate, channel, plan.tools).known)
+  const types = unpricedTypes(toolsAt(settings, rate, channel, plan.tools).known)
   for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
   return types.length > 0
 }

@@ -18,7 +18,7 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** The functions of the reply's reader that `CallParts` calls. */
+/** The functions of the reply's reader that `ToolCallDecoder` calls. */
 export interface CallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */
@@ -33,7 +33,7 @@ export interface CallSink {
  * call ends as soon as its arguments are complete JSON and something else begins, so that the next one need
  * not wait for the end of the reply.
  */
-export class CallParts {
+export class ToolCallDecoder {
   readonly #sink: CallSink
   readonly #byIndex = new Map<number, GrowingCall>()
   readonly #byId = new Map<string, GrowingCall>()

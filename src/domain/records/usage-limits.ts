@@ -36,8 +36,8 @@ export const RATE_LIMIT = {
 /** A field of a rate limit. */
 export type RateLimitName = keyof typeof RATE_LIMIT
 
-/** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
-export const TERMS = {
+/** Budget and rate limit of a token or a user: their columns. */
+export const USAGE_LIMIT_FIELDS = {
   /** Quota units per period; 0 for no budget. */
   budget: {
     ...TERM,
@@ -52,5 +52,5 @@ export const TERMS = {
   ...RATE_LIMIT,
 } as const satisfies Fields
 
-/** Columns of the terms. */
-export type TermColumns = Readonly<Row<typeof TERMS>>
+/** Columns of a budget and a rate limit. */
+export type UsageLimitColumns = Readonly<Row<typeof USAGE_LIMIT_FIELDS>>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
-import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+import type { UsageLimits, UsageLimitChanges } from '../domain/usage-limits.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'
-import { TERMS } from '../domain/records/terms.ts'
+import { USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
@@ -12,12 +12,14 @@ import { bodyShape } from './record-schemas.ts'
 /**
  * Fields of the budget and the rate limit of a token or a user; null counts as absent. `docs/api.md: Token`.
  */
-export const termFields = bodyShape(TERMS, 'change')
+export const usageLimitFields = bodyShape(USAGE_LIMIT_FIELDS, 'change')
 
-type GivenTerms = { readonly [Name in keyof typeof termFields]?: z.output<(typeof termFields)[Name]> }
+type GivenUsageLimits = {
+  readonly [Name in keyof typeof usageLimitFields]?: z.output<(typeof usageLimitFields)[Name]>
+}
 
 /** The same fields in responses, with the use of the budget in the current period. */
-export const termSchema = {
+export const usageLimitSchema = {
   budget: z.int(),
   budget_period: z.string(),
   budget_used: z.int(),
@@ -33,18 +35,22 @@ export const termSchema = {
 }
 
 /** Budget and rate limit in responses. */
-export type TermsObject = z.output<z.ZodObject<typeof termSchema>>
+export type UsageLimitsObject = z.output<z.ZodObject<typeof usageLimitSchema>>
 
 /**
  * The changes that these fields make; absent fields stay unchanged. Throws if a budget has no period, or
  * exceeds the maximum quota.
  */
-export function termChanges(given: GivenTerms, before: Budget | undefined, settings: Settings): TermChanges {
+export function usageLimitChanges(
+  given: GivenUsageLimits,
+  before: Budget | undefined,
+  settings: Settings,
+): UsageLimitChanges {
   return { budget: budgetChange(given, before, settings), rateLimit: rateLimitChange(given) }
 }
 
 function budgetChange(
-  { budget, budget_period: given }: GivenTerms,
+  { budget, budget_period: given }: GivenUsageLimits,
   before: Budget | undefined,
   settings: Settings,
 ): Budget | null | undefined {
@@ -57,11 +63,14 @@ function budgetChange(
   requireQuota('budget', amount, 0, settings)
   const period = given || before?.period
   if (!period)
-    throw new GatewayError('invalid_request', `budget_period: expected ${TERMS.budget_period.type.expected}`)
+    throw new GatewayError(
+      'invalid_request',
+      `budget_period: expected ${USAGE_LIMIT_FIELDS.budget_period.type.expected}`,
+    )
   return { amount, period }
 }
 
-function rateLimitChange(given: GivenTerms): Partial<CallRateLimit> {
+function rateLimitChange(given: GivenUsageLimits): Partial<CallRateLimit> {
   const { rate_limit_requests: requests, rate_limit_tokens: tokens, rate_limit_parallel: parallel } = given
   const seconds = given.rate_limit_window
   return {
@@ -72,15 +81,15 @@ function rateLimitChange(given: GivenTerms): Partial<CallRateLimit> {
   }
 }
 
-/** An owner of terms. */
-export interface TermsOwner extends CallTerms {
+/** A token or a user, with its budget and its rate limit. */
+export interface LimitedOwner extends UsageLimits {
   readonly owner: BudgetOwner
-  /** Whether an operator gave any of the terms. */
+  /** Whether an operator set any of them. */
   readonly isByOperator: boolean
 }
 
 /** A budget, and who has it. */
-export type OwnedBudget = Pick<TermsOwner, 'budget' | 'owner'>
+export type OwnedBudget = Pick<LimitedOwner, 'budget' | 'owner'>
 
 /** The use of a budget in its current period. */
 export interface BudgetUse {
@@ -118,7 +127,7 @@ export async function budgetUses(
 export function budgetObject(
   { budget }: OwnedBudget,
   use: BudgetUse | undefined,
-): Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'> {
+): Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'> {
   return {
     budget: budget?.amount ?? 0,
     budget_period: budget?.period ?? '',
@@ -127,8 +136,8 @@ export function budgetObject(
   }
 }
 
-/** The terms of an owner in responses. */
-export function termsOf(owner: TermsOwner, uses: BudgetUses): TermsObject {
+/** The limits of a token or a user in responses, with the use of the budget. */
+export function usageLimitsWithUse(owner: LimitedOwner, uses: BudgetUses): UsageLimitsObject {
   const { rateLimit, isByOperator } = owner
   return {
     ...budgetObject(owner, uses(owner)),
@@ -140,22 +149,22 @@ export function termsOf(owner: TermsOwner, uses: BudgetUses): TermsObject {
   }
 }
 
-/** Reads the terms of owners for responses, in the given order. */
-export async function termsObjects(
+/** Reads the limits of tokens or users for responses, in the given order. */
+export async function usageLimitsObjects(
   store: Pick<Store, 'read'>,
-  owners: readonly TermsOwner[],
+  owners: readonly LimitedOwner[],
   nowMs: number,
-): Promise<TermsObject[]> {
+): Promise<UsageLimitsObject[]> {
   const uses = await budgetUses(store, owners, nowMs)
-  return owners.map((owner) => termsOf(owner, uses))
+  return owners.map((owner) => usageLimitsWithUse(owner, uses))
 }
 
-/** The terms of one owner in responses. */
-export async function termsObject(
+/** Reads the limits of one token or user for a response. */
+export async function usageLimitsObject(
   store: Pick<Store, 'read'>,
-  owner: TermsOwner,
+  owner: LimitedOwner,
   nowMs: number,
-): Promise<TermsObject> {
-  const [terms] = await termsObjects(store, [owner], nowMs)
-  return terms as TermsObject
+): Promise<UsageLimitsObject> {
+  const [terms] = await usageLimitsObjects(store, [owner], nowMs)
+  return terms as UsageLimitsObject
 }

@@ -1,0 +1,74 @@
+import { budgetFrom } from '../domain/budget.ts'
+import {
+  afterOperatorChange,
+  type UsageLimits,
+  updateGrants,
+  NO_OPERATOR_LIMITS,
+  type OperatorLimits,
+  parseOperatorLimits,
+  formatOperatorLimits,
+  type UsageLimitChanges,
+  type TokenGrants,
+} from '../domain/usage-limits.ts'
+import { type UsageLimitColumns, USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
+
+/** The window of a rate limit that does not state one. */
+export const MINUTE_MS = 60_000
+
+/** Converts the columns. */
+export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
+  return {
+    budget: budgetFrom(row.budget, row.budget_period),
+    rateLimit: {
+      requests: row.rate_limit_requests,
+      tokens: row.rate_limit_tokens,
+      parallel: row.rate_limit_parallel,
+      windowMs: row.rate_limit_window || MINUTE_MS,
+    },
+  }
+}
+
+/** The columns of the changes. */
+export function usageLimitColumns({ budget, rateLimit = {} }: UsageLimitChanges): Partial<UsageLimitColumns> {
+  const { requests, tokens, parallel, windowMs } = rateLimit
+  return {
+    ...(budget !== undefined && { budget: budget?.amount ?? 0, budget_period: budget?.period ?? '' }),
+    ...(requests !== undefined && { rate_limit_requests: requests }),
+    ...(tokens !== undefined && { rate_limit_tokens: tokens }),
+    ...(parallel !== undefined && { rate_limit_parallel: parallel }),
+    ...(windowMs !== undefined && { rate_limit_window: windowMs }),
+  }
+}
+
+const NO_TERMS = Object.fromEntries(
+  Object.entries(USAGE_LIMIT_FIELDS).map(([column, { default: value }]) => [column, value]),
+) as unknown as UsageLimitColumns
+
+/** All columns of a new row; rows of one statement that lack some would get NULL there. */
+export function newUsageLimitColumns(given: UsageLimitChanges): UsageLimitColumns {
+  return { ...NO_TERMS, ...usageLimitColumns(given) }
+}
+
+/** The columns of a budget and a rate limit. */
+export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageLimitColumns {
+  return usageLimitColumns({ budget: budget ?? null, rateLimit }) as UsageLimitColumns
+}
+
+/** The limits of a new token that an operator creates. */
+export function operatorLimitsOfNewToken(terms: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
+  const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
+  return { ...afterOperatorChange(NO_OPERATOR_LIMITS, terms, MINUTE_MS), ...(given && { grants: given }) }
+}
+
+/**
+ * The columns of a row whose limits are in gateway.yaml; for a token, they are also stored as those of the operator.
+ */
+export function declaredUsageLimitColumns(
+  terms: UsageLimitChanges,
+  row: { readonly operator_terms?: string },
+): Readonly<Record<string, string | number>> {
+  const { operator_terms: before } = row
+  if (before === undefined) return { ...usageLimitColumns(terms) }
+  const operator_terms = afterOperatorChange(parseOperatorLimits(before), terms, MINUTE_MS)
+  return { ...usageLimitColumns(terms), operator_terms: formatOperatorLimits(operator_terms) }
+}
