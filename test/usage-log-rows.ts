@@ -27,6 +27,8 @@ export const ROW_COUNTS = {
   cache_read_tokens: 2,
   cache_write_5m_tokens: 3,
   cache_write_1h_tokens: 4,
+  cache_write_30m_tokens: 16,
+  cache_write_12h_tokens: 17,
   output_tokens: 5,
   reasoning_tokens: 6,
   web_searches: 7,

@@ -1,7 +1,15 @@
 import { TOOL_KINDS, type ToolKind } from '@sluice/wire/tool-use'
 import { z } from 'zod'
 import { type Decimal, ZERO } from '../domain/decimal.ts'
-import { byUnit, type ImagePrices, PLAIN_UNITS, type Price } from '../domain/price.ts'
+import {
+  byUnit,
+  type ImagePrices,
+  PLAIN_UNITS,
+  type Price,
+  type ServicePrice,
+  type TieredTokens,
+} from '../domain/price.ts'
+import { PRICED_TIER, pricedTierName } from '../domain/service-tier.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
 import type { ToolPrices } from '../domain/tool-use.ts'
 import { decimal, dictionary, type Field, integer, list, section } from './fields.ts'
@@ -42,6 +50,73 @@ const requiredPrices = byTokenKind(({ isRequired }) => (isRequired ? amount : am
 
 const tier = section({ above: integer(1), ...requiredPrices })
 
+const tiers = list(tier, 'a list of { above, input, output }')
+
+/** Refuses tiers that are not in ascending order. */
+function checkTiers(given: readonly { readonly above: number }[], ctx: z.RefinementCtx): void {
+  for (const [index, { above }] of given.entries()) {
+    const last = given[index - 1]?.above ?? 0
+    if (above > last) continue
+    ctx.addIssue({
+      code: 'custom',
+      path: ['tiers', index, 'above'],
+      message: `expected more than ${last}, found ${above}`,
+    })
+  }
+}
+
+/** Prices of a tier of service: its own for tokens, and for large prompts. */
+const tierPrices: Field<TieredTokens> = section({ ...requiredPrices, tiers })
+  .superRefine((given, ctx) => checkTiers(given.tiers, ctx))
+  .transform((given) => ({
+    tokens: completePrices(given),
+    tiers: given.tiers.map(({ above, ...stated }) => ({ above, tokens: completePrices(stated) })),
+  }))
+
+const factor = decimal({ aboveZero: false })
+
+const serviceTerms: Field<ServicePrice> = z.unknown().transform((given, ctx): ServicePrice => {
+  const { data, error } = (given instanceof YamlScalar ? factor : tierPrices).safeParse(given)
+  for (const { message, path } of error?.issues ?? [])
+    ctx.issues.push({ code: 'custom', message, path, input: undefined })
+  return data ?? z.NEVER
+})
+
+/** Prices of tiers of service. `docs/configuration.md: Tiers of service`. */
+const service: Field<Price['service']> = dictionary(
+  serviceTerms,
+  'a mapping from tiers of service to a number or a price',
+).transform((given, ctx) => {
+  const prices: Record<string, ServicePrice> = {}
+  for (const [name, one] of given) {
+    const tierName = pricedTierName(name)
+    const refuse = (message: string): void => {
+      ctx.issues.push({ code: 'custom', message, path: [name], input: undefined })
+    }
+    if (tierName === undefined) refuse(`expected ${PRICED_TIER}`)
+    else if (Object.hasOwn(prices, tierName)) refuse('is another name of fast, which is there as well')
+    else prices[tierName] = one
+  }
+  return prices
+})
+
+const REGION = /^[a-z][a-z0-9_-]{0,39}$/
+
+/** Numbers that multiply prices of tokens, by region. */
+const regions: Field<Price['regions']> = dictionary(factor, 'a mapping from regions to a number').transform(
+  (given, ctx) => {
+    for (const name of given.keys())
+      if (!REGION.test(name))
+        ctx.issues.push({
+          code: 'custom',
+          message: 'expected the name of a region, such as us or europe-west4',
+          path: [name],
+          input: undefined,
+        })
+    return Object.fromEntries(given)
+  },
+)
+
 const tools = section(
   Object.fromEntries(TOOL_KINDS.map((kind) => [kind, amount.optional()])) as Record<
     ToolKind,
@@ -57,7 +132,9 @@ export const priceSchema: Field<Price> = section({
   tools: tools.optional(),
   ...byUnit(() => amount.optional()),
   image: imagePrices.optional(),
-  tiers: list(tier, 'a list of { above, input, output }'),
+  tiers,
+  service: service.optional(),
+  regions: regions.optional(),
 })
   .superRefine((given, ctx) => {
     const perToken = [...TOKEN_KINDS.map(({ name }) => given[name]), given.tiers[0]]
@@ -77,15 +154,7 @@ export const priceSchema: Field<Price> = section({
         path: ['web_search'],
         message: 'is another name of tools.web_search, which is there as well: expected one of them',
       })
-    for (const [index, { above }] of given.tiers.entries()) {
-      const last = given.tiers[index - 1]?.above ?? 0
-      if (above > last) continue
-      ctx.addIssue({
-        code: 'custom',
-        path: ['tiers', index, 'above'],
-        message: `expected more than ${last}, found ${above}`,
-      })
-    }
+    checkTiers(given.tiers, ctx)
   })
   .transform((given) => ({
     tokens: completePrices({ ...given, output: given.output ?? ZERO }),
@@ -100,6 +169,8 @@ export const priceSchema: Field<Price> = section({
     tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
     ...byUnit(({ name }) => given[name] ?? ZERO),
     image: given.image ?? {},
+    service: given.service ?? {},
+    regions: given.regions ?? {},
   }))
 
 function toolPrices(given: { readonly [Kind in ToolKind]?: Decimal | undefined }): ToolPrices {

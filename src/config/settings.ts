@@ -2,7 +2,7 @@ import { PROTOCOLS } from '@sluice/wire/protocols'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Decimal } from '../domain/decimal.ts'
-import { PLAIN_UNITS, type Price } from '../domain/price.ts'
+import { isDecimal, PLAIN_UNITS, type Price, type TieredTokens } from '../domain/price.ts'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
@@ -138,18 +138,31 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-function priceContent({ tokens, tiers, image, tools, request, ...units }: Price): unknown[] {
-  const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
+function priceContent({
+  tokens,
+  tiers,
+  image,
+  tools,
+  request,
+  service,
+  regions,
+  ...units
+}: Price): unknown[] {
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    tokensContent(tokens),
-    all,
+    ...tieredContent({ tokens, tiers }),
     ...[request, ...PLAIN_UNITS.map(({ name }) => units[name])].map(canonical),
     Object.entries(tools)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([kind, value]) => [kind, canonical(value)]),
     images.map(([form, value]) => [form, canonical(value)]),
+    byName(new Map(Object.entries(service)), (one) => (isDecimal(one) ? canonical(one) : tieredContent(one))),
+    byName(new Map(Object.entries(regions)), canonical),
   ]
+}
+
+function tieredContent({ tokens, tiers }: TieredTokens): unknown[] {
+  return [tokensContent(tokens), tiers.map((one) => [one.above, tokensContent(one.tokens)])]
 }
 
 function tokensContent(tokens: TokenPrices): string[] {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf } from './price.ts'
+import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf, type TieredTokens } from './price.ts'
 import { completePrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
@@ -244,6 +244,8 @@ const tokenPrices: fc.Arbitrary<TokenPrices> = fc.record({
   cache_read: decimals,
   cache_write_5m: decimals,
   cache_write_1h: decimals,
+  cache_write_30m: decimals,
+  cache_write_12h: decimals,
   audio_input: decimals,
   audio_output: decimals,
   image_input: decimals,
@@ -257,7 +259,7 @@ const FREE_TOKENS = fc
   .sample(tokenPrices, 1)
   .map((one) => Object.fromEntries(Object.keys(one).map((key) => [key, FREE])))[0]
 
-const prices: fc.Arbitrary<Price> = fc.record({
+const tokensAndTiers: fc.Arbitrary<TieredTokens> = fc.record({
   tokens: fc.oneof(tokenPrices, fc.constant(FREE_TOKENS as unknown as TokenPrices)),
   tiers: fc
     .uniqueArray(fc.record({ above: fc.integer({ min: 1, max: 5_000 }), tokens: tokenPrices }), {
@@ -265,13 +267,22 @@ const prices: fc.Arbitrary<Price> = fc.record({
       selector: ({ above }) => above,
     })
     .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
+})
+
+const units = fc.record({
   request: decimals,
   tools: fc.constant({}),
   characters: decimals,
   second: decimals,
   search_unit: decimals,
   image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), decimals),
+  service: fc.dictionary(fc.constantFrom('flex', 'fast', 'own'), fc.oneof(ratios, tokensAndTiers)),
+  regions: fc.dictionary(fc.constantFrom('us', 'eu'), ratios),
 })
+
+const prices: fc.Arbitrary<Price> = fc
+  .tuple(tokensAndTiers, units)
+  .map(([tiered, others]) => ({ ...tiered, ...others }))
 
 const count = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 }))
 const usage: fc.Arbitrary<Usage> = fc
@@ -284,6 +295,8 @@ const usage: fc.Arbitrary<Usage> = fc
     imageCacheRead: count,
     cacheWrite5m: count,
     cacheWrite1h: count,
+    cacheWrite30m: count,
+    cacheWrite12h: count,
     written: count,
     audioOutput: count,
     imageOutput: count,
@@ -350,6 +363,8 @@ test('a charge is the sum of kind × tokens × price × ratio as one fraction, c
     cache_read: of.cacheRead - (of.audioCacheRead ?? 0) - (of.imageCacheRead ?? 0),
     cache_write_5m: of.cacheWrite5m,
     cache_write_1h: of.cacheWrite1h,
+    cache_write_30m: of.cacheWrite30m,
+    cache_write_12h: of.cacheWrite12h,
     audio_input: of.audioInput,
     audio_output: of.audioOutput,
     image_input: of.imageInput,
@@ -363,7 +378,14 @@ test('a charge is the sum of kind × tokens × price × ratio as one fraction, c
     fc.property(prices, ratios, tokensOnly, perUse, (model, ratio, used, uses) => {
       // A free group charges nothing for tokens, and its minimum is another test.
       fc.pre(ratio.digits > 0n)
-      const prompt = used.input + used.cacheRead + used.cacheWrite5m + used.cacheWrite1h
+      const prompt = [
+        used.input,
+        used.cacheRead,
+        used.cacheWrite5m,
+        used.cacheWrite1h,
+        used.cacheWrite30m,
+        used.cacheWrite12h,
+      ].reduce((sum, one) => sum + one, 0)
       let applied = model.tokens
       for (const { above, tokens: larger } of model.tiers) if (prompt > above) applied = larger
       let [top, bottom] = [0n, 1n]

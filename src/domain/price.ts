@@ -3,6 +3,8 @@ import { type Decimal, decimalText, isMore, multiply, parseDecimal, ZERO } from 
 import type { JsonObject } from './json.ts'
 import {
   byTokenKind,
+  completePrices,
+  type StatedPrices,
   TOKEN_KINDS,
   type TokenKindRow,
   type TokenPrices,
@@ -10,13 +12,27 @@ import {
 } from './token-kinds.ts'
 import type { ToolPrices } from './tool-use.ts'
 
-/** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
-export interface Price extends Readonly<UnitPrices> {
+/** Prices of tokens, with those for large prompts. */
+export interface TieredTokens {
   readonly tokens: TokenPrices
   /**
    * Prices for prompts of more than `above` tokens, in ascending order. They then apply to the whole call.
    */
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
+}
+
+/**
+ * What a tier of service costs: a number that multiplies the prices of tokens, or prices of its own. The
+ * tiers of `tiers` are another thing: they depend on the size of the prompt.
+ */
+export type ServicePrice = Decimal | TieredTokens
+
+/** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
+export interface Price extends Readonly<UnitPrices>, TieredTokens {
+  /** Stated tiers of service, by the names of `service-tier.ts`; a default applies to others. */
+  readonly service: Readonly<Record<string, ServicePrice>>
+  /** Numbers that multiply the prices of tokens in a region; defaults apply if it is empty. */
+  readonly regions: Readonly<Record<string, Decimal>>
   /** USD per call. */
   readonly request: Decimal
   /** USD per use of a tool that the provider runs, as far as stated. */
@@ -102,6 +118,8 @@ export function highestImagePrice(prices: ImagePrices): Decimal {
 export const FREE_PRICE: Price = {
   tokens: byTokenKind(() => ZERO),
   tiers: [],
+  service: {},
+  regions: {},
   request: ZERO,
   tools: Object.fromEntries(TOOL_KINDS.map((kind) => [kind, ZERO])),
   ...byUnit(() => ZERO),
@@ -183,18 +201,48 @@ export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet): string {
 
 /** Parses the text of a price set. */
 export function priceSetFrom(text: string): PriceSet {
-  return JSON.parse(text, (_, value: unknown) => {
+  const set = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
-  }) as PriceSet
+  }) as StoredPriceSet
+  const { price } = set
+  return {
+    ...set,
+    price: {
+      ...price,
+      tokens: completePrices(price.tokens),
+      tiers: price.tiers.map((one) => ({ ...one, tokens: completePrices(one.tokens) })),
+      service: price.service ?? {},
+      regions: price.regions ?? {},
+    },
+  }
 }
 
-function isDecimal(value: unknown): value is Decimal {
+/** A price set as an earlier version may have stored it, without later kinds of tokens and without service. */
+interface StoredPriceSet extends Omit<PriceSet, 'price'> {
+  readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions'> &
+    Partial<Pick<Price, 'service' | 'regions'>> & {
+      readonly tokens: StatedPrices
+      readonly tiers: readonly { readonly above: number; readonly tokens: StatedPrices }[]
+    }
+}
+
+/** Whether a value is a decimal, as opposed to an object of prices. */
+export function isDecimal(value: unknown): value is Decimal {
   return typeof value === 'object' && value !== null && typeof (value as Decimal).digits === 'bigint'
 }
 
-/** A price as gateway.yaml would state it, without its tiers. */
-export function priceTexts({ tokens, request, tools, image, ...units }: Price): JsonObject {
+/** A price as gateway.yaml would state it, without its tiers by size of the prompt. */
+export function priceTexts({
+  tokens,
+  request,
+  tools,
+  image,
+  service,
+  regions,
+  tiers: _,
+  ...units
+}: Price): JsonObject {
   const { web_search: webSearch, ...otherTools } = tools
   return {
     ...tokenPriceTexts(tokens),
@@ -203,6 +251,27 @@ export function priceTexts({ tokens, request, tools, image, ...units }: Price): 
     ...(Object.keys(otherTools).length > 0 && { tools: decimalTexts(otherTools) }),
     ...byUnit(({ name }) => decimalText(units[name])),
     ...(Object.keys(image).length > 0 && { image: decimalTexts(image) }),
+    ...(Object.keys(service).length > 0 && { service: serviceTexts(service) }),
+    ...(Object.keys(regions).length > 0 && { regions: decimalTexts(regions) }),
+  }
+}
+
+/** Prices of tiers of service as gateway.yaml would state them. */
+export function serviceTexts(service: Price['service']): Record<string, string | JsonObject> {
+  return Object.fromEntries(
+    Object.entries(service).map(([name, one]) => [
+      name,
+      isDecimal(one) ? decimalText(one) : tieredTexts(one),
+    ]),
+  )
+}
+
+function tieredTexts({ tokens, tiers }: TieredTokens): JsonObject {
+  return {
+    ...tokenPriceTexts(tokens),
+    ...(tiers.length > 0 && {
+      tiers: tiers.map(({ above, tokens: reached }) => ({ above, ...tokenPriceTexts(reached) })),
+    }),
   }
 }
 

@@ -130,6 +130,8 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
   return {
     tokens: tokensByRatios(ratios, input, base?.tokens),
     tiers: [],
+    service: base?.service ?? {},
+    regions: base?.regions ?? {},
     request: ratios.model ? ZERO : (base?.request ?? ZERO),
     tools,
     ...byUnit(({ name }) => ratios[name] ?? base?.[name] ?? ZERO),

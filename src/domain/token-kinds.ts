@@ -83,6 +83,20 @@ const TABLE = [
     data: 'cache_write_1h_mtok',
   },
   {
+    name: 'cache_write_30m',
+    count: 'cacheWrite30m',
+    column: { name: 'cache_write_30m_tokens' },
+    side: 'prompt',
+    byDefault: { of: 'cache_write_5m', times: ONE },
+  },
+  {
+    name: 'cache_write_12h',
+    count: 'cacheWrite12h',
+    column: { name: 'cache_write_12h_tokens' },
+    side: 'prompt',
+    byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
+  },
+  {
     name: 'audio_input',
     count: 'audioInput',
     column: { name: 'audio_input_tokens', about: 'The part of prompt_tokens that was audio' },

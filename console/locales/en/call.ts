@@ -42,6 +42,8 @@ export const call = {
     cached: 'Cached input',
     cache_write_5m: 'Cache writes, 5 min',
     cache_write_1h: 'Cache writes, 1 h',
+    cache_write_30m: 'Cache writes, 30 min',
+    cache_write_12h: 'Cache writes, 12 h',
     output: 'Output',
     reasoning: 'of it reasoning',
     second: 'Seconds',

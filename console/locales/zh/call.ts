@@ -37,6 +37,8 @@ export const call: Texts['call'] = {
     cached: '缓存输入',
     cache_write_5m: '缓存写入（5 分钟）',
     cache_write_1h: '缓存写入（1 小时）',
+    cache_write_30m: '缓存写入（30 分钟）',
+    cache_write_12h: '缓存写入（12 小时）',
     output: '输出',
     reasoning: '其中推理',
     second: '秒数',

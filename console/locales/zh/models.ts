@@ -42,6 +42,8 @@ export const models: Texts['models'] = {
     cache_read: '缓存输入',
     cache_write_5m: '写入缓存（5 分钟）',
     cache_write_1h: '写入缓存（1 小时）',
+    cache_write_30m: '写入缓存（30 分钟）',
+    cache_write_12h: '写入缓存（12 小时）',
     request: '每次调用',
     web_search: '网页搜索',
     image_input: '图像输入',

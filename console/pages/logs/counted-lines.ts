@@ -22,12 +22,17 @@ function pricedLines(cost: NonNullable<CallDetail['cost']>): CountedLine[] {
 }
 
 function bareLines(call: CallDetail): CountedLine[] {
-  const written = call.cache_write_5m_tokens + call.cache_write_1h_tokens
-  const lines = [
-    { kind: 'input', count: call.prompt_tokens - call.cached_tokens - written },
-    { kind: 'cached', count: call.cached_tokens },
+  const written = [
     { kind: 'cache_write_5m', count: call.cache_write_5m_tokens },
+    { kind: 'cache_write_30m', count: call.cache_write_30m_tokens },
     { kind: 'cache_write_1h', count: call.cache_write_1h_tokens },
+    { kind: 'cache_write_12h', count: call.cache_write_12h_tokens },
+  ]
+  const writes = written.reduce((sum, { count }) => sum + count, 0)
+  const lines = [
+    { kind: 'input', count: call.prompt_tokens - call.cached_tokens - writes },
+    { kind: 'cached', count: call.cached_tokens },
+    ...written,
     { kind: 'output', count: call.completion_tokens },
     { kind: 'web_search', count: call.web_searches },
     { kind: 'search_unit', count: call.search_units },

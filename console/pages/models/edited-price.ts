@@ -9,6 +9,8 @@ export const MAIN_PRICES = ['input', 'output', 'cache_read'] as const
 export const MORE_PRICES = [
   'cache_write_5m',
   'cache_write_1h',
+  'cache_write_30m',
+  'cache_write_12h',
   'request',
   'web_search',
   'image_input',

@@ -8,6 +8,8 @@ export interface ReportedUsage extends Usage {
   readonly outputIsUnknown?: true
   /** The upstream reported search units but no tokens: those of the prompt must be counted. */
   readonly promptIsUnknown?: true
+  /** No lifetime of the tokens written to a cache was reported: `cacheWrite5m` has them. */
+  readonly lifetimeIsUnknown?: true
   /** Set if a part of the output is known only from the total. */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools other than web searches; absent if it reported none. */
@@ -57,8 +59,32 @@ export function laterUsage(
 
 /** Returns only the counts of a report. */
 export function countsOf(reported: ReportedUsage): Usage {
-  const { outputIsUnknown: _output, promptIsUnknown: _prompt, byTotal: _, tools: _tools, ...usage } = reported
+  const {
+    outputIsUnknown: _output,
+    promptIsUnknown: _prompt,
+    lifetimeIsUnknown: _lifetime,
+    byTotal: _,
+    tools: _tools,
+    ...usage
+  } = reported
   return usage
+}
+
+/** Lifetimes of tokens in a cache, shortest first, with the counts of what was written for them. */
+export const CACHE_LIFETIMES = {
+  '5m': 'cacheWrite5m',
+  '30m': 'cacheWrite30m',
+  '1h': 'cacheWrite1h',
+  '12h': 'cacheWrite12h',
+} as const satisfies Readonly<Record<string, keyof Usage>>
+
+/** A lifetime of tokens in a cache. */
+export type CacheLifetime = keyof typeof CACHE_LIFETIMES
+
+/** Counts the tokens that were written for an unknown lifetime as written for this one. */
+export function withLifetime(reported: ReportedUsage, lifetime: CacheLifetime): ReportedUsage {
+  const { lifetimeIsUnknown: _, cacheWrite5m: written, ...others } = reported
+  return { ...others, cacheWrite5m: 0, [CACHE_LIFETIMES[lifetime]]: written }
 }
 
 /** Part of the prompt or output that some upstreams count in addition to it instead of within it. */
@@ -113,8 +139,8 @@ const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creat
  * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
  * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
  * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
- * - tokens read from a cache have five names; tokens written to a cache are of the five-minute kind unless
- * they are split by lifetime;
+ * - tokens read from a cache have five names; the lifetime of those written to a cache is unknown unless they
+ * are split by lifetime. In `cache_write_tokens_details`, what is not stated is written for 30 minutes;
  * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
  * `total_tokens`;
  * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
@@ -147,10 +173,15 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
 
   const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
   const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
+  const written5m = maxCount(usage, ...CACHE_WRITTEN_5M)
+  const lifetimes = asRecord(promptDetails['cache_write_tokens_details'])
+  const written12h = lifetimes ? count(lifetimes, 'ttl_12h_tokens') : 0
+  const written30m = lifetimes ? count(lifetimes, 'ttl_30m_tokens') : 0
   const written = Math.max(
     maxCount(promptDetails, ...CACHE_WRITTEN),
     count(usage, 'cache_creation_input_tokens'),
-    written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
+    written1h + written5m,
+    written12h + written30m,
   )
   const audio = detailOf(count(promptDetails, 'audio_tokens'), prompt)
   const reasoning = detailOf(count(outputDetails, 'reasoning_tokens'), completion)
@@ -165,6 +196,9 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
+  const cacheWrite12h = Math.min(written12h, cacheWrite - cacheWrite1h)
+  const others = cacheWrite - cacheWrite1h - cacheWrite12h
+  const isUnknown = others > 0 && !lifetimes && written1h + written5m === 0
   const uncached = input - cacheRead - cacheWrite
   const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
   const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
@@ -191,8 +225,11 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     audioOutput,
     imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
-    cacheWrite5m: cacheWrite - cacheWrite1h,
+    cacheWrite5m: lifetimes ? 0 : others,
     cacheWrite1h,
+    cacheWrite30m: lifetimes ? others : 0,
+    cacheWrite12h,
+    ...(isUnknown && { lifetimeIsUnknown: true }),
     output,
     reasoning: Math.min(reasoning.tokens + thought, output),
     webSearches: Math.max(

@@ -8,6 +8,8 @@ export interface Usage {
   readonly cacheRead: number
   readonly cacheWrite5m: number
   readonly cacheWrite1h: number
+  readonly cacheWrite30m: number
+  readonly cacheWrite12h: number
   /** The part of `output` that was reasoning. */
   readonly reasoning: number
   /** Web searches by the upstream. */
@@ -41,6 +43,8 @@ export const NO_USAGE: Usage = {
   cacheRead: 0,
   cacheWrite5m: 0,
   cacheWrite1h: 0,
+  cacheWrite30m: 0,
+  cacheWrite12h: 0,
   reasoning: 0,
   webSearches: 0,
   audioInput: 0,
@@ -54,13 +58,25 @@ export const NO_USAGE: Usage = {
 }
 
 /** All prompt tokens, cached or not. */
-export function promptTokens({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Usage): number {
-  return input + cacheRead + cacheWrite5m + cacheWrite1h
+export function promptTokens({
+  input,
+  cacheRead,
+  cacheWrite5m,
+  cacheWrite1h,
+  cacheWrite30m,
+  cacheWrite12h,
+}: Usage): number {
+  return input + cacheRead + cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
 /** Tokens written to caches, of any duration. */
-export function cacheWriteTokens({ cacheWrite5m, cacheWrite1h }: Usage): number {
-  return cacheWrite5m + cacheWrite1h
+export function cacheWriteTokens({
+  cacheWrite5m,
+  cacheWrite1h,
+  cacheWrite30m,
+  cacheWrite12h,
+}: Usage): number {
+  return cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
 /** Adds all counts of two usages. */

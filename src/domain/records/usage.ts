@@ -42,7 +42,23 @@ export const USAGE = declareRecord(
     price_incomplete: {
       type: flag,
       default: false,
-      about: 'The request offered a tool that no price is known for',
+      about:
+        'The request offered a tool, or the provider served a tier of service, that no price is known for',
+    },
+    service_tier: {
+      type: text,
+      default: '',
+      about: 'The tier of service that the provider served; empty if nothing was served',
+    },
+    requested_service_tier: {
+      type: text,
+      default: '',
+      about: 'The tier of service that the client requested; empty if it named none',
+    },
+    region: {
+      type: text,
+      default: '',
+      about: 'Where the provider worked, or the location or region of the channel; empty if it is not known',
     },
     note: {
       type: oneOf(['', ...CALL_NOTES], 'a note'),

@@ -46,6 +46,8 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
     cacheRead: whole,
     cacheWrite5m: whole,
     cacheWrite1h: whole,
+    cacheWrite30m: whole,
+    cacheWrite12h: whole,
     output: whole,
     reasoning: whole,
     webSearches: whole,

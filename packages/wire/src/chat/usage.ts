@@ -42,7 +42,7 @@ export function writeUsageCounts(usage: Usage): object {
  * chat, which `usage_semantic` states.
  */
 export function writeUsage(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
-  const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage
+  const { cacheRead, cacheWrite5m, cacheWrite1h, cacheWrite30m, cacheWrite12h, output, reasoning } = usage
   const prompt = promptTokens(usage)
   return {
     prompt_tokens: prompt,
@@ -51,6 +51,9 @@ export function writeUsage(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upst
     prompt_tokens_details: {
       cached_tokens: cacheRead,
       cached_creation_tokens: cacheWriteTokens(usage),
+      ...(cacheWrite30m + cacheWrite12h > 0 && {
+        cache_write_tokens_details: { ttl_30m_tokens: cacheWrite30m, ttl_12h_tokens: cacheWrite12h },
+      }),
       text_tokens: prompt,
       audio_tokens: 0,
       image_tokens: 0,

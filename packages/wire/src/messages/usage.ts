@@ -147,14 +147,16 @@ function totalOf(counts: Counts): number {
 
 /** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
-  const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
+  const { input, cacheRead, cacheWrite5m, output, reasoning, webSearches } = usage
+  const written = cacheWriteTokens(usage)
   return {
     input_tokens: input,
-    cache_creation_input_tokens: cacheWriteTokens(usage),
+    cache_creation_input_tokens: written,
     cache_read_input_tokens: cacheRead,
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWrite5m,
-      ephemeral_1h_input_tokens: cacheWrite1h,
+      // The longest lifetime of this dialect stands for longer ones.
+      ephemeral_1h_input_tokens: written - cacheWrite5m,
     },
     output_tokens: output,
     ...(reasoning > 0 && { output_tokens_details: { thinking_tokens: reasoning } }),
