@@ -17,7 +17,7 @@ import {
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type Found, findQuery } from '../api/find.ts'
+import { type FoundObject, findQuery } from '../api/find.ts'
 import { LANGUAGES, setPreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
@@ -40,7 +40,7 @@ const MIN_SOUGHT = 2
 /** Milliseconds without a letter after which objects are sought. */
 const PAUSE_MS = 150
 
-const ICONS: Readonly<Record<Found['kind'], Icon>> = {
+const ICONS: Readonly<Record<FoundObject['kind'], Icon>> = {
   key: IconKey,
   model: IconBox,
   channel: IconRoute,

@@ -9,7 +9,7 @@ import { Problem } from './problem.tsx'
 const SKELETON_AFTER_MS = 150
 
 /** Shows the data of a query, a skeleton of rows while it is loading, or the error. */
-export function AnswerOf<Data>({
+export function QueryResult<Data>({
   query,
   rows = 5,
   children,

@@ -33,7 +33,7 @@ import {
   removeChannelKey,
   setKeyState,
 } from '../management/channels/channel-keys.ts'
-import { listUpstreamModels, modelsQuestion, upstreamModels } from '../management/channels/ask-upstream.ts'
+import { listUpstreamModels, listModelsBody, upstreamModels } from '../management/channels/ask-upstream.ts'
 import {
   draftTest,
   testAllBody,
@@ -144,7 +144,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('POST', '/api/channel/models', {
     summary: 'Lists the models that the upstream of a channel names, saved or not',
     errorStatuses: [404, 409],
-    body: modelsQuestion,
+    body: listModelsBody,
     responseBody: upstreamModels,
     envelope: 'own',
     handle: ({ user, body, parts }) => listUpstreamModels(parts, body, user),

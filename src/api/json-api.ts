@@ -10,7 +10,7 @@ import { addressBlock } from '../accounts/authentication/address-block.ts'
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
-import { refuseBegunElsewhere } from '../accounts/authentication/refuse-cross-site.ts'
+import { refuseRequestOfOtherSite } from '../accounts/authentication/refuse-cross-site.ts'
 import { headerText, requireKey } from '../accounts/authentication/key-from-request.ts'
 import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/role.ts'
@@ -29,7 +29,7 @@ import type { Request } from '../http/request.ts'
 import { acceptedEncoding } from './compress-response.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
 import { type ApiArea, inEnvelope, protocolOf } from './envelopes.ts'
-import { type GlobalLimit, isGloballyLimited, takeAndSetHeaders } from './global-limit.ts'
+import { type GlobalLimit, isGloballyLimited, countRequestAndSetHeaders } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 import { type AllowedMethods, type FoundEndpoint, RouteTable } from './route-table.ts'
@@ -185,7 +185,7 @@ export class JsonApi {
     const { limits, management } = this.#parts
     const limit = management.settings().rateLimits.console
     const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
-    await takeAndSetHeaders(limits, response, limited, 'this user in the console')
+    await countRequestAndSetHeaders(limits, response, limited, 'this user in the console')
   }
 
   async #authenticate(
@@ -203,7 +203,7 @@ export class JsonApi {
       record.tokenId = caller.token.id
       return caller
     }
-    if (endpoint.hasEffect) refuseBegunElsewhere(request)
+    if (endpoint.hasEffect) refuseRequestOfOtherSite(request)
     const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated
@@ -239,7 +239,7 @@ export class JsonApi {
         subject,
         limit: { requests: requests * factor, tokens, windowMs },
       }
-      if (index === 0) await takeAndSetHeaders(limits, response, subjectLimit, label)
+      if (index === 0) await countRequestAndSetHeaders(limits, response, subjectLimit, label)
       else requireAllowed(await limits.take(subjectLimit), label)
     }
   }

@@ -7,7 +7,7 @@ import type { AdministrationServices, ManagementServices } from '../management/s
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
 import {
   callFilterOf,
-  csvTerms,
+  csvFormat,
   exportQuery,
   filterOf,
   listUsage,
@@ -144,7 +144,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: CALLS_CSV,
     handle: ({ query, parts }) =>
       Promise.resolve(
-        usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvTerms(parts, query)),
+        usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvFormat(parts, query)),
       ),
   }),
   defineAccountEndpoint('GET', '/api/log/self/export', {
@@ -155,7 +155,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ user, query, parts }) => {
       const columns = ownUsageSchema.keyof().options
       const filter = filterOf(query, user.id)
-      return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvTerms(parts, query)))
+      return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvFormat(parts, query)))
     },
   }),
   defineAdminEndpoint('GET', '/api/data/', {

@@ -47,7 +47,7 @@ export interface KnownNodes {
 }
 
 /** Nodes whose names are known. */
-export function namedNodes(names: () => readonly string[]): KnownNodes {
+export function nodesByName(names: () => readonly string[]): KnownNodes {
   return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 

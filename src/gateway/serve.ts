@@ -29,7 +29,7 @@ import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { answerAboutCalls } from '../management/usage/running-calls.ts'
+import { answerCallQuestions } from '../management/usage/running-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
@@ -235,7 +235,7 @@ export async function serve({
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
-  if (nodes.reports) answerAboutCalls(nodes.reports, management)
+  if (nodes.reports) answerCallQuestions(nodes.reports, management)
   opened.use(
     await serveOperator({
       running: config,

@@ -222,7 +222,7 @@ export class ResponseMemory {
 }
 
 /** Memory that a client holds for a longer time, in changing amounts. */
-export class HeldBytes {
+export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 

@@ -44,7 +44,7 @@ import {
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
+import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
@@ -354,7 +354,7 @@ function noteRefusal(
   // names and amounts, so that no body has to be searched for them.
   const quotes = error.kind.status === 400
   const message =
-    (error.limit ? '' : keptWords(error.message, words)) || (quotes ? '' : shortSentence(error.message))
+    (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
 }
 

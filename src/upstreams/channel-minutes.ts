@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
 
 /** Number of minutes kept for a channel, including the current one. */
-export const KEPT_MINUTES = 60
+export const RECORDED_MINUTES = 60
 /** Histogram buckets per doubling of the duration; the error of a percentile is at most 9 %. */
 const STEPS = 4
 /** Number of buckets; the last one contains everything above an hour. */
@@ -178,7 +178,7 @@ export class ChannelMinutes {
 
   /** The attempts of the last hour. */
   hour(name: string): HourFigures {
-    const after = minuteOf(this.#now()) - KEPT_MINUTES
+    const after = minuteOf(this.#now()) - RECORDED_MINUTES
     const durations = new Uint32Array(COUNTS)
     let [requests, failed] = [0, 0]
     for (const minute of this.#channels.get(name)?.minutes ?? []) {
@@ -194,7 +194,7 @@ export class ChannelMinutes {
   ofKey(name: string, key: string): number {
     const kept = this.#channels.get(name)
     if (!kept?.keys) return this.hour(name).requests
-    const after = minuteOf(this.#now()) - KEPT_MINUTES
+    const after = minuteOf(this.#now()) - RECORDED_MINUTES
     const { numbers = [], requests = [] } = kept.keys.get(key) ?? {}
     let sum = 0
     for (const [at, number] of numbers.entries()) if (number > after) sum += requests[at] ?? 0
@@ -205,9 +205,9 @@ export class ChannelMinutes {
   of(name: string): readonly MinuteFigures[] {
     const kept = this.#channels.get(name)
     const last = minuteOf(this.#now())
-    return Array.from({ length: KEPT_MINUTES }, (_, index) => {
-      const number = last - KEPT_MINUTES + 1 + index
-      const minute = kept?.minutes[number % KEPT_MINUTES]
+    return Array.from({ length: RECORDED_MINUTES }, (_, index) => {
+      const number = last - RECORDED_MINUTES + 1 + index
+      const minute = kept?.minutes[number % RECORDED_MINUTES]
       return minute?.number === number ? figuresOf(minute) : IDLE
     })
   }
@@ -228,10 +228,10 @@ function noteFailure(kept: Kept, nowMs: number, cause: string): void {
 function noteKey(keys: Map<string, KeyMinutes>, key: string, number: number): void {
   let minutes = keys.get(key)
   if (!minutes) {
-    minutes = { numbers: new Float64Array(KEPT_MINUTES), requests: new Uint32Array(KEPT_MINUTES) }
+    minutes = { numbers: new Float64Array(RECORDED_MINUTES), requests: new Uint32Array(RECORDED_MINUTES) }
     keys.set(key, minutes)
   }
-  const slot = number % KEPT_MINUTES
+  const slot = number % RECORDED_MINUTES
   const isSame = minutes.numbers[slot] === number
   minutes.numbers[slot] = number
   minutes.requests[slot] = (isSame ? (minutes.requests[slot] ?? 0) : 0) + 1
@@ -242,7 +242,7 @@ function minuteOf(unixMs: number): number {
 }
 
 function minuteAt({ minutes }: Kept, number: number): Minute {
-  const slot = number % KEPT_MINUTES
+  const slot = number % RECORDED_MINUTES
   const found = minutes[slot]
   if (found?.number === number) return found
   const durations = found?.durations.fill(0) ?? new Uint32Array(COUNTS)

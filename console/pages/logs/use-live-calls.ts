@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Call, CallFilter, Scope } from '../../api/calls.ts'
 import { followCalls } from '../../api/live-calls.ts'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -59,7 +59,7 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
       },
     }
     followCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
-      (error: unknown) => sayFailure(error, told.current),
+      (error: unknown) => showFailure(error, told.current),
     )
     return () => {
       stopping.abort()

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Usage, usageQuery } from '../../api/usage.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/answer-of.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfDay } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { atThisPace } from './pace.ts'
+import { projectMonth } from './pace.ts'
 import classes from './overview-page.module.css'
 
 const DAY_S = 86_400
@@ -18,7 +18,7 @@ export function AllSpend({ month }: { readonly month: Usage }) {
   const { overview } = useTexts()
   const { money, exact, count, percent, duration, timeZone } = useFormats()
   const { quota, requests, failed } = month.totals
-  const pace = atThisPace(quota, Date.now() / 1000, timeZone)
+  const pace = projectMonth(quota, Date.now() / 1000, timeZone)
   const p95 = month.latency.at(-1)?.p95_ms ?? undefined
   const all = requests + failed
   return (
@@ -59,9 +59,9 @@ function LastDays() {
   return (
     <figure aria-label={overview.last30} className={classes['days']}>
       <figcaption>{overview.last30}</figcaption>
-      <AnswerOf query={query} rows={1}>
+      <QueryResult query={query} rows={1}>
         {(usage) => <Bars usage={usage} />}
-      </AnswerOf>
+      </QueryResult>
     </figure>
   )
 }

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Problem } from '../../components/problem.tsx'
 import type { Answer, Exchange, Question, Target, ToolResult } from './answer.ts'
-import { AnswerFoot } from './answer-foot.tsx'
+import { AnswerFooter } from './answer-foot.tsx'
 import classes from './exchange-view.module.css'
 import { Markdown } from './markdown.tsx'
 import { ToolCalls } from './tool-calls.tsx'
@@ -82,7 +82,7 @@ function AnswerView({
       )}
       <AnswerProblem answer={answer} />
       {state === 'stopped' && <p className={classes['waiting']}>{playground.stopped}</p>}
-      {state !== 'running' && <AnswerFoot answer={answer} />}
+      {state !== 'running' && <AnswerFooter answer={answer} />}
     </section>
   )
 }

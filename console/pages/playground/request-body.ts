@@ -2,11 +2,11 @@ import type { Answer, Exchange, Question, Target } from './answer.ts'
 import { geminiBody } from './gemini-body.ts'
 import { responsesBody } from './responses-body.ts'
 import {
-  type Asked,
+  type AnsweredQuestion,
   BUDGETS,
   type CallSettings,
-  given,
-  objectIn,
+  withoutUndefined,
+  parseObject,
   type TypedRequest,
 } from './typed-request.ts'
 
@@ -35,7 +35,7 @@ const BODIES = {
  * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
  * of tools are only for the model that called them, and calls without results are left out.
  */
-function askedBefore(target: Target, before: readonly Exchange[], question: Question): readonly Asked[] {
+function askedBefore(target: Target, before: readonly Exchange[], question: Question): readonly AnsweredQuestion[] {
   const asked = before.flatMap((exchange) => {
     const own = exchange.answers.find(
       ({ model, protocol }) => model === target.model && protocol === target.protocol,
@@ -64,12 +64,12 @@ function chatBody(request: TypedRequest): object {
       ...asked.flatMap((one) => [...chatQuestion(one.question), chatAnswer(one.answer)]),
       ...chatQuestion(question),
     ],
-    ...given({ temperature, top_p: topP, max_tokens: maxTokens }),
+    ...withoutUndefined({ temperature, top_p: topP, max_tokens: maxTokens }),
     ...(thinking !== 'off' && { reasoning_effort: thinking }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         type: 'function',
-        function: { name, ...given({ description }), parameters: schema },
+        function: { name, ...withoutUndefined({ description }), parameters: schema },
       })),
     }),
     ...(stream && { stream: true, stream_options: { include_usage: true } }),
@@ -110,12 +110,12 @@ function messagesBody(request: TypedRequest): object {
       ...asked.flatMap((one) => [messagesQuestion(one.question), messagesAnswer(one.answer)]),
       messagesQuestion(question),
     ],
-    ...given({ temperature, top_p: topP }),
+    ...withoutUndefined({ temperature, top_p: topP }),
     ...(budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         name,
-        ...given({ description }),
+        ...withoutUndefined({ description }),
         input_schema: schema,
       })),
     }),
@@ -150,7 +150,7 @@ function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer):
     content: [
       ...thoughts.map((thought) => ({ type: 'thinking', ...thought })),
       ...(text === '' ? [] : [{ type: 'text', text }]),
-      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: objectIn(input) })),
+      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: parseObject(input) })),
     ],
   }
 }

@@ -2,7 +2,7 @@ import { asFields, asList } from './fields.ts'
 import { type Mentions, stem, stemsOf } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { RUNNING } from './tool-fit.ts'
+import { RUN_VERB } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
 
@@ -35,7 +35,7 @@ function asksToEdit(mentions: Mentions): boolean {
 export function isShell({ name, schema }: Tool): boolean {
   const members = asFields(schema.properties)
   return (
-    wordsOfName(name).some((part) => RUNNING.nameStems.has(stem(part))) &&
+    wordsOfName(name).some((part) => RUN_VERB.nameStems.has(stem(part))) &&
     asList(schema.required).some(
       (member) => needOf(String(member), asFields(members[String(member)])) === 'command',
     )

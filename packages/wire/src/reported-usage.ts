@@ -40,7 +40,7 @@ export function withCredibleTotal(
 }
 
 /** Reduces a usage to its prompt. Returns undefined if it has none. */
-export function promptOnly(
+export function promptUsage(
   usage: Omit<ReportedUsage, 'outputIsUnknown'> | undefined,
 ): ReportedUsage | undefined {
   if (!usage || promptTokens(usage) === 0) return undefined
@@ -48,7 +48,7 @@ export function promptOnly(
 }
 
 /** Chooses between two reports: the later one, unless only the earlier one contains the output. */
-export function laterUsage(
+export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
 ): ReportedUsage | undefined {
@@ -145,15 +145,15 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
+  const cached = Math.max(countAt(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
   const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
   const written = Math.max(
     maxCount(promptDetails, ...CACHE_WRITTEN),
-    count(usage, 'cache_creation_input_tokens'),
+    countAt(usage, 'cache_creation_input_tokens'),
     written1h + maxCount(usage, ...CACHE_WRITTEN_5M),
   )
-  const audio = detailOf(count(promptDetails, 'audio_tokens'), prompt)
-  const reasoning = detailOf(count(outputDetails, 'reasoning_tokens'), completion)
+  const audio = detailOf(countAt(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = detailOf(countAt(outputDetails, 'reasoning_tokens'), completion)
   const read = detailOf(cached, prompt)
   const write = detailOf(written, prompt)
 
@@ -167,15 +167,15 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const cacheWrite1h = Math.min(written1h, cacheWrite)
   const uncached = input - cacheRead - cacheWrite
   const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
-  const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const heard = splitByCache(audio, countAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
   const audioInput = heard.input
   const seen = splitByCache(
-    detailOf(count(promptDetails, 'image_tokens'), input),
-    count(cachedDetails, 'image_tokens'),
+    detailOf(countAt(promptDetails, 'image_tokens'), input),
+    countAt(cachedDetails, 'image_tokens'),
     uncached - audioInput,
     cacheRead - heard.cached,
   )
-  const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
+  const audioOutput = Math.min(countAt(outputDetails, 'audio_tokens'), output)
   const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
   const counts: ReportedUsage = {
     ...NO_USAGE,
@@ -189,18 +189,18 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     ...(heard.cached > 0 && { audioCacheRead: heard.cached }),
     ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
     audioOutput,
-    imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
+    imageOutput: Math.min(countAt(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
     cacheWrite5m: cacheWrite - cacheWrite1h,
     cacheWrite1h,
     output,
     reasoning: Math.min(reasoning.tokens + thought, output),
     webSearches: Math.max(
-      count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
-      count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+      countAt(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
+      countAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
-  return knownOutput === undefined ? promptOnly(counts) : counts
+  return knownOutput === undefined ? promptUsage(counts) : counts
 }
 
 /**
@@ -236,13 +236,13 @@ export function toCount(value: unknown): number | undefined {
 }
 
 /** Returns the count of this name; 0 if it is implausible. */
-export function count(counts: Counts, name: string): number {
+export function countAt(counts: Counts, name: string): number {
   return toCount(counts[name]) ?? 0
 }
 
 /** Returns the largest of several counts with the same meaning. */
 export function maxCount(counts: Counts, ...names: readonly string[]): number {
   let largest = 0
-  for (const name of names) largest = Math.max(largest, count(counts, name))
+  for (const name of names) largest = Math.max(largest, countAt(counts, name))
   return largest
 }

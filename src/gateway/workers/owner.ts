@@ -12,7 +12,7 @@ import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { FollowedCallBatch } from '../calls-of-workers.ts'
-import { explainedError, urlOf } from '../listen.ts'
+import { explainError, urlOf } from '../listen.ts'
 import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
@@ -146,7 +146,7 @@ async function portOf(address: { readonly host: string; readonly port: number })
       return await freePort(address)
     } catch (error) {
       const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-      if (!isTaken || performance.now() > endMs) throw explainedError(error as NodeJS.ErrnoException, address)
+      if (!isTaken || performance.now() > endMs) throw explainError(error as NodeJS.ErrnoException, address)
     }
     await new Promise((resolve) => setTimeout(resolve, PORT_RETRY_MS))
   }

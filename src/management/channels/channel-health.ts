@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
-import { type ChannelMinutes, KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
+import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel } from './channel-object.ts'
 
@@ -46,7 +46,7 @@ const item = z.object({
   keys: z.object({ total: z.int(), set_aside: z.int() }),
   minutes: z
     .array(z.object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds, p95_ms: milliseconds }))
-    .length(KEPT_MINUTES)
+    .length(RECORDED_MINUTES)
     .optional()
     .describe('Absent with `minutes=0`'),
   hour: z

@@ -5,7 +5,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { askUpstream, isJson, type Question } from './ask-upstream.ts'
+import { requestUpstream, isJson, type ChannelRequest } from './ask-upstream.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
 import {
@@ -119,7 +119,7 @@ async function askForLeast(
   const tested = choose(channel, typeof wanted === 'string' ? wanted : '', parts.settings().models)
   const { model, endpoint } = tested
   const question = { request: testRequest(channel, tested), ...readingOf(endpoint) }
-  const { answer, message, tookMs } = await askUpstream(parts, channel, question, by)
+  const { answer, message, tookMs } = await requestUpstream(parts, channel, question, by)
   return {
     success: answer !== undefined,
     message,
@@ -134,7 +134,7 @@ async function askForLeast(
 const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
 const USUAL_BODY_BYTES = 65_536
 
-function readingOf(endpoint: TestedEndpoint): Omit<Question<true>, 'request'> {
+function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<true>, 'request'> {
   const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
   return endpoint === 'speech'
     ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is no sound' }

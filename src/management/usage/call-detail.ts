@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeptError } from '../../domain/failure-cause.ts'
+import type { StoredError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
@@ -104,11 +104,11 @@ function refuseUnknown(): never {
 
 function errorOf({ entry, attempts }: CallDetail) {
   if (entry.cause === '') return null
-  const kept = entry.error === null ? NO_ERROR : (JSON.parse(entry.error) as KeptError)
+  const kept = entry.error === null ? NO_ERROR : (JSON.parse(entry.error) as StoredError)
   return { cause: entry.cause, status: entry.error_status, ...kept, tried: attempts?.length ?? 0 }
 }
 
-const NO_ERROR: KeptError = { type: '', code: '', message: '' }
+const NO_ERROR: StoredError = { type: '', code: '', message: '' }
 
 function explained(detail: CallDetail) {
   const { entry, particulars, priceSet } = detail

@@ -88,7 +88,7 @@ interface CsvTerms {
 }
 
 /** The terms of a file with times in the zone of its query. Throws if there is no such zone. */
-export function csvTerms(
+export function csvFormat(
   { settings }: Pick<ManagementServices, 'settings'>,
   { tz = 'UTC' }: { readonly tz?: string | undefined },
 ): CsvTerms {

@@ -2,7 +2,7 @@ import type { LedgerWriter } from '../../accounts/ledger/ledger-writer.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
-import { HeldBytes, type RequestMemory } from '../../limits/request-memory.ts'
+import { ResizableAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
 import { missedCallsEvent, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
 import {
@@ -104,7 +104,7 @@ export class LiveCalls {
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const memory = (): HeldBytes => new HeldBytes(this.#parts.memory, { client: userId, key: '' })
+    const memory = (): ResizableAllocation => new ResizableAllocation(this.#parts.memory, { client: userId, key: '' })
     const kept = filter ? this.#broadcastOf({ scope, filter }, max, memory) : undefined
     const reader: LiveReader = new LiveReader(() => {
       this.#readers.delete(reader)
@@ -124,7 +124,7 @@ export class LiveCalls {
     this.#follow()
   }
 
-  #broadcastOf(query: LiveQuery, max: number, memory: () => HeldBytes): RetainedBroadcast {
+  #broadcastOf(query: LiveQuery, max: number, memory: () => ResizableAllocation): RetainedBroadcast {
     const name = nameOf(query)
     const found = this.#broadcasts.get(name)
     if (found) return found
@@ -234,7 +234,7 @@ interface Event {
 /** Shows their calls to readers with the same query; each event is written once for all of them. */
 export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
-  readonly #memory: HeldBytes
+  readonly #memory: ResizableAllocation
   readonly #budget = new CallsPerSecond()
   /** Sorted, oldest first. */
   #kept: Event[] = []
@@ -242,7 +242,7 @@ export class LiveCallBroadcast {
   #missed: number | null = 0
 
   /** `memory` is for the events that are kept. */
-  constructor(memory: HeldBytes) {
+  constructor(memory: ResizableAllocation) {
     this.#memory = memory
   }
 

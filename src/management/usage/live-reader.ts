@@ -1,4 +1,4 @@
-import type { HeldBytes } from '../../limits/request-memory.ts'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import { TURN_BUDGET, type TurnBudget } from '../../limits/event-loop.ts'
 
 /** Maximum number of events that wait for a slow client before it misses further ones. */
@@ -19,7 +19,7 @@ export interface LivePiece {
  */
 export class LiveReader {
   readonly #left: () => void
-  readonly #memory: HeldBytes
+  readonly #memory: ResizableAllocation
   readonly #turns: Pick<TurnBudget, 'wait'>
   #waiting: string[] = []
   #waitingEvents = 0
@@ -30,7 +30,7 @@ export class LiveReader {
   #missed: number | null = 0
 
   /** `left` is called once, at the end. `memory` is for events that wait or are being written. */
-  constructor(left: () => void, memory: HeldBytes, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
+  constructor(left: () => void, memory: ResizableAllocation, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
     this.#left = left
     this.#memory = memory
     this.#turns = turns

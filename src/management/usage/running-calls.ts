@@ -103,7 +103,7 @@ export async function stopCall(
 }
 
 /** Answers the questions of other nodes about the calls of this one. */
-export function answerAboutCalls(
+export function answerCallQuestions(
   reports: NonNullable<AdministrationServices['otherNodes']>,
   parts: RunningParts,
 ): void {

@@ -10,7 +10,7 @@ import {
   type Bank,
   type BankStatement,
   type BudgetRequest,
-  type HeldReport,
+  type HoldReport,
   type LoanResponse,
   type LoanRequest,
 } from '../bank.ts'
@@ -64,7 +64,7 @@ export class LocalBank implements BankOperations {
    * Returns states of accounts; `accounts` are lists of names, as JSON. Open holds need no report, because
    * their rows are here.
    */
-  apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): BankStatement {
+  apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
     const names = new Set([...wanted, ...held.map(({ account }) => account)])
     return { states: this.#states(borrower, [...names]), locked: [] }

@@ -7,13 +7,13 @@ import type { SearchPart } from '../conversation.ts'
 const MAX_CITATIONS = 256
 
 /** Finds the citations of a text after it is complete. */
-export type CitationsOf = (text: string) => readonly Citation[]
+export type FindCitations = (text: string) => readonly Citation[]
 
 /**
  * Reads the sources that a candidate reports for its text: pages found by a search, with the segments that
  * they support, and quoted works. Undefined if it reports none.
  */
-export function citationsIn(candidate: Fields): CitationsOf | undefined {
+export function citationsIn(candidate: Fields): FindCitations | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
   const pages = listOf(grounding?.['groundingChunks']).map((chunk) => readPage(asRecord(chunk['web'])))
   const supports = listOf(grounding?.['groundingSupports'])

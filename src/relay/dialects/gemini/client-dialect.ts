@@ -30,7 +30,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
-import { askedForVectors } from '../embeddings/vector-requests.ts'
+import { vectorRequest } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
@@ -172,7 +172,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
         const askedInForm = (upstream: EmbedUpstream): AttemptRequest => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
-          return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
+          return vectorRequest(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
         const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
           protocol: 'gemini',

@@ -21,7 +21,7 @@ import {
   recordArrivedMedia,
   partsOf,
 } from '../answer.ts'
-import { citationsIn, type CitationsOf } from '../grounding.ts'
+import { citationsIn, type FindCitations } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
@@ -113,7 +113,7 @@ export class ReplyPartsDecoder {
   /** The whole growing text, which positions of citations refer to. */
   #text = ''
   /** Sources of the text that are not yet emitted. */
-  #citationsOf: CitationsOf | undefined
+  #citationsOf: FindCitations | undefined
   /** Log probabilities of the next text. */
   #logprobs: Logprobs | undefined
   /** Call whose arguments arrive in pieces. */
@@ -132,7 +132,7 @@ export class ReplyPartsDecoder {
   read(
     parts: readonly unknown[],
     textOf: ArgumentsText,
-    citationsOf: CitationsOf | undefined,
+    citationsOf: FindCitations | undefined,
     logprobs: Logprobs | undefined,
   ): void {
     this.#citationsOf = citationsOf
