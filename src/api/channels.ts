@@ -33,7 +33,7 @@ import {
   removeChannelKey,
   setKeyState,
 } from '../management/channels/channel-keys.ts'
-import { listUpstreamModels, listModelsBody, upstreamModels } from '../management/channels/ask-upstream.ts'
+import { listUpstreamModels, listModelsBody, upstreamModels } from '../management/channels/upstream-requests.ts'
 import {
   draftTest,
   testAllBody,

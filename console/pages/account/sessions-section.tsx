@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSession, type Session, sessionsQuery, signOut } from '../../api/account.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'

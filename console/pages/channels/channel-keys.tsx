@@ -10,7 +10,7 @@ import {
   setKeyState,
 } from '../../api/channel-keys.ts'
 import type { Channel } from '../../api/channels.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { showFailure } from '../../components/notify.tsx'

@@ -10,7 +10,7 @@ import {
   type ChannelTest,
   createChannel,
 } from '../../api/channels.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
@@ -33,7 +33,7 @@ import { channelLabels } from './channel-labels.ts'
 import { ChannelKeys } from './channel-keys.tsx'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
-import { HEALTH_MS } from './hour.ts'
+import { HEALTH_MS } from './sum-hour.ts'
 import { TestButton, TestLine } from './test-button.tsx'
 import { TestFields } from './test-fields.tsx'
 

@@ -12,7 +12,7 @@ import {
   filteredIds,
   testAllChannels,
 } from '../../api/channels.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -25,7 +25,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChannelFilters } from './channel-filters.tsx'
-import { HEALTH_MS } from './hour.ts'
+import { HEALTH_MS } from './sum-hour.ts'
 import { TestLine } from './test-button.tsx'
 import { useChannelColumns } from './use-channel-columns.tsx'
 

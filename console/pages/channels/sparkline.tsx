@@ -1,7 +1,7 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { sumHour, sparkline } from './hour.ts'
+import { sumHour, sparkline } from './sum-hour.ts'
 import classes from './sparkline.module.css'
 
 /** The last hour of a channel: its median durations, and below them the minutes with failures. */

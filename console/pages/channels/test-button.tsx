@@ -8,7 +8,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { channelFaultOf } from './fault-of.ts'
+import { channelFaultOf } from './channel-fault.ts'
 
 /** A button that tests a channel; the result is shown elsewhere. */
 export function TestButton({

@@ -11,7 +11,7 @@ import {
   stoppedKeysQuery,
 } from '../../api/keys.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'

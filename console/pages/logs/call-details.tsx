@@ -7,7 +7,7 @@ import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
-import { FailureExplanation } from './why.tsx'
+import { FailureExplanation } from './failure-explanation.tsx'
 
 /** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: CallDetail }) {

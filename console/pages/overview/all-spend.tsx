@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Usage, usageQuery } from '../../api/usage.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfDay } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { projectMonth } from './pace.ts'
+import { projectMonth } from './project-month.ts'
 import classes from './overview-page.module.css'
 
 const DAY_S = 86_400

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Answer, Exchange, Question, Target } from './answer.ts'
-import { callModel } from './ask.ts'
+import { callModel } from './call-model.ts'
 import { requestBody } from './request-body.ts'
 import type { CallSettings } from './typed-request.ts'
 

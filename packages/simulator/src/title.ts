@@ -1,4 +1,4 @@
-import { isRequestFor } from './asks-for.ts'
+import { isRequestFor } from './is-request-for.ts'
 import { COMMON_WORDS } from './topic.ts'
 
 const MAX_TEXT = 20_000

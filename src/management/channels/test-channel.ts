@@ -5,7 +5,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { requestUpstream, isJson, type ChannelRequest } from './ask-upstream.ts'
+import { requestUpstream, isJson, type ChannelRequest } from './upstream-requests.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
 import {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
-import { QueryResult } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'

@@ -5,7 +5,7 @@ import type { Exchange, Target, ToolResult } from './answer.ts'
 import { Comparison } from './comparison.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import classes from './playground-page.module.css'
-import type { ScrollFollowing } from './use-following.ts'
+import type { ScrollFollowing } from './use-scroll-following.ts'
 
 /** The conversation, which scrolls by itself. */
 export function ConversationView({

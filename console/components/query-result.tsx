@@ -3,7 +3,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import classes from './answer-of.module.css'
+import classes from './query-result.module.css'
 import { Problem } from './problem.tsx'
 
 const SKELETON_AFTER_MS = 150

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { projectMonth } from './pace.ts'
+import { projectMonth } from './project-month.ts'
 
 test('120: after half of a month, the forecast for the month is twice what was spent', () => {
   // April 2026 has 30 days.

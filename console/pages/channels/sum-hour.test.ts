@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ChannelMinute } from '../../api/channel-health.ts'
-import { sumHour, sparkline } from './hour.ts'
+import { sumHour, sparkline } from './sum-hour.ts'
 
 const EMPTY: ChannelMinute = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 

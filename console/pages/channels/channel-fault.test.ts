@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelFaultOf } from './fault-of.ts'
+import { channelFaultOf } from './channel-fault.ts'
 
 test.each([
   ['no answer: connection refused', 'address'],
