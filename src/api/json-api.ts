@@ -68,10 +68,10 @@ type Handle = (input: object) => Promise<unknown>
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
-  readonly #parts: JsonApiServices
+  readonly #services: JsonApiServices
 
-  constructor(parts: JsonApiServices) {
-    this.#parts = parts
+  constructor(services: JsonApiServices) {
+    this.#services = services
   }
 
   /** Finds the endpoint of a request; undefined if no route has the path. */
@@ -89,12 +89,12 @@ export class JsonApi {
    * that the request is authenticated for. Rejects like a call with that key.
    */
   async ownCaller(request: Request): Promise<Caller> {
-    const { accounts } = this.#parts
+    const { accounts } = this.#services
     return this.#ownCaller(request, await accounts.session(request))
   }
 
   async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
-    const { accounts, apiKeys, clientAddress, management } = this.#parts
+    const { accounts, apiKeys, clientAddress, management } = this.#services
     const { user } = await accounts.authenticate(request, Role.user, session)
     const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
@@ -112,7 +112,7 @@ export class JsonApi {
     params: PathParams,
   ): Promise<void> {
     const { request, response } = exchange
-    const { accounts, management, clientAddress, globalLimit, models } = this.#parts
+    const { accounts, management, clientAddress, globalLimit, models } = this.#services
     const session = isGloballyLimited(endpoint.path) ? await accounts.session(request) : undefined
     if (session) await this.#takeFromConsole(exchange, session)
     else await globalLimit.take(request, response, endpoint.path)
@@ -143,8 +143,8 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: withAuditOrigin(
-        meteredParts(this.#parts, response, principal),
+      services: withAuditOrigin(
+        meteredParts(this.#services, response, principal),
         originOf(principal, address, management.nowMs()),
       ),
       models,
@@ -182,7 +182,7 @@ export class JsonApi {
 
   /** Counts a request against the limit that sessions have instead of `global` and `search`. */
   async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
-    const { limits, management } = this.#parts
+    const { limits, management } = this.#services
     const limit = management.settings().rateLimits.console
     const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
     await countRequestAndSetHeaders(limits, response, limited, 'this user in the console')
@@ -204,7 +204,7 @@ export class JsonApi {
       return caller
     }
     if (endpoint.hasEffect) refuseRequestOfOtherSite(request)
-    const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
+    const authenticated = await this.#services.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated
   }
@@ -213,7 +213,7 @@ export class JsonApi {
     { request, record }: ClientExchange,
     { access, keyIn }: JsonEndpoint,
   ): Promise<Caller> {
-    const { apiKeys, clientAddress } = this.#parts
+    const { apiKeys, clientAddress } = this.#services
     const key = requireKey(request, keyIn ?? 'bearer')
     const use = access === 'key' ? 'call' : 'read'
     const caller = await apiKeys.authenticate(key, clientAddress()(request), use)
@@ -231,7 +231,7 @@ export class JsonApi {
     limited: readonly Limit[],
   ): Promise<void> {
     if (!limit) return
-    const { limits, management } = this.#parts
+    const { limits, management } = this.#services
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
     for (const [index, { subject, label, factor }] of limited.entries()) {
       const subjectLimit = {
@@ -266,14 +266,14 @@ export class JsonApi {
     await this.#takeFromLimits(
       exchange,
       endpoint,
-      limitSubjects({ body: body as never, addressBlock: block, parts: this.#parts.management }),
+      limitSubjects({ body: body as never, addressBlock: block, services: this.#services.management }),
     )
     return body
   }
 
   async #body(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
-    const address = this.#parts.clientAddress()(exchange.request)
-    const body = await this.#parts.bodies.read(exchange, {
+    const address = this.#services.clientAddress()(exchange.request)
+    const body = await this.#services.bodies.read(exchange, {
       owner: { client: addressBlock(address), key: '' },
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
       // Bodies of clients that are not authenticated are not decompressed.
@@ -335,7 +335,7 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
 }
 
 /**
- * The parts for one request of a user. Store reads through them count against the user's share until the
+ * The services for one request of a user. Store reads through them count against the user's share until the
  * response has been written. Visitors read single rows only.
  */
 function meteredParts(

@@ -48,7 +48,7 @@ export function printStartFailure(error: unknown): number {
   return 1
 }
 
-/** Runs a gateway with a configuration, and with the parts that were already opened for it. */
+/** Runs a gateway with a configuration, and with the services that were already opened for it. */
 export async function runGateway(config: Config, opened: OpenedResources = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = waitForStopSignal()

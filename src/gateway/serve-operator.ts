@@ -22,9 +22,9 @@ interface OperatorServices {
  * Starts taking orders from the operator: commands over the socket in the data folder, and changes of the
  * configuration file. Of several workers, the first serves the socket; their owner watches the file.
  */
-export async function serveOperator(parts: OperatorServices): Promise<AsyncDisposable> {
+export async function serveOperator(services: OperatorServices): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack()
-  const { running, management, workers, apply, onReload, log } = parts
+  const { running, management, workers, apply, onReload, log } = services
   const { environment, builtIn } = running
   if (!workers || workers.index === 1) {
     const control = await serveControl({ ...management, dataDir: environment.dataDir, log })

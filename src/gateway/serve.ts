@@ -366,14 +366,14 @@ function openUpstreams(
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
-  parts: Omit<JsonApiServices, 'accounts' | 'models'>,
+  services: Omit<JsonApiServices, 'accounts' | 'models'>,
 ): () => Promise<JsonApi> {
-  const { store, hashAccessToken, settings } = parts.management
+  const { store, hashAccessToken, settings } = services.management
   let made: Promise<JsonApi> | undefined
   const make = async (): Promise<JsonApi> => {
     const { JsonApi } = await import('../api/json-api.ts')
     return new JsonApi({
-      ...parts,
+      ...services,
       accounts: new AccountAuthenticator({
         store,
         hashAccessToken,
@@ -401,8 +401,8 @@ interface ReadinessInputs {
 }
 
 /** Checks whether calls are accepted; a part that takes too long to report counts as not ready. */
-function readinessOf(parts: ReadinessInputs): () => Promise<Readiness> {
-  const { isDraining, loaded, accounts, isDegraded } = parts
+function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
+  const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {
     if (isDraining()) return 'stopping'
     if (!(await soon(loaded.then(() => true)))) return 'starting'
@@ -438,15 +438,15 @@ interface StoppingInputs {
  * Stops serving after SIGTERM or SIGINT: stops listening, lets running calls end, aborts the others and
  * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
  */
-async function gracefulStop(parts: StoppingInputs): Promise<number> {
-  const { timeoutMs, relay, ledger } = parts
-  parts.beginDraining()
+async function gracefulStop(services: StoppingInputs): Promise<number> {
+  const { timeoutMs, relay, ledger } = services
+  services.beginDraining()
   const untilMs = performance.now() + timeoutMs
-  await parts.shut(timeoutMs)
-  parts.refuseRequests()
-  await until(() => parts.openExchanges() === 0, untilMs - performance.now())
+  await services.shut(timeoutMs)
+  services.refuseRequests()
+  await until(() => services.openExchanges() === 0, untilMs - performance.now())
   relay.stop()
-  await until(() => parts.openExchanges() === 0 && ledger.unresolved === 0, SETTLING_MS)
+  await until(() => services.openExchanges() === 0 && ledger.unresolved === 0, SETTLING_MS)
   const unresolved = ledger.unresolved
   ledger.stopRetrying()
   return unresolved

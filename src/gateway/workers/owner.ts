@@ -174,9 +174,9 @@ interface SharedResources {
 }
 
 /** Answers a worker's requests to the owner. */
-function answerWorker(worker: WorkerProcess, parts: SharedResources): void {
+function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, crew } = parts
+  const { database, announce, permits, slots, metrics, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )

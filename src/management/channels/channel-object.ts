@@ -179,8 +179,8 @@ export function channelObject(
 }
 
 /** All channels in responses, in the order of `allChannels`. */
-export async function listAllChannels(parts: ChannelSources): Promise<ChannelObject[]> {
-  return (await allChannels(parts)).map((found) => channelObject(found, parts.liveConfig))
+export async function listAllChannels(services: ChannelSources): Promise<ChannelObject[]> {
+  return (await allChannels(services)).map((found) => channelObject(found, services.liveConfig))
 }
 
 /**

@@ -39,11 +39,11 @@ export const upstreamModels = z.object({
 
 /** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
 export async function listUpstreamModels(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
   { channel: given }: z.output<typeof listModelsBody>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
-  const { channel } = await draftChannel(parts, given, NO_MODEL, by)
+  const { channel } = await draftChannel(services, given, NO_MODEL, by)
   if (channel.provider !== 'generic')
     return { success: false, message: noList(channel.provider), time: 0, data: [] }
   const question = {
@@ -52,7 +52,7 @@ export async function listUpstreamModels(
     read: modelNames,
     unread: 'the answer is not a list of models',
   }
-  const { answer, message, tookMs } = await requestUpstream(parts, channel, question, by)
+  const { answer, message, tookMs } = await requestUpstream(services, channel, question, by)
   return { success: answer !== undefined, message, time: tookMs / 1000, data: answer ?? [] }
 }
 

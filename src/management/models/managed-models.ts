@@ -34,8 +34,8 @@ export const managedModelSchema = z.object({
 type ManagedModel = z.output<typeof managedModelSchema>
 
 /** All models that a channel serves or that are configured, by name. */
-export async function managedModels(parts: AdministrationServices): Promise<ManagedModel[]> {
-  const { store, settings, liveConfig, nowMs } = parts
+export async function managedModels(services: AdministrationServices): Promise<ManagedModel[]> {
+  const { store, settings, liveConfig, nowMs } = services
   const last = Math.floor(nowMs() / DAY_MS)
   const [stored, used] = await Promise.all([
     store.read('storedConfiguration'),

@@ -17,10 +17,10 @@ const INPUT = newTokenFields.extend({ user: userField })
 
 /** Creates a token on behalf of the operator. */
 export async function createToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
-  return createTokenAs(parts, readInput(INPUT, given), OPERATOR)
+  return createTokenAs(services, readInput(INPUT, given), OPERATOR)
 }
 
 /**
@@ -29,11 +29,11 @@ export async function createToken(
  * group.
  */
 export async function createTokenAs(
-  parts: ManagementServices,
+  services: ManagementServices,
   input: z.output<typeof INPUT>,
   by: Actor,
 ): Promise<TokenObject> {
-  const { store, apiKeys, settings, nowMs } = parts
+  const { store, apiKeys, settings, nowMs } = services
   const user = await findUser(store, input.user)
   const { name, expired_time, remain_quota } = input
   if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
@@ -54,7 +54,7 @@ export async function createTokenAs(
     },
   })
   apiKeys.forgetKey(key)
-  return tokenObject(parts, token, `sk-${key}`)
+  return tokenObject(services, token, `sk-${key}`)
 }
 
 const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })

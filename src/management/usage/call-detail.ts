@@ -78,22 +78,22 @@ export const callSchema = usageSchema.extend({
 
 /** One of a user's own calls, with its cost. */
 export async function ownCall(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
   userId: number,
 ): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
-  const detail = await parts.store.read('callDetail', { id, userId })
-  if (!detail) return (await refusedCall(parts, id, userId)) ?? refuseUnknown()
+  const detail = await services.store.read('callDetail', { id, userId })
+  if (!detail) return (await refusedCall(services, id, userId)) ?? refuseUnknown()
   return { ...ownUsageObject(detail.entry), ...explained(detail) }
 }
 
 /** Any call, with its cost and its attempts. */
 export async function anyCall(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
 ): Promise<z.output<typeof callSchema> | z.output<typeof refusedDetailSchema>> {
-  const detail = await parts.store.read('callDetail', { id })
-  if (!detail) return (await refusedCall(parts, id)) ?? refuseUnknown()
+  const detail = await services.store.read('callDetail', { id })
+  if (!detail) return (await refusedCall(services, id)) ?? refuseUnknown()
   const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
   return { ...usageObject(detail.entry), ...explained(detail), attempts }
 }

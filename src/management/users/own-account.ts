@@ -27,15 +27,15 @@ export const ownProfileInput = z.object(
  * request.
  */
 export async function changeOwnProfile(
-  parts: ManagementServices,
+  services: ManagementServices,
   { id: userId, username }: User,
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
 ): Promise<ManagedUser> {
   const { password, original_password: original } = input
   const change =
-    typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
-  const user = await parts.ledger.changeUser({
+    typeof password === 'string' ? await newPassword(services, { userId, username }, password, original) : {}
+  const user = await services.ledger.changeUser({
     userId,
     fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,

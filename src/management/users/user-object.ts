@@ -104,22 +104,22 @@ export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
 export async function managedUserObject(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   user: ManagedUser,
 ): Promise<ManagedUserObject> {
-  const [object] = await managedUserObjects(parts, [user])
+  const [object] = await managedUserObjects(services, [user])
   return object as ManagedUserObject
 }
 
 /** Converts stored users for an administrator. */
 export async function managedUserObjects(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   users: readonly ManagedUser[],
 ): Promise<ManagedUserObject[]> {
-  const settings = parts.settings()
+  const settings = services.settings()
   const budgets = users.flatMap((user) => Object.values(budgetsOf(settings, user)))
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
-  const uses = await budgetUses(parts.store, [...distinct.values()], parts.nowMs())
+  const uses = await budgetUses(services.store, [...distinct.values()], services.nowMs())
   return users.map((user) => {
     const { has_password: _, ...profile } = profileWithLimits(
       user,
@@ -141,10 +141,10 @@ export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject
 
 /** Converts a stored user. */
 export async function userObject(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   user: User,
 ): Promise<UserObject> {
-  const [object] = await userObjects(parts, [user])
+  const [object] = await userObjects(services, [user])
   return object as UserObject
 }
 

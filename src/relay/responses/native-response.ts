@@ -49,11 +49,11 @@ export class NativeResponse {
   /** Id that the client knows; '' until the upstream has sent its own. */
   #id = ''
   #upstreamId = ''
-  readonly #parts: NativeResponseServices
+  readonly #services: NativeResponseServices
   readonly #request: NativeRequest
 
-  constructor(parts: NativeResponseServices, request: NativeRequest) {
-    this.#parts = parts
+  constructor(services: NativeResponseServices, request: NativeRequest) {
+    this.#services = services
     this.#request = request
     const { previous } = request
     if (previous) this.ids.add(previous.upstreamId, previous.id)
@@ -87,7 +87,7 @@ export class NativeResponse {
    * Records what is streamed of the response. The returned function must be called when the stream has ended.
    */
   note(stream: ReadStream): () => void {
-    return this.#parts.background.streamed.begin(this.#id, stream)
+    return this.#services.background.streamed.begin(this.#id, stream)
   }
 
   /** Stores the response that continues, with its counted prompt, and parks its hold. */
@@ -98,7 +98,7 @@ export class NativeResponse {
       rate: priceSetText(call.plan.rate),
       priceIncomplete: call.noteUnlisted(target),
     }
-    return this.#parts.background.begin(call, response)
+    return this.#services.background.begin(call, response)
   }
 
   /** Origin of everything to which a client may refer after the call. */
@@ -111,7 +111,7 @@ export class NativeResponse {
     const tokens = isReported ? promptTokens(charged) + charged.output : 0
     const previousId = this.#request.previous?.id ?? null
     const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
-    const { responses } = this.#parts
+    const { responses } = this.#services
     const userId = call.hold.account.user.id
     if (response) responses.rememberItems(userId, itemIds, this.#id)
     return responses.provenance(userId, key.value, response, encrypted)
@@ -125,7 +125,7 @@ export class NativeResponse {
       model: call.plan.request.model,
       group: call.plan.group.name,
       channel: channel.name,
-      keyTag: this.#parts.responses.keyTag(key.value),
+      keyTag: this.#services.responses.keyTag(key.value),
       upstreamId,
       tokens,
       previousId: this.#request.previous?.id ?? null,

@@ -17,28 +17,28 @@ interface StorageLimitDependencies {
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
 export class StorageLimit {
-  readonly #parts: StorageLimitDependencies
+  readonly #dependencies: StorageLimitDependencies
   /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
-  constructor(parts: StorageLimitDependencies) {
-    this.#parts = parts
+  constructor(dependencies: StorageLimitDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** Reports whether content of this size is kept at all. */
   admits(kind: StoredDataKind, bytes: number): boolean {
-    const { room, mostBytes } = this.#parts
+    const { room, mostBytes } = this.#dependencies
     return bytes <= mostBytes() && (room?.hasRoomFor(kind) ?? true)
   }
 
   /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
   note(sums: readonly StoredBytesOfUser[]): void {
     for (const { userId, bytes } of sums)
-      if (bytes > this.#parts.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
+      if (bytes > this.#dependencies.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
   }
 
   async #drop(userId: number): Promise<void> {
-    const { rows, mostBytes } = this.#parts
+    const { rows, mostBytes } = this.#dependencies
     this.#dropping.add(userId)
     try {
       for (let more = true; more; ) {
