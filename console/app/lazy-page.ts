@@ -27,14 +27,14 @@ async function loadInTime(load: () => Promise<ComponentType>): Promise<Component
       sessionStorage.removeItem(RELOADED)
       return page
     } catch (error) {
-      if (await isGatewayReachable()) return loadAnew(error)
+      if (await isGatewayReachable()) return reloadPage(error)
       reportConnectionLost()
       await waitForConnection()
     }
   }
 }
 
-function loadAnew(error: unknown): Promise<never> {
+function reloadPage(error: unknown): Promise<never> {
   if (sessionStorage.getItem(RELOADED) !== null) throw error
   sessionStorage.setItem(RELOADED, location.pathname)
   location.reload()

@@ -18,7 +18,8 @@ export const COMMANDS = {
   disable: {
     kind: 'channel',
     icon: IconPlayerPause,
-    run: ({ id, label }, texts) => setChannelEnabled(queryClient, texts, { id: Number(id), name: label }, false),
+    run: ({ id, label }, texts) =>
+      setChannelEnabled(queryClient, texts, { id: Number(id), name: label }, false),
   },
   test: {
     kind: 'channel',

@@ -19,7 +19,12 @@ export async function reloadChannels(client: QueryClient): Promise<void> {
 }
 
 /** Drains a channel, and offers to undo that; or ends it. */
-export async function setChannelDraining(client: QueryClient, texts: Texts, channel: ActedOn, on: boolean): Promise<void> {
+export async function setChannelDraining(
+  client: QueryClient,
+  texts: Texts,
+  channel: ActedOn,
+  on: boolean,
+): Promise<void> {
   const { channels, keys } = texts
   try {
     await drainChannel(channel.id, on)

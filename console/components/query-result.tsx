@@ -27,13 +27,13 @@ export function QueryResult<Data>({
 /** Why data could not be loaded, with a button to try again. */
 function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
   const { errors, common } = useTexts()
-  const said = error instanceof ApiError ? error : undefined
+  const apiError = error instanceof ApiError ? error : undefined
   return (
     <Problem text={errors.failed}>
       <details className={classes['details']}>
         <summary>{common.details}</summary>
         <p>{error.message}</p>
-        {said?.requestId !== undefined && <p>{common.requestId(said.requestId)}</p>}
+        {apiError?.requestId !== undefined && <p>{common.requestId(apiError.requestId)}</p>}
       </details>
       <Button variant="default" onClick={onRetry}>
         {common.tryAgain}

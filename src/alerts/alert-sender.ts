@@ -137,7 +137,8 @@ export class AlertSender {
     const givenUp = over.length - delivered
     await this.#inTurn((rows) => rows.write('recordAlertResults', { tag: target.tag, over, failed }))
     const reason = reasons.find((one) => one !== undefined)
-    if (!signal.aborted) this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
+    if (!signal.aborted)
+      this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
   }
 
   #inTurn<Result>(write: (rows: Pick<Rows, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {

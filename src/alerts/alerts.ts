@@ -110,8 +110,8 @@ export class Alerts {
   async #work(targets: readonly TaggedTarget[]): Promise<void> {
     const { rows, node, settings } = this.#dependencies
     const channels = settings().channels.map(({ name }) => name)
-    const told = new Set<AlertType>(targets.flatMap(({ types }) => types))
-    await this.#report((type) => told.has(type), new Set(channels))
+    const wanted = new Set<AlertType>(targets.flatMap(({ types }) => types))
+    await this.#report((type) => wanted.has(type), new Set(channels))
     const tags = targets.map(({ tag }) => tag)
     const work = await rows.read('findPendingAlerts', { node, nowMs: Date.now(), tags })
     if (work.isConditionOver) await rows.write('endConditions', { nowMs: Date.now(), channels })
@@ -120,8 +120,8 @@ export class Alerts {
     await sender.work(work, targets)
   }
 
-  async #report(isTold: (type: AlertType) => boolean, channels: ReadonlySet<string>): Promise<void> {
-    const news = this.#watch.news(isTold, channels, performance.now(), Date.now())
+  async #report(isWanted: (type: AlertType) => boolean, channels: ReadonlySet<string>): Promise<void> {
+    const news = this.#watch.news(isWanted, channels, performance.now(), Date.now())
     if (!news) return
     try {
       await this.#dependencies.rows.write('reportConditions', news)
@@ -203,30 +203,30 @@ class ConditionWatch {
   }
 
   /**
-   * Returns the conditions to report, or undefined. `isTold` says whether a receiver wants events of a type.
+   * Returns the conditions to report, or undefined. `isWanted` says whether a receiver wants events of a type.
    * `nowMs` is on a monotonic clock, `timeMs` is the time of day.
    */
   news(
-    isTold: (type: AlertType) => boolean,
+    isWanted: (type: AlertType) => boolean,
     channels: ReadonlySet<string>,
     nowMs: number,
     timeMs: number,
   ): ReportedConditions | undefined {
     const isDue = (reportedMs: number | undefined): boolean =>
       reportedMs === undefined || nowMs - reportedMs >= REPEAT_MS
-    const isWatched = isTold('channel.resting') || isTold('channel.back')
+    const isWatched = isWanted('channel.resting') || isWanted('channel.back')
     const opened = isWatched ? this.#sources.opened().filter((name) => channels.has(name)) : []
     const due = opened.filter((name) => isDue(this.#reportedMs.get(name)))
     this.#reportedMs = new Map(
       opened.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
     )
     const { count, reason } = this.#sources.shed()
-    const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
+    const hasShed = count > this.#shedCount && isWanted('gateway.overloaded')
     // Refusals that happen before the next report is due are part of that report.
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
-    const unpriced = isTold('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
+    const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
     if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
@@ -269,7 +269,7 @@ class StorageAlerts {
   /** Alerts that wait for each receiver, by tag; the first is being sent. */
   readonly #waiting = new Map<string, DueAlert[]>()
   #agent: Agent | undefined
-  #isFailureTold = false
+  #isFailureReported = false
 
   constructor(dependencies: StorageAlertDependencies) {
     this.#dependencies = dependencies
@@ -280,8 +280,8 @@ class StorageAlerts {
     for (const [tag, waiting] of this.#waiting)
       if (targets.every((target) => target.tag !== tag)) waiting.length = 0
     const failure = this.#dependencies.failure()
-    if ((failure !== undefined) === this.#isFailureTold) return
-    this.#isFailureTold = failure !== undefined
+    if ((failure !== undefined) === this.#isFailureReported) return
+    this.#isFailureReported = failure !== undefined
     const { nodeName: node } = this.#dependencies
     const event: AlertEvent = failure
       ? { type: 'storage.failed', data: { node, reason: failure.message } }

@@ -33,7 +33,11 @@ import {
   removeChannelKey,
   setKeyState,
 } from '../management/channels/channel-keys.ts'
-import { listUpstreamModels, listModelsBody, upstreamModels } from '../management/channels/upstream-requests.ts'
+import {
+  listUpstreamModels,
+  listModelsBody,
+  upstreamModels,
+} from '../management/channels/upstream-requests.ts'
 import {
   draftTest,
   testAllBody,
@@ -75,7 +79,10 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     responseBody: shownChannelSchema,
     async handle({ params, services }) {
-      return shownChannel(services, channelObject(await findChannel(services, params.id), services.liveConfig))
+      return shownChannel(
+        services,
+        channelObject(await findChannel(services, params.id), services.liveConfig),
+      )
     },
   }),
   defineAdminEndpoint('POST', '/api/channel/', {

@@ -144,7 +144,7 @@ export class JsonApi {
       ...input,
       exchange,
       services: withAuditOrigin(
-        meteredParts(this.#services, response, principal),
+        meteredServices(this.#services, response, principal),
         originOf(principal, address, management.nowMs()),
       ),
       models,
@@ -338,7 +338,7 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
  * The services for one request of a user. Store reads through them count against the user's share until the
  * response has been written. Visitors read single rows only.
  */
-function meteredParts(
+function meteredServices(
   { management, reads }: { readonly management: AdministrationServices; readonly reads: StoreReads },
   response: Response,
   { user }: Partial<Authenticated>,

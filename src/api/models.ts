@@ -116,7 +116,9 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     // oxlint-disable-next-line typescript/require-await
     async handle({ token, user, params: { id }, models, services }) {
       const name = modelOf(decodeURIComponent(id))
-      return MODEL_ENTRY.alternate(requireModel(models.find(services.settings(), { token, user }, name), name))
+      return MODEL_ENTRY.alternate(
+        requireModel(models.find(services.settings(), { token, user }, name), name),
+      )
     },
   }),
   defineAdminEndpoint('GET', '/api/models', {

@@ -144,7 +144,13 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: CALLS_CSV,
     handle: ({ query, services }) =>
       Promise.resolve(
-        usageCsv(services, filterOf(query), usageSchema.keyof().options, usageObject, csvFormat(services, query)),
+        usageCsv(
+          services,
+          filterOf(query),
+          usageSchema.keyof().options,
+          usageObject,
+          csvFormat(services, query),
+        ),
       ),
   }),
   defineAccountEndpoint('GET', '/api/log/self/export', {
@@ -163,7 +169,8 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: daysQuery,
     responseBody: z.array(usageDaySchema),
-    handle: ({ query, services }) => usageByDay(services, query, { username: query.username }, query.username),
+    handle: ({ query, services }) =>
+      usageByDay(services, query, { username: query.username }, query.username),
   }),
   defineAccountEndpoint('GET', '/api/data/self', {
     summary: "Usage of each model on each day, of the account's own calls",

@@ -387,10 +387,10 @@ users:
           allow_ips: '10.0.0.0/8\n::1',
           group: 'vip',
           vendor_routes: '{"anthropic": "slow", "openai": "vip"}',
-          terms: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
+          limits: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],
-      terms: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
+      limits: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
     })
   })
 

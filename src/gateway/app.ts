@@ -194,9 +194,9 @@ export class App {
     // A method that models do not have is a 404, although the path also matches that of a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
-    const meant = json.suggest(path)
-    if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
-    throw pathNotFound(path, meant)
+    const suggestion = json.suggest(path)
+    if (suggestion !== undefined && route.area === 'relay') route.area = pathArea(suggestion)
+    throw pathNotFound(path, suggestion)
   }
 
   async #answerRaw(
@@ -236,7 +236,8 @@ export class App {
 
   #callerOf(exchange: ClientExchange, endpoint: CallEndpoint, address: string): Caller | Promise<Caller> {
     const { request } = exchange
-    if (endpoint.access === 'keyed-account') return this.#services.json().then((json) => json.ownCaller(request))
+    if (endpoint.access === 'keyed-account')
+      return this.#services.json().then((json) => json.ownCaller(request))
     return this.#services.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 

@@ -38,7 +38,11 @@ export async function openResponses(
           nowMs: () => performance.now(),
         })
   if (room) services.metrics.isKeeping = () => room.isOk
-  const bound = new StorageLimit({ rows: store, mostBytes: () => services.settings().options.keep_bytes, room })
+  const bound = new StorageLimit({
+    rows: store,
+    maxBytes: () => services.settings().options.keep_bytes,
+    room,
+  })
   const responses = new ResponseStore({
     rows: store,
     tag,

@@ -170,7 +170,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const callParts = {
+  const callServices = {
     ledger,
     upstreams,
     metrics,
@@ -180,13 +180,13 @@ export async function serve({
     settings: () => inForce.settings,
     log,
   }
-  const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
+  const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
   const keyRings = new KeyRings()
-  opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
+  opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      ...callParts,
+      ...callServices,
       ...kept,
       keyRings,
       load: new ChannelLoad(),
@@ -260,7 +260,7 @@ export async function serve({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
   )
-  const alerted = { ...callParts, health, overload }
+  const alerted = { ...callServices, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)

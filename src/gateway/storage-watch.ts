@@ -56,15 +56,15 @@ export class StorageWatch {
       return
     }
     announce?.()
-    this.#tell()
+    this.#announce()
     this.#timer = setInterval(() => void this.#try(), PROBE_MS).unref()
   }
 
   async #try(): Promise<void> {
-    if (!(await this.#dependencies.probe())) this.#tell()
+    if (!(await this.#dependencies.probe())) this.#announce()
   }
 
-  #tell(): void {
+  #announce(): void {
     const { failure } = this.#dependencies.storage
     if (failure) this.report(failure)
   }

@@ -47,7 +47,10 @@ function partsOn(account: Account & { store: Store }): Parts {
 
 /** Runs an operation with unvalidated input. */
 function run(services: ManagementServices, name: OperationName, input: unknown): Promise<unknown> {
-  return (operations[name] as (services: ManagementServices, input: unknown) => Promise<unknown>)(services, input)
+  return (operations[name] as (services: ManagementServices, input: unknown) => Promise<unknown>)(
+    services,
+    input,
+  )
 }
 
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }

@@ -262,7 +262,11 @@ export class Attempts {
     if (end === 'settled') {
       const { cut } = call
       if (cut)
-        this.#services.failureLog.report({ call, channel, key, ...cut }, 'ended the stream', performance.now())
+        this.#services.failureLog.report(
+          { call, channel, key, ...cut },
+          'ended the stream',
+          performance.now(),
+        )
       return undefined
     }
     incoming.record.failure = end.cause

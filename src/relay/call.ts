@@ -104,7 +104,7 @@ export class Call implements MediaRequester {
     else record.fallback = plan.model.name
   }
 
-  onGone(listener: () => void): () => void {
+  onClientGone(listener: () => void): () => void {
     const { response } = this
     if (response.isAborted) listener()
     return response.onClosed(() => {

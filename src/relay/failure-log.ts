@@ -85,11 +85,11 @@ export class FailureLog {
 
   /** Ends the windows that have expired. Must be called about once a second. */
   tick(nowMs: number): void {
-    for (const [name, { channel, cause, endsMs, suppressed: untold }] of this.#windows) {
+    for (const [name, { channel, cause, endsMs, suppressed: unreported }] of this.#windows) {
       if (endsMs > nowMs) continue
       this.#windows.delete(name)
-      if (untold > 0)
-        this.#log.warn({ channel, cause: causeText(cause), suppressed: untold }, 'upstream failed')
+      if (unreported > 0)
+        this.#log.warn({ channel, cause: causeText(cause), suppressed: unreported }, 'upstream failed')
     }
   }
 

@@ -83,7 +83,11 @@ export function requestAs(
     const { capabilities } = upstream
     const taken =
       to === 'chat'
-        ? withAcceptedFields(decoded, (field) => takesSharedField(field, channelOf({}), capabilities), dropped)
+        ? withAcceptedFields(
+            decoded,
+            (field) => takesSharedField(field, channelOf({}), capabilities),
+            dropped,
+          )
         : decoded
     const conversation = withAcceptedSampling(
       inlined(taken, UPSTREAM_CODECS[to]),

@@ -4,7 +4,13 @@ import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
 import { jsonValueOf, type TypedValue, typedValue } from '../../components/record-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { ADVANCED_FIELDS, type Advanced, advancedFieldsOf, hiddenOverrides, typedAdvanced } from './advanced.ts'
+import {
+  ADVANCED_FIELDS,
+  type Advanced,
+  advancedFieldsOf,
+  hiddenOverrides,
+  typedAdvanced,
+} from './advanced.ts'
 import { AZURE, BEDROCK, nameFor, needsUrl, VERTEX } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS

@@ -11,10 +11,10 @@ export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinut
   const { requests, failed, latestMs } = sumHour(minutes)
   if (requests === 0) return <span className={classes['none']}>{'–'}</span>
   const { width, height, lines, failures } = sparkline(minutes)
-  const said = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))
+  const label = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))
   return (
-    <span className={classes['cell']} title={said}>
-      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={said}>
+    <span className={classes['cell']} title={label}>
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
         <path d={`M0 ${height - 0.5}H${width}`} />
         {lines.map((points) => (
           <polyline key={points} points={points} />

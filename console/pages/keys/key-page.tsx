@@ -30,7 +30,9 @@ export function KeyPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(keyQuery(profile.id, Number(id)))}>{(key) => <Key apiKey={key} />}</QueryResult>
+    <QueryResult query={useQuery(keyQuery(profile.id, Number(id)))}>
+      {(key) => <Key apiKey={key} />}
+    </QueryResult>
   )
 }
 

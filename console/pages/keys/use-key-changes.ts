@@ -21,7 +21,8 @@ export function useKeyChanges() {
     try {
       await setKeyEnabled(key.id, isEnabled)
       await reload()
-      if (!isEnabled) showNotice(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
+      if (!isEnabled)
+        showNotice(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
     } catch (error) {
       showFailure(error, texts)
     }

@@ -1,8 +1,8 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 
 /** The list with the calls that ended since it was requested, newest first, each once. */
-export function mergedCalls(live: readonly Call[], listed: readonly Call[], most: number): readonly Call[] {
-  return [...unlistedCalls(live, listed), ...listed].slice(0, Math.max(most, listed.length))
+export function mergedCalls(live: readonly Call[], listed: readonly Call[], max: number): readonly Call[] {
+  return [...unlistedCalls(live, listed), ...listed].slice(0, Math.max(max, listed.length))
 }
 
 /** The sums plus the calls that are not in the list, which was requested at the same time. */

@@ -71,14 +71,14 @@ function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
-  const most = Math.max(1, ...amounts)
+  const max = Math.max(1, ...amounts)
   return (
     <ol className={classes['bars']}>
       {slots.map((slot, place) => {
         const text = `${time(slot)}: ${money(amounts[place] ?? 0)}`
         return (
           <li key={slot} title={text} aria-label={text}>
-            <span style={{ height: `${((amounts[place] ?? 0) / most) * 100}%` }} />
+            <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
           </li>
         )
       })}

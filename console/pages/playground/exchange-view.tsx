@@ -89,10 +89,10 @@ function AnswerView({
 
 function AnswerProblem({ answer: { keyId, content, refused } }: { readonly answer: Answer }) {
   const { playground } = useTexts()
-  const said = refused?.message ?? content.error
-  if (said === undefined) return null
+  const message = refused?.message ?? content.error
+  if (message === undefined) return null
   return (
-    <Problem text={said}>
+    <Problem text={message}>
       {refused?.code.includes('quota') === true && (
         <p>
           <Link to="/keys/$id" params={{ id: String(keyId) }}>

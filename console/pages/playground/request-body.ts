@@ -20,7 +20,12 @@ export function requestBody(
   before: readonly Exchange[],
   question: Question,
 ): object {
-  const request = { ...settings, model: target.model, asked: askedBefore(target, before, question), question }
+  const request = {
+    ...settings,
+    model: target.model,
+    asked: questionsForTarget(target, before, question),
+    question,
+  }
   return BODIES[target.protocol](request)
 }
 
@@ -35,7 +40,11 @@ const BODIES = {
  * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
  * of tools are only for the model that called them, and calls without results are left out.
  */
-function askedBefore(target: Target, before: readonly Exchange[], question: Question): readonly AnsweredQuestion[] {
+function questionsForTarget(
+  target: Target,
+  before: readonly Exchange[],
+  question: Question,
+): readonly AnsweredQuestion[] {
   const asked = before.flatMap((exchange) => {
     const own = exchange.answers.find(
       ({ model, protocol }) => model === target.model && protocol === target.protocol,
@@ -77,13 +86,13 @@ function chatBody(request: TypedRequest): object {
 }
 
 function chatQuestion({ text, images, results }: Question): readonly object[] {
-  const told = results.map(({ id, text: content }) => ({ role: 'tool', tool_call_id: id, content }))
-  if (text === '' && images.length === 0) return told
+  const toolMessages = results.map(({ id, text: content }) => ({ role: 'tool', tool_call_id: id, content }))
+  if (text === '' && images.length === 0) return toolMessages
   const content =
     images.length === 0
       ? text
       : [{ type: 'text', text }, ...images.map((url) => ({ type: 'image_url', image_url: { url } }))]
-  return [...told, { role: 'user', content }]
+  return [...toolMessages, { role: 'user', content }]
 }
 
 function chatAnswer({ content: { text, calls } }: Answer): object {

@@ -51,9 +51,9 @@ export function Charts({
         step={usage.step}
         data={latencyData(usage, {
           p50_ms: texts.wholeHalf,
-          p95_ms: texts.wholeMost,
+          p95_ms: texts.wholeP95,
           first_p50_ms: texts.firstHalf,
-          first_p95_ms: texts.firstMost,
+          first_p95_ms: texts.firstP95,
         })}
         format={duration}
         axis={duration}

@@ -23,7 +23,9 @@ export function UserPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(userQuery(profile.id, Number(id)))}>{(user) => <User user={user} />}</QueryResult>
+    <QueryResult query={useQuery(userQuery(profile.id, Number(id)))}>
+      {(user) => <User user={user} />}
+    </QueryResult>
   )
 }
 

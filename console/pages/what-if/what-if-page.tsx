@@ -13,7 +13,14 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChangeRow } from './change-row.tsx'
-import { CHANGE_KINDS, NO_CHANGE, type Period, PERIODS, whatIfQuestionOf, type TypedChange } from './changes.ts'
+import {
+  CHANGE_KINDS,
+  NO_CHANGE,
+  type Period,
+  PERIODS,
+  whatIfQuestionOf,
+  type TypedChange,
+} from './changes.ts'
 import classes from './what-if-page.module.css'
 
 /** What the calls of a period would have cost at other prices, ratios or models. Nothing is changed. */

@@ -16,7 +16,7 @@ export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatche
   const path = mentions.paths.find(({ text }) => !text.endsWith('/'))?.text
   const shell = tools.find(isShell)
   const editor = tools.find(isPatchTool) ?? (shellPatches ? shell : undefined)
-  if (!editor || path === undefined || !asksToEdit(mentions)) return []
+  if (!editor || path === undefined || !isEditRequest(mentions)) return []
   const patch: PlannedCall = { tool: editor, path, task: 'patch' }
   if (mentions.quoted.length < 2 || !shell) return [patch]
   return [
@@ -26,7 +26,7 @@ export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatche
 }
 
 /** Whether one of the verbs precedes the quoted texts that are to be written. */
-function asksToEdit(mentions: Mentions): boolean {
+function isEditRequest(mentions: Mentions): boolean {
   const first = mentions.quoted[0]
   return first !== undefined && stemsOf(mentions).some(({ text, at }) => at < first.at && EDITING.has(text))
 }

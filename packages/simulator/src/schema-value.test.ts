@@ -10,7 +10,9 @@ const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
 
 /** Values for the schema with a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
-  return Array.from({ length: 100 }, (_, seed) => valueMatchingSchema(schema, message, seededBy(String(seed)), PLAIN))
+  return Array.from({ length: 100 }, (_, seed) =>
+    valueMatchingSchema(schema, message, seededBy(String(seed)), PLAIN),
+  )
 }
 
 test('an object has its required members, and those that the caller adds', () => {
@@ -20,7 +22,10 @@ test('an object has its required members, and those that the caller adds', () =>
     required: ['city'],
   }
   expect(new Set(values(schema).map((one) => JSON.stringify(one)))).toEqual(new Set(['{"city":"Lisbon"}']))
-  expect(valueMatchingSchema(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({ city: 'Lisbon', note: 'Lisbon' })
+  expect(valueMatchingSchema(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({
+    city: 'Lisbon',
+    note: 'Lisbon',
+  })
 })
 
 test('numbers keep their bounds, and are taken from the message where they fit', () => {
@@ -50,7 +55,10 @@ test('references are resolved, and a recursive schema ends', () => {
     required: ['child', 'place'],
     $defs: { place: { anyOf: [{ const: 'here' }, { type: 'null' }] } },
   }
-  expect(valueMatchingSchema(schema, '', seededBy(''), PLAIN)).toMatchObject({ place: 'here', child: { place: 'here' } })
+  expect(valueMatchingSchema(schema, '', seededBy(''), PLAIN)).toMatchObject({
+    place: 'here',
+    child: { place: 'here' },
+  })
 })
 
 test('a schema with endless branches has a small value', () => {

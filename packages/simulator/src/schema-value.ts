@@ -45,7 +45,12 @@ const FORMATS = new Map([
  * Creates a value that satisfies a JSON schema and fits the message: objects with their required members and
  * those that the hints add, numbers and enumeration values from the message. `pattern` is not supported.
  */
-export function valueMatchingSchema(schema: Fields, message: string, random: Random, hints: ValueHints): unknown {
+export function valueMatchingSchema(
+  schema: Fields,
+  message: string,
+  random: Random,
+  hints: ValueHints,
+): unknown {
   return build(schema, '', { message, random, root: schema, hints: hints, valuesLeft: MAX_VALUES }, 0)
 }
 

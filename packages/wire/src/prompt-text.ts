@@ -41,7 +41,7 @@ class PromptWalk {
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
-  #mostOfMedia = 0
+  #maxMediaTokens = 0
 
   constructor(scan: ScannedObject, levels: PromptLevels, model: string) {
     this.#scan = scan
@@ -54,7 +54,7 @@ class PromptWalk {
     return {
       text: this.#texts.join('\n'),
       extraTokens: framed + this.#typicalOfMedia,
-      chargedExtraTokens: framed + this.#mostOfMedia,
+      chargedExtraTokens: framed + this.#maxMediaTokens,
     }
   }
 
@@ -118,7 +118,7 @@ class PromptWalk {
     if (file !== undefined) return this.#add(file)
     const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
     this.#typicalOfMedia += tokens.typical(bytes)
-    this.#mostOfMedia += tokens.max(bytes, this.#model)
+    this.#maxMediaTokens += tokens.max(bytes, this.#model)
   }
 
   #frames(turns: readonly Node[]): number {

@@ -167,13 +167,13 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const cacheWrite1h = Math.min(written1h, cacheWrite)
   const uncached = input - cacheRead - cacheWrite
   const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
-  const heard = splitByCache(audio, countAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
-  const audioInput = heard.input
+  const split = splitByCache(audio, countAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const audioInput = split.input
   const seen = splitByCache(
     detailOf(countAt(promptDetails, 'image_tokens'), input),
     countAt(cachedDetails, 'image_tokens'),
     uncached - audioInput,
-    cacheRead - heard.cached,
+    cacheRead - split.cached,
   )
   const audioOutput = Math.min(countAt(outputDetails, 'audio_tokens'), output)
   const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
@@ -186,7 +186,7 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     input: uncached,
     audioInput,
     imageInput: seen.input,
-    ...(heard.cached > 0 && { audioCacheRead: heard.cached }),
+    ...(split.cached > 0 && { audioCacheRead: split.cached }),
     ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
     audioOutput,
     imageOutput: Math.min(countAt(outputDetails, 'image_tokens'), output - audioOutput),

@@ -12,7 +12,7 @@ const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another session has locked. */
 const LOCKED_RETRY_MS = 100
 /** Minimum interval between reports requested by other nodes. */
-const ASKED_MS = 20
+const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
 /** Interval of full comparisons with the bank, which also fence lost nodes. */
@@ -41,7 +41,7 @@ export class BankClient {
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
   /** Set while another node is waiting for a report. */
-  #isAsked = false
+  #isReportRequested = false
   #isDown = false
   #isStopping = false
   readonly #alarm = new Alarm()
@@ -123,8 +123,8 @@ export class BankClient {
    * yet.
    */
   ask(): void {
-    this.#isAsked = true
-    if (performance.now() - this.#roundMs >= ASKED_MS) this.#alarm.ring()
+    this.#isReportRequested = true
+    if (performance.now() - this.#roundMs >= REQUESTED_MS) this.#alarm.ring()
   }
 
   /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
@@ -176,7 +176,7 @@ export class BankClient {
       try {
         await this.#runRound()
         if (this.#isDown) this.#setReachability(undefined)
-        if (!this.#outbox.hasMore) await this.#sleep(this.#isAsked ? ASKED_MS : REPORT_MS)
+        if (!this.#outbox.hasMore) await this.#sleep(this.#isReportRequested ? REQUESTED_MS : REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
@@ -204,7 +204,7 @@ export class BankClient {
     }
     const nowMs = performance.now()
     const isUrgent = this.#outbox.isFull || this.#flushes.length > 0
-    if (isUrgent || nowMs - this.#roundMs >= (this.#isAsked ? ASKED_MS : REPORT_MS)) {
+    if (isUrgent || nowMs - this.#roundMs >= (this.#isReportRequested ? REQUESTED_MS : REPORT_MS)) {
       this.#roundMs = nowMs
       await this.#report()
       await this.#releaseSpare(nowMs)
@@ -250,11 +250,11 @@ export class BankClient {
     const isDue =
       isFull ||
       flushes.length > 0 ||
-      this.#isAsked ||
+      this.#isReportRequested ||
       this.#outbox.hasLocked ||
       sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
     if (entries.length === 0 && held.length === 0 && !isDue) return
-    this.#isAsked = false
+    this.#isReportRequested = false
     await this.#apply(entries, held)
     await this.#dependencies.onReported?.()
     if (isFull) await this.#compare()

@@ -136,8 +136,8 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
   property: P,
   value?: V,
 ): Pick<F, NamesWith<F, P, V>> {
-  const isMeant = (given: unknown): boolean => given !== undefined && (value ?? given) === given
-  return Object.fromEntries(Object.entries(fields).filter(([, one]) => isMeant(one[property]))) as never
+  const isEqual = (given: unknown): boolean => given !== undefined && (value ?? given) === given
+  return Object.fromEntries(Object.entries(fields).filter(([, one]) => isEqual(one[property]))) as never
 }
 
 /**

@@ -37,13 +37,13 @@ type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
   let opened: Promise<OpenServices> | undefined
-  const open = (): Promise<OpenServices> => (opened ??= openParts(environment))
+  const open = (): Promise<OpenServices> => (opened ??= openServices(environment))
   return {
     display: async () => quotaDisplay((await open()).settings()),
     firstCredentials: async () => (await opened)?.firstCredentials,
     async run(name, input) {
       if (name === 'backup') {
-        const services = backupParts(environment)
+        const services = backupInputs(environment)
         return (await (operations.backup as (services: BackupInputs, input: unknown) => Promise<unknown>)(
           services,
           input,
@@ -80,7 +80,7 @@ async function runWithUpstreams(
   }
 }
 
-function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupInputs {
+function backupInputs({ databaseUrl, secret, dataDir }: Environment): BackupInputs {
   const file = join(dataDir, 'secret')
   return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }
@@ -92,7 +92,7 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
 }
 
-async function openParts(environment: Environment): Promise<OpenServices> {
+async function openServices(environment: Environment): Promise<OpenServices> {
   const config = readConfig(environment)
   const { users } = config
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
@@ -104,7 +104,7 @@ async function openParts(environment: Environment): Promise<OpenServices> {
     const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
     return {
-      ...backupParts(environment),
+      ...backupInputs(environment),
       store,
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),

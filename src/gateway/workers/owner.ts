@@ -205,24 +205,24 @@ class FollowedCalls {
   add(worker: WorkerProcess): void {
     worker.link.on('follow', (queries: readonly LiveQuery[]) => {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
-      this.#tell()
+      this.#announce()
     })
     worker.link.on('settled', (turn: FollowedCallBatch) => {
       for (const [follower, queries] of this.#followers)
         if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })
-    this.#tellOne(worker)
+    this.#sendState(worker)
   }
 
   drop(worker: WorkerProcess): void {
-    if (this.#followers.delete(worker)) this.#tell()
+    if (this.#followers.delete(worker)) this.#announce()
   }
 
-  #tell(): void {
-    for (const worker of this.#workers()) this.#tellOne(worker)
+  #announce(): void {
+    for (const worker of this.#workers()) this.#sendState(worker)
   }
 
-  #tellOne(worker: WorkerProcess): void {
+  #sendState(worker: WorkerProcess): void {
     const others = [...this.#followers].filter(([follower]) => follower !== worker)
     const queries = new Map(others.flatMap(([, wanted]) => [...wanted]))
     worker.link.send('followed', [...queries.values()])

@@ -125,20 +125,26 @@ export class WorkerCrew {
       this.#unheard.set(worker, (intervals ?? 0) + 1)
       if (intervals === undefined)
         worker.link.request('ping').then(
-          () => this.#heard(worker),
+          () => this.#onMessage(worker),
           () => {},
         )
       else if (intervals === SILENT_PINGS && worker.isServing) {
-        this.#dependencies.log.warn({ worker: worker.index }, 'a worker is silent: the others take its connections')
+        this.#dependencies.log.warn(
+          { worker: worker.index },
+          'a worker is silent: the others take its connections',
+        )
         this.#divide()
       } else if (intervals === LOST_PINGS) {
-        this.#dependencies.log.error({ worker: worker.index }, 'a worker has been silent for a minute, and is ended')
+        this.#dependencies.log.error(
+          { worker: worker.index },
+          'a worker has been silent for a minute, and is ended',
+        )
         worker.kill()
       }
     }
   }
 
-  #heard(worker: WorkerProcess): void {
+  #onMessage(worker: WorkerProcess): void {
     const wasSilent = this.#isSilent(worker)
     this.#unheard.delete(worker)
     if (!wasSilent || !worker.isServing) return

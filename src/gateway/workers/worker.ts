@@ -31,7 +31,10 @@ export async function runWorker(given: Environment): Promise<number> {
   void link.closed.then(() => process.exit(1))
   // A signal to the process group is meant for the owner, which reads the configuration.
   process.on('SIGHUP', () => {})
-  const stopping = Promise.race([waitForStopSignal(), new Promise<void>((resolve) => link.on('stop', resolve))])
+  const stopping = Promise.race([
+    waitForStopSignal(),
+    new Promise<void>((resolve) => link.on('stop', resolve)),
+  ])
   const setup = await link.request<WorkerSetup>('setup')
   const { index, planned, name, port, configFile } = setup
   const environment = { ...given, configFile }

@@ -125,7 +125,10 @@ export function shownChannel(
 }
 
 /** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
-export async function revealChannelKeys(services: AdministrationServices, id: number): Promise<{ key: string }> {
+export async function revealChannelKeys(
+  services: AdministrationServices,
+  id: number,
+): Promise<{ key: string }> {
   const found = await findChannel(services, id)
   if ('stored' in found) {
     await services.store.write('recordReveal', { kind: 'channel', ids: [id] })

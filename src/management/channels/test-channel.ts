@@ -44,7 +44,10 @@ export const draftTest = z.object(
 )
 
 /** What a test needs; commands that run without the gateway observe no channels. */
-type TestServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'> &
+type TestServices = Pick<
+  AdministrationServices,
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
+> &
   Partial<Pick<AdministrationServices, 'channels'>>
 
 /** The result of a test. */
@@ -84,7 +87,7 @@ async function testFound(
     throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
   }
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
-  const result = await askForLeast(services, channel, { wanted: model || preferred, choose }, by)
+  const result = await sendCheapestTest(services, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
     const test_time = Math.floor(nowMs() / 1000)
     const response_ms = Math.round(result.time * 1000)
@@ -107,10 +110,10 @@ export async function testDraft(
   by: Actor,
 ): Promise<TestResult> {
   const { channel, preferredModel } = await draftChannel(services, given, model, by)
-  return askForLeast(services, channel, { wanted: model || preferredModel, choose: testedModel }, by)
+  return sendCheapestTest(services, channel, { wanted: model || preferredModel, choose: testedModel }, by)
 }
 
-async function askForLeast(
+async function sendCheapestTest(
   services: TestServices,
   channel: Channel,
   { wanted, choose }: { readonly wanted: unknown; readonly choose: Choose },
@@ -193,7 +196,10 @@ export async function testAllChannels(
   return listed.map(({ id, name }, at) => ({ id, name, ...(outcomes[at] ?? UNREACHED) }))
 }
 
-async function channelsOf(services: TestServices, ids: readonly number[] | undefined): Promise<FoundChannel[]> {
+async function channelsOf(
+  services: TestServices,
+  ids: readonly number[] | undefined,
+): Promise<FoundChannel[]> {
   const all = await allChannels(services)
   const unknown = ids?.find((id) => !all.some((channel) => channel.id === id))
   if (unknown !== undefined) throw new GatewayError('not_found', `there is no channel with the id ${unknown}`)

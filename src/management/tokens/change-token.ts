@@ -37,7 +37,7 @@ export async function changeToken(
   const user = await findUser(store, userId)
   const fields = {
     ...storedFields(TOKEN.fields, input),
-    ...(await changedTerms(services, { tokenId, userId }, input)),
+    ...(await changedLimits(services, { tokenId, userId }, input)),
   }
   requireGroups(settings(), user, fields)
   const change = {
@@ -62,7 +62,7 @@ export async function changeToken(
 }
 
 // A new amount keeps the period, and a new period keeps the amount.
-async function changedTerms(
+async function changedLimits(
   { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
   input: Pick<TokenInput, keyof typeof usageLimitFields>,

@@ -37,7 +37,7 @@ export async function createTokenAs(
   const user = await findUser(store, input.user)
   const { name, expired_time, remain_quota } = input
   if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
-  const terms = usageLimitChanges(input, undefined, settings())
+  const limits = usageLimitChanges(input, undefined, settings())
   const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
   requireGroups(settings(), user, fields)
   const key = generateKey()
@@ -45,12 +45,12 @@ export async function createTokenAs(
     maxTokens: settings().options.max_user_tokens,
     token: {
       ...fields,
-      ...terms,
+      ...limits,
       user_id: user.id,
       key,
       status: TOKEN_STATUS.enabled,
       created_time: Math.floor(nowMs() / 1000),
-      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(terms, fields) }),
+      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(limits, fields) }),
     },
   })
   apiKeys.forgetKey(key)

@@ -90,7 +90,7 @@ async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promis
   const users = new Map(found.flatMap((user) => (user ? [[user.id, user] as const] : [])))
   const budgets = tokens.flatMap((token) => {
     const user = users.get(token.user_id)
-    return user ? Object.values(budgetsOf(settings, user, token)) : [termsOwner(token)]
+    return user ? Object.values(budgetsOf(settings, user, token)) : [limitsOwner(token)]
   })
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
   return { settings, users, uses: await budgetUses(store, [...distinct.values()], nowMs), nowMs }
@@ -107,7 +107,7 @@ export async function stoppedTokens(services: Parts, tokens: readonly Token[]): 
     .map(({ id }) => id)
 }
 
-function termsOwner(token: Token): LimitedOwner {
+function limitsOwner(token: Token): LimitedOwner {
   const { id, budget, rateLimit } = token
   return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
@@ -118,7 +118,7 @@ function shown(token: Token, key: string, { settings, users, uses, nowMs }: Surr
     ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
-    ...usageLimitsWithUse(termsOwner(token), uses),
+    ...usageLimitsWithUse(limitsOwner(token), uses),
     ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),
     version: tokenVersion(token),

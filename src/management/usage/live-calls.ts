@@ -95,7 +95,9 @@ export class LiveCalls {
       this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
       this.#follow()
     })
-    dependencies.others?.onTurn((name, turn) => this.#broadcasts.get(name)?.broadcast.show(turn, dependencies.nowMs()))
+    dependencies.others?.onTurn((name, turn) =>
+      this.#broadcasts.get(name)?.broadcast.show(turn, dependencies.nowMs()),
+    )
   }
 
   /** Opens a reader. Throws `rate_limited` if its user or this node has the maximum number of them. */
@@ -104,7 +106,8 @@ export class LiveCalls {
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
     const max = this.#dependencies.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const memory = (): ResizableAllocation => new ResizableAllocation(this.#dependencies.memory, { client: userId, key: '' })
+    const memory = (): ResizableAllocation =>
+      new ResizableAllocation(this.#dependencies.memory, { client: userId, key: '' })
     const kept = filter ? this.#broadcastOf({ scope, filter }, max, memory) : undefined
     const reader: LiveReader = new LiveReader(() => {
       this.#readers.delete(reader)
@@ -133,7 +136,7 @@ export class LiveCalls {
     if (this.#broadcasts.size >= max && unread) this.#drop(unread[0])
     const made: RetainedBroadcast = { query, broadcast: new LiveCallBroadcast(memory()), leftMs: 0 }
     this.#broadcasts.set(name, made)
-    this.#tellOthers()
+    this.#announceFollowed()
     this.#follow()
     return made
   }
@@ -143,7 +146,7 @@ export class LiveCalls {
     this.#broadcasts.delete(name)
   }
 
-  #tellOthers(): void {
+  #announceFollowed(): void {
     this.#dependencies.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
   }
 
@@ -196,7 +199,7 @@ export class LiveCalls {
     for (const [name, { broadcast, leftMs }] of this.#broadcasts)
       if (broadcast.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
     if (this.#broadcasts.size === size) return
-    this.#tellOthers()
+    this.#announceFollowed()
     this.#follow()
   }
 

@@ -47,7 +47,7 @@ export class LiveReader {
     if (this.#waitingEvents >= MAX_WAITING || !this.#memory.take(text.length)) return this.miss(missed)
     this.#waitingBytes += text.length
     // Events stay in the order of the calls, so missed calls are reported before the next call.
-    this.#tellGap()
+    this.#sendGap()
     this.#push(text, events)
   }
 
@@ -58,7 +58,7 @@ export class LiveReader {
 
   /** Reports missed calls as soon as further ones could be sent. */
   settle(): void {
-    if (this.#waitingEvents < MAX_WAITING) this.#tellGap()
+    if (this.#waitingEvents < MAX_WAITING) this.#sendGap()
   }
 
   /** Sends a comment, which keeps the connection open. */
@@ -69,7 +69,7 @@ export class LiveReader {
   /** Ends the stream with an event that states the reason. */
   end(reason: string): void {
     if (this.#hasEnded) return
-    this.#tellGap()
+    this.#sendGap()
     this.#push(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`)
     this.#finish()
   }
@@ -105,7 +105,7 @@ export class LiveReader {
     }
   }
 
-  #tellGap(): void {
+  #sendGap(): void {
     if (this.#missed === 0) return
     this.#push(missedCallsEvent(this.#missed))
     this.#missed = 0

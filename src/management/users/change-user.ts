@@ -86,7 +86,7 @@ export async function changeUser(
       username,
       group,
       role,
-      terms: usageLimitChanges(input, before.budget, settings()),
+      limits: usageLimitChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
@@ -164,8 +164,8 @@ export async function budgetUser(
   const { store, ledger, apiKeys, settings } = services
   const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
-  const terms = usageLimitChanges(fields, before, settings())
-  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? userNotFound(idOrName)
+  const limits = usageLimitChanges(fields, before, settings())
+  const user = (await ledger.changeUser({ userId, fields: { limits } })) ?? userNotFound(idOrName)
   apiKeys.forgetUser(userId)
   return userObject(services, user)
 }

@@ -45,7 +45,7 @@ export async function createUserAs(
     status: USER_STATUS.enabled,
     accessToken: null,
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
-    terms: usageLimitChanges(input, undefined, settings()),
+    limits: usageLimitChanges(input, undefined, settings()),
     created_time: Math.floor(nowMs() / 1000),
   })
 }

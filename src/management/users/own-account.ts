@@ -39,7 +39,7 @@ export async function changeOwnProfile(
     userId,
     fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
-    keptSession: change.passwordWas === null ? session : undefined,
+    remainingSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,
   })
   return user ?? userNotFound(userId)
@@ -145,10 +145,15 @@ export async function unlinkIdentity(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
   { id: userId }: User,
   identity: Identity,
-  keptSession: string | undefined,
+  remainingSession: string | undefined,
 ): Promise<void> {
   const acceptsPasswords = settings().login.password
-  const outcome = await store.write('unlinkIdentity', { identity, userId, keptSession, acceptsPasswords })
+  const outcome = await store.write('unlinkIdentity', {
+    identity,
+    userId,
+    remainingSession,
+    acceptsPasswords,
+  })
   switch (outcome) {
     case 'unlinked':
       return

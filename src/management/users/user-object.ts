@@ -62,10 +62,10 @@ export function limitsOfUser({ id, budget, rateLimit }: User): LimitedOwner {
 }
 
 /** Converts a stored profile whose limits have been read. */
-function profileWithLimits(profile: ManagedUser, terms: UsageLimitsObject): ProfileObject {
+function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): ProfileObject {
   return {
     ...asHolder.answer(profile),
-    ...terms,
+    ...limits,
     has_password: profile.has_password,
     permissions: PERMISSIONS[profile.role],
   }
@@ -153,10 +153,10 @@ export async function userObjects(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly User[],
 ): Promise<UserObject[]> {
-  const terms = await usageLimitsObjects(store, users.map(limitsOfUser), nowMs())
+  const limits = await usageLimitsObjects(store, users.map(limitsOfUser), nowMs())
   return users.map((user, index) => ({
     ...asCaller.answer(user),
-    ...(terms[index] as UsageLimitsObject),
+    ...(limits[index] as UsageLimitsObject),
   }))
 }
 

@@ -242,7 +242,13 @@ export class BackgroundCalls {
     const settings = this.#services.settings()
     const model = settings.models.get(facts.model)
     const channel = settings.channels.find((one) => one.name === name)
-    this.#services.limits.spend(settings, account.token.id, model, channel, promptTokens(usage) + usage.output)
+    this.#services.limits.spend(
+      settings,
+      account.token.id,
+      model,
+      channel,
+      promptTokens(usage) + usage.output,
+    )
   }
 
   /** Settles calls whose end another node has seen. */
@@ -303,7 +309,10 @@ export class BackgroundCalls {
     try {
       await work()
     } catch (error) {
-      this.#services.log.warn({ err: error }, 'calls in the background could not be looked after; tried again')
+      this.#services.log.warn(
+        { err: error },
+        'calls in the background could not be looked after; tried again',
+      )
     }
   }
 }
@@ -324,8 +333,8 @@ function priceOutcome(
   const model = channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
   // The response repeats the configuration of the tools that it used, so the request's is not needed.
-  const terms = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
-  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), terms)
+  const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
+  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), pricing)
   const usage = { ...reported, webSearches: searches }
   return {
     quota: charge(rate, usage, {}, tools),

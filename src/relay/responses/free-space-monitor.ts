@@ -96,7 +96,10 @@ export class FreeSpaceMonitor {
       if (this.#room[kind] === before[kind]) continue
       const fields = { free_bytes: free }
       if (before[kind])
-        this.#dependencies.log.warn(fields, `no more ${kind} are kept: the file system of DATA_DIR has little room`)
+        this.#dependencies.log.warn(
+          fields,
+          `no more ${kind} are kept: the file system of DATA_DIR has little room`,
+        )
       else this.#dependencies.log.info(fields, `${kind} are kept again`)
     }
   }

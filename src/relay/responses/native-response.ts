@@ -14,7 +14,7 @@ import type { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './stream-progress.ts'
 
 /** Facts that a response reported about itself. */
-interface Told {
+interface ReportedResponse {
   /** Id at the upstream. */
   readonly id: string
   readonly encrypted: readonly string[]
@@ -102,8 +102,13 @@ export class NativeResponse {
   }
 
   /** Origin of everything to which a client may refer after the call. */
-  provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
-    const { id: upstreamId, encrypted, itemIds, usage } = told
+  provenance(
+    reported: ReportedResponse,
+    { key }: Target,
+    call: Call,
+    charged: Usage,
+  ): Provenance | undefined {
+    const { id: upstreamId, encrypted, itemIds, usage } = reported
     const isReferable = this.#request.isStored && isStorable(upstreamId)
     if (!isReferable && encrypted.length === 0) return undefined
     // Tokens that the gateway counted are not exact enough to be an upper bound.

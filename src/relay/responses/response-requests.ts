@@ -249,7 +249,7 @@ const SPOKEN = { protocol: 'responses' } as const
 export type ResponsePieces = AsyncGenerator<Buffer, void, undefined>
 
 /** A request for a response that an upstream stores. */
-interface AskedUpstream {
+interface UpstreamContext {
   readonly incoming: IncomingCall
   readonly reading: StoreRead
   readonly response: StoredResponse
@@ -266,7 +266,7 @@ interface Upstream {
 /** Resolves to the whole body of a response. Memory for it is allocated as it arrives. */
 export async function readAtUpstream(
   upstream: Upstream,
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<Buffer> {
@@ -285,7 +285,7 @@ export interface BodyBeginning {
  * `wholeBytes` the whole body is read, and it is an error if it exceeds `MAX_BYTES`.
  */
 export async function readBodyBeginning(
-  { reading }: Pick<AskedUpstream, 'reading'>,
+  { reading }: Pick<UpstreamContext, 'reading'>,
   pieces: ResponsePieces,
   wholeBytes = Number.POSITIVE_INFINITY,
 ): Promise<BodyBeginning> {
@@ -310,7 +310,7 @@ export async function readBodyBeginning(
 /** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */
 export async function openAtUpstream(
   { upstreams, account }: Upstream,
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<ResponsePieces> {

@@ -91,8 +91,8 @@ export class SignatureStore {
     runs: ReadonlyMap<string, SignedRun>,
     retentionMs: number,
   ): Promise<void> {
-    const keptMs = Date.now()
-    const expiresMs = keptMs + retentionMs
+    const storedMs = Date.now()
+    const expiresMs = storedMs + retentionMs
     const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
     if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
@@ -106,7 +106,7 @@ export class SignatureStore {
       return Promise.resolve()
     }
     this.#dependencies.metrics.add('signatures', signatures.length, 'kept')
-    return this.#writes.write({ userId, signatures, keptMs, expiresMs })
+    return this.#writes.write({ userId, signatures, storedMs, expiresMs })
   }
 
   /** Finds what was signed at these anchors of a user's turns. */

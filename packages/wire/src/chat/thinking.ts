@@ -59,13 +59,13 @@ export function encodeEffort(
   dropped: Dropped,
 ): EffortName | undefined {
   const { efforts } = capabilities
-  const isAsked = thinking !== undefined && !isThinkingOff(thinking)
+  const isRequested = thinking !== undefined && !isThinkingOff(thinking)
   const mustBeNone = capabilities.toolsNeedNoEffort && tools.length > 0
   if (mustBeNone || capabilities.thinking === 'none') {
-    if (isAsked) reportDropped(dropped, 'thinking')
+    if (isRequested) reportDropped(dropped, 'thinking')
     return mustBeNone ? 'none' : undefined
   }
-  if (!isAsked) return thinking && (efforts ? efforts[0] : disablingEffort(thinking))
+  if (!isRequested) return thinking && (efforts ? efforts[0] : disablingEffort(thinking))
   const effort = requestedEffort(thinking)
   return effort && nearestEffort(effort, efforts ?? COMMON)
 }

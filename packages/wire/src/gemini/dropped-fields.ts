@@ -106,7 +106,7 @@ function nameField(
 ): void {
   const name = camelCase(key)
   if (value === null || read.has(name)) return
-  const says = known.get(name)
-  if (!says) dropped.add(reroutingName(key) ?? 'unknown')
-  else if (says(value)) dropped.add(name)
+  const isMeaningful = known.get(name)
+  if (!isMeaningful) dropped.add(reroutingName(key) ?? 'unknown')
+  else if (isMeaningful(value)) dropped.add(name)
 }

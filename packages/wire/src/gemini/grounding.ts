@@ -54,10 +54,10 @@ function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span
   const from = Number(startIndex)
   const to = Number(endIndex)
   if (!(from >= 0 && to > from && to <= bytes.length)) return undefined
-  const said = bytes.toString('utf8', from, to)
-  if (typeof text === 'string' && text !== said) return undefined
+  const segment = bytes.toString('utf8', from, to)
+  if (typeof text === 'string' && text !== segment) return undefined
   const start = codePointsIn(bytes.toString('utf8', 0, from))
-  return { start, end: start + codePointsIn(said) }
+  return { start, end: start + codePointsIn(segment) }
 }
 
 function listOf(value: unknown): Fields[] {
@@ -131,10 +131,10 @@ export class WrittenGrounding {
 
   /** Range of a citation in bytes, the unit of this protocol. */
   #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
-    const said = this.#text.slice(place.from, place.to)
-    const points = span && Array.from(said)
+    const segment = this.#text.slice(place.from, place.to)
+    const points = span && Array.from(segment)
     const before = points ? points.slice(0, span.start).join('') : ''
-    const text = points ? points.slice(span.start, span.end).join('') : said
+    const text = points ? points.slice(span.start, span.end).join('') : segment
     const startIndex = Buffer.byteLength(this.#text.slice(0, place.from) + before)
     return { startIndex, endIndex: startIndex + Buffer.byteLength(text), text }
   }

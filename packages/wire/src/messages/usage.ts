@@ -44,18 +44,18 @@ function countsIn(usage: Counts): Usage {
 
 /** Adds the uses of tools. All executions of code share one container. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
-  const told = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
-  const fetches = told('web_fetch_requests', 'web_fetch')
-  const executions = Math.min(told('code_execution_requests', 'code_execution'), 1)
+  const reported = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
+  const fetches = reported('web_fetch_requests', 'web_fetch')
+  const executions = Math.min(reported('code_execution_requests', 'code_execution'), 1)
   const tools: readonly ToolUse[] = [
     ...usesExcept(seen, 'web_search', 'web_fetch', 'code_execution'),
     ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
     ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
   ]
-  const isTold = toCount(server['web_search_requests']) !== undefined
+  const isReported = toCount(server['web_search_requests']) !== undefined
   return {
     ...sums,
-    ...(!isTold && { webSearches: usesOf(seen, 'web_search') }),
+    ...(!isReported && { webSearches: usesOf(seen, 'web_search') }),
     ...((seen.length > 0 || tools.length > 0) && { tools }),
   }
 }

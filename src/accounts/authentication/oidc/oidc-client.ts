@@ -176,10 +176,10 @@ function plainCode(code: string): string {
 }
 
 function refused({ name }: OidcProvider, error: unknown): GatewayError {
-  const told = error instanceof library.AuthorizationResponseError ? `: ${plainCode(error.error)}` : ''
+  const detail = error instanceof library.AuthorizationResponseError ? `: ${plainCode(error.error)}` : ''
   return new GatewayError(
     'unauthorized',
-    `the sign-in at "${name}" could not be verified${told}; start it again`,
+    `the sign-in at "${name}" could not be verified${detail}; start it again`,
   )
 }
 

@@ -169,7 +169,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
-        const askedInForm = (upstream: EmbedUpstream): AttemptRequest => {
+        const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return vectorRequest(upstream, texts, dropped, () => new EmbedReplyWriter(method))
@@ -207,7 +207,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
               prepare(passThrough) {
                 if (channel.provider === 'generic' && channel.protocol.includes('gemini'))
                   return native(channel, passThrough)
-                return askedInForm(embedUpstream(channel, model) ?? inTexts(channel))
+                return requestInForm(embedUpstream(channel, model) ?? inTexts(channel))
               },
             })),
         }

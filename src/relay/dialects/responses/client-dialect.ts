@@ -65,7 +65,11 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       }),
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disable_store
-        const response = new NativeResponse(services, { isStored, isBackground: request.background, previous })
+        const response = new NativeResponse(services, {
+          isStored,
+          isBackground: request.background,
+          previous,
+        })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {

@@ -348,10 +348,10 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
     'image_url',
     (part, path) => {
       const detail = fieldsIn(part['image_url'])?.['detail']
-      const isSaid = present(detail) !== undefined && detail !== 'auto'
+      const hasDetail = present(detail) !== undefined && detail !== 'auto'
       return {
         ...media(linked(part, 'image_url', 'image/*', path), part, path),
-        ...(isSaid && { detail: textAt(detail, `${path}.image_url.detail`) }),
+        ...(hasDetail && { detail: textAt(detail, `${path}.image_url.detail`) }),
       }
     },
   ],

@@ -89,7 +89,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
         ),
       })
     case undefined:
-      if (!isThinkingOff(thinking) || (!isKnown && disablingEffort(thinking))) reportDropped(dropped, 'thinking')
+      if (!isThinkingOff(thinking) || (!isKnown && disablingEffort(thinking)))
+        reportDropped(dropped, 'thinking')
       return plain({})
   }
 }

@@ -47,8 +47,10 @@ export function decodeMedia(part: Fields, path: string, dropped: Dropped): Media
   const inline = memberInEitherSpelling(part, 'inlineData')
   const file = memberInEitherSpelling(part, 'fileData')
   if (inline === undefined && file === undefined) return undefined
-  if (memberInEitherSpelling(part, 'videoMetadata') !== undefined) reportDropped(dropped, 'parts.videoMetadata')
-  if (memberInEitherSpelling(part, 'mediaResolution') !== undefined) reportDropped(dropped, 'parts.mediaResolution')
+  if (memberInEitherSpelling(part, 'videoMetadata') !== undefined)
+    reportDropped(dropped, 'parts.videoMetadata')
+  if (memberInEitherSpelling(part, 'mediaResolution') !== undefined)
+    reportDropped(dropped, 'parts.mediaResolution')
   const at = `${path}.${inline === undefined ? 'fileData' : 'inlineData'}`
   const fields = fieldsOf(inline ?? file, at)
   const type = memberInEitherSpelling(fields, 'mimeType')

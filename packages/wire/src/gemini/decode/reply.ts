@@ -84,9 +84,9 @@ function read(
     if (!found && number === 0 && blockReason(fields) !== undefined) reason ??= 'SAFETY'
     if (!found) continue
     const { candidate, at } = found
-    const said = partsOf(candidate)
-    recordArrivedMedia(said, arrived)
-    parts.read(said, argumentsIn(text, at, said), citationsIn(candidate), logprobsOf(candidate))
+    const replyParts = partsOf(candidate)
+    recordArrivedMedia(replyParts, arrived)
+    parts.read(replyParts, argumentsIn(text, at, replyParts), citationsIn(candidate), logprobsOf(candidate))
     reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
   }
   if (reason === undefined) return undefined

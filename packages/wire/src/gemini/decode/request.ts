@@ -189,7 +189,7 @@ class ContentsReader {
     const response = nodeOf(this.#scan, node, 'response')
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
       refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
-    const { text, isError } = saidIn(this.#scan, response)
+    const { text, isError } = outcomeIn(this.#scan, response)
     const media = memberInEitherSpelling(given, 'parts') ?? []
     if (!Array.isArray(media)) refuse(`${path}.parts`, 'an array', kindOf(media))
     const parts = media.flatMap((part: unknown, index) => {
@@ -198,11 +198,11 @@ class ContentsReader {
       if (!read) reportDropped(this.#dropped, 'parts')
       return read ? [read] : []
     })
-    const said: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
+    const textParts: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
     return {
       kind: 'tool-result',
       callId: this.#answered(given, name, path),
-      parts: [...said, ...parts],
+      parts: [...textParts, ...parts],
       isError,
     }
   }
@@ -259,7 +259,7 @@ const ERROR = 'error'
  * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
  * written.
  */
-function saidIn(
+function outcomeIn(
   scan: ScannedObject,
   response: Node | undefined,
 ): { readonly text: string; readonly isError: boolean } {

@@ -168,17 +168,17 @@ function withSystemInPlace(conversation: Conversation): Conversation {
 }
 
 function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[] {
-  const said: Turn[] = []
+  const withTexts: Turn[] = []
   for (let number = 0; number <= turns.length; number++) {
     const turn = turns[number]
     const texts = later.filter(({ at }) => at?.turn === number)
-    if (turn?.role === 'user') said.push({ ...turn, parts: merged(turn.parts, texts) })
+    if (turn?.role === 'user') withTexts.push({ ...turn, parts: merged(turn.parts, texts) })
     else {
-      if (texts.length > 0) said.push({ role: 'user', parts: texts })
-      if (turn) said.push(turn)
+      if (texts.length > 0) withTexts.push({ role: 'user', parts: texts })
+      if (turn) withTexts.push(turn)
     }
   }
-  return said
+  return withTexts
 }
 
 function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly Part[] {
@@ -338,7 +338,8 @@ function encodeResult(
 ): WrittenResult {
   if (name === undefined)
     throw new WireError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
-  if (cache || parts.some((part) => part.kind === 'text' && part.cache)) reportDropped(dropped, 'cache_control')
+  if (cache || parts.some((part) => part.kind === 'text' && part.cache))
+    reportDropped(dropped, 'cache_control')
   if (parts.some(({ kind }) => kind === 'opaque')) reportDropped(dropped, 'content')
   const text = parts
     .filter((part): part is TextPart => part.kind === 'text')

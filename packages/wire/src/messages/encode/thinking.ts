@@ -49,8 +49,10 @@ export function encodeSampling(
 ): Sampling {
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
-  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) reportDropped(dropped, 'thinking')
-  if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal') reportDropped(dropped, 'thinking')
+  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking))
+    reportDropped(dropped, 'thinking')
+  if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal')
+    reportDropped(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(requested, dropped)

@@ -128,7 +128,10 @@ export class OfferedTools {
   #drop(type: string): void {
     this.hasDropped = true
     const known = PROVIDER_TOOLS.find(([prefix]) => type.startsWith(prefix))
-    reportDropped(this.#dropped, type === 'tool_search' ? 'tools.tool_search' : (known?.[1] ?? 'tools.unknown'))
+    reportDropped(
+      this.#dropped,
+      type === 'tool_search' ? 'tools.tool_search' : (known?.[1] ?? 'tools.unknown'),
+    )
   }
 }
 

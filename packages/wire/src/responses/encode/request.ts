@@ -57,11 +57,11 @@ export function encodeRequest(
   dropSeedAndPenalties(conversation, dropped)
   const { instructions, input } = encodeItems(conversation, dropped)
   const reasoning = encodeThinking(thinking, capabilities, dropped)
-  const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
+  const requestsThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
   const { store = 'false', ...others } = Object.fromEntries(sharedMembers(conversation))
   const { verbosity, ...rest } = others
   const include = [
-    ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
+    ...(requestsThoughts ? ['reasoning.encrypted_content'] : []),
     ...(logprobs ? [INCLUDE_LOGPROBS] : []),
     ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
