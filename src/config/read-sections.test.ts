@@ -41,6 +41,7 @@ describe('the documented defaults', () => {
         token_stats: true,
         max_user_tokens: 1000,
         body_limit: 33_554_432,
+        prices_file: '',
         unpriced_models: 'refuse',
         unknown_tools: 'pass',
         hold_tokens: 4096,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
+import type { FileTexts } from '../config/read-file.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 import { serveControl } from './control/serve-control.ts'
 import type { AdministrationServices } from '../management/services.ts'
@@ -8,7 +9,7 @@ import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** Services that carry out the operator's orders. */
 interface OperatorServices {
-  readonly running: Pick<Config, 'environment' | 'builtIn'>
+  readonly running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>
   readonly management: AdministrationServices
   /** Undefined in a gateway of one process. */
   readonly workers: Workers | undefined
@@ -31,8 +32,8 @@ export async function serveOperator(services: OperatorServices): Promise<AsyncDi
     opened.defer(() => control.close())
   }
   if (workers) {
-    workers.link.answer('reload', async (text: string) =>
-      apply(await readConfigInThread(environment, builtIn, text)),
+    workers.link.answer('reload', async (texts: FileTexts) =>
+      apply(await readConfigInThread(environment, builtIn, texts)),
     )
     workers.link.on('reloaded', onReload)
   } else {

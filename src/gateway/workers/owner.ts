@@ -3,6 +3,7 @@ import { gatewaySecrets } from '../gateway-secrets.ts'
 import { recordConfiguration } from '../record-configuration.ts'
 import type { FirstCredentials } from '../seed-accounts.ts'
 import type { Config } from '../../config/config.ts'
+import type { FileTexts } from '../../config/read-file.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
@@ -76,7 +77,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   )
   const firstCredentials = await recordConfiguration(database.store, config)
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
-  let { fileText } = config
+  let { texts } = config
   const { workers: planned, configFile, variables } = environment
   const slots = new OwnedSlots()
   const metrics = new WorkerMetrics(() => started.serving)
@@ -91,7 +92,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       const { name, link } = worker
       answerWorker(worker, { ...shared, crew: started })
       followed.add(worker)
-      link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
+      link.answer('setup', () => ({ index, planned, name, port, configFile, texts }))
       link.answer('end', (end: { unresolved: number }) => void (unresolved += end.unresolved))
       return worker
     },
@@ -112,8 +113,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const reloading = await reloadOnChange(
     config,
     async (next) => {
-      await applyInTurn(started, next.fileText)
-      ;({ fileText } = next)
+      await applyInTurn(started, next.texts)
+      ;({ texts } = next)
     },
     (result: ReloadResult) => started.serving[0]?.link.send('reloaded', result),
     log,
@@ -154,12 +155,10 @@ async function portOf(address: { readonly host: string; readonly port: number })
 
 // Applies to one worker first, which may refuse. The others reach the same result, or are replaced by ones
 // that start with the new configuration.
-async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
+async function applyInTurn(crew: WorkerCrew, texts: FileTexts): Promise<void> {
   const [first, ...others] = crew.serving
-  await first?.link.request('reload', fileText)
-  await Promise.all(
-    others.map((worker) => worker.link.request('reload', fileText).catch(() => worker.kill())),
-  )
+  await first?.link.request('reload', texts)
+  await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
 }
 
 /** Services that the workers share. */

@@ -68,7 +68,7 @@ export async function runWorker(given: Environment): Promise<number> {
     }),
     (open) => open.close(),
   )
-  const config = readConfig(environment, setup.fileText)
+  const config = readConfig(environment, setup.texts)
   const serving = opened.use(
     await serve({
       config,
