@@ -58,31 +58,52 @@ function linkedText(text, source, target) {
 
 // Bars from the table of docs/performance.md, in colours of the theme.
 function charts() {
-  const rows = readFileSync(join(root, 'docs/performance.md'), 'utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map((line) => line.split('|').map((cell) => cell.trim()))
-  const [, ...names] = rows.find(([, first]) => first === 'Scenario')?.slice(1, -1) ?? []
+  const table = tableOf('docs/performance.md', 'Scenario')
   const shown = [
     ['whole answer, 2 KB, µs a request', 'Whole answer of 2 KB, µs of CPU time a request'],
     ['stream passed on, 200 events at once, µs an event', 'Stream passed on, µs of CPU time an event'],
     ['the same, converted for a chat client', 'Stream converted for a chat client, µs of CPU time an event'],
   ]
   return shown
-    .map(([name, title]) => {
-      const [, ...cells] = rows.find(([, first]) => first === name)?.slice(1, -1) ?? []
-      const figures = ['forwarder', 'Sluice', 'Portkey'].map((program) => [
-        program,
-        cells[names.indexOf(program)],
-      ])
-      const largest = Math.max(...figures.map(([, figure]) => Number(figure)))
-      const bars = figures.map(
-        ([program, figure]) =>
-          `<dt>${program}</dt><dd><span class="bar${program === 'Sluice' ? ' own' : ''}" style="width: ${(Number(figure) / largest) * 80}%"></span>${figure}</dd>`,
-      )
-      return `<figure class="chart"><figcaption>${title}</figcaption><dl>${bars.join('')}</dl></figure>`
-    })
+    .map(([row, title]) =>
+      chart(
+        title,
+        ['forwarder', 'Sluice', 'Portkey'].map((name) => [name, table(row, name)]),
+      ),
+    )
     .join('\n')
+}
+
+// Bars from the table of docs/comparison.md.
+function fidelityCharts() {
+  const table = tableOf('docs/comparison.md', 'Client to provider')
+  return ['messages', 'gemini']
+    .map((provider) =>
+      chart(`Answers of ${provider} that reach a chat client with every fact, %`, [
+        ['Sluice', table(`chat to ${provider}`, 'with every fact, Sluice')],
+        ['Portkey', table(`chat to ${provider}`, 'Portkey')],
+      ]),
+    )
+    .join('\n')
+}
+
+// A table of a page: returns the cell of a row and a column, without its unit.
+function tableOf(page, title) {
+  const rows = readFileSync(join(root, page), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+  const names = rows.find(([, first]) => first === title) ?? []
+  return (row, name) => rows.find(([, first]) => first === row)?.[names.indexOf(name)]?.replace(' %', '')
+}
+
+function chart(title, figures) {
+  const largest = Math.max(...figures.map(([, figure]) => Number(figure)))
+  const bars = figures.map(
+    ([program, figure]) =>
+      `<dt>${program}</dt><dd><span class="bar${program === 'Sluice' ? ' own' : ''}" style="width: ${(Number(figure) / largest) * 80}%"></span>${figure}</dd>`,
+  )
+  return `<figure class="chart"><figcaption>${title}</figcaption><dl>${bars.join('')}</dl></figure>`
 }
 
 function landingPage() {
@@ -143,6 +164,10 @@ ${charts()}
 The forwarder is the minimum of a gateway and keeps no accounts. [Comparison](./comparison.md) has more figures, and the commands that repeat them.
 
 ## What reaches the other side
+
+${fidelityCharts()}
+
+Recorded answers of providers, replayed; of all pairs of protocols in [Comparison](./comparison.md#what-reaches-the-client), with the command that repeats it.
 
 | Client \\ channel | chat | messages | responses | gemini |
 |---|---|---|---|---|

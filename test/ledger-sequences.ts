@@ -318,7 +318,7 @@ class Slot {
         const isOther = command.do === 'settle' && command.isOther
         const group = this.#groups.find((name) => (name === hold.facts.group) !== isOther) ?? ''
         // A call is answered by a channel of one of its groups.
-        const answering = hold.budgets.some(({ terms }) => terms.owner === `g:${group}`)
+        const answering = hold.budgets.some(({ periodBudget }) => periodBudget.owner === `g:${group}`)
         const by = command.do === 'settle' ? command.by : 0
         // A charge above its hold may use up what other holds of its process have borrowed.
         const quota = this.#isLeased ? Math.min(by, hold.amount) : by
@@ -394,7 +394,7 @@ class Slot {
     const budget = amount > 0 ? { amount, period: periodOf(of) } : null
     const { ledger } = this.#processOf(0)
     if (of === 'user')
-      this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { terms: { budget } } }))
+      this.#changes.push(ledger.changeUser({ userId: this.#userId, fields: { limits: { budget } } }))
     if (of === 'token 0') this.#changes.push(this.#changeToken(0, { budget }))
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()

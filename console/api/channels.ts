@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { channelFields } from '../../src/management/channels/channel-fields.ts'
-import type { upstreamModels } from '../../src/management/channels/ask-upstream.ts'
+import type { upstreamModels } from '../../src/management/channels/upstream-requests.ts'
 import type { ShownChannel } from '../../src/management/channels/list-channels.ts'
 import type { testAllResult, testResult } from '../../src/management/channels/test-channel.ts'
 import { ApiError } from './api-error.ts'

@@ -4,7 +4,7 @@ import type { findSchema } from '../../src/management/find.ts'
 import { queryText, request } from './client.ts'
 
 /** An object that was found, with its page. */
-export type Found = z.output<typeof findSchema>['items'][number]
+export type FoundObject = z.output<typeof findSchema>['items'][number]
 
 const FRESH_MS = 10_000
 
@@ -13,7 +13,7 @@ export function findQuery(userId: number, text: string) {
   return queryOptions({
     queryKey: [userId, 'find', text],
     queryFn: async () =>
-      (await request<{ readonly items: readonly Found[] }>('GET', `/api/find${queryText({ q: text })}`))
+      (await request<{ readonly items: readonly FoundObject[] }>('GET', `/api/find${queryText({ q: text })}`))
         .items,
     enabled: text.trim() !== '',
     staleTime: FRESH_MS,

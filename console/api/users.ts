@@ -3,7 +3,7 @@ import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import type { ManagedUserObject } from '../../src/management/users/user-object.ts'
 import type { z } from 'zod'
 import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
-import type { GivenLimits } from '../components/typed-limits.ts'
+import type { LimitFields } from '../components/typed-limits.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
@@ -14,7 +14,7 @@ export type ManagedUser = ManagedUserObject
 export type GroupBudget = z.output<typeof groupBudgetsSchema>[number]
 
 /** The fields of a new user. */
-export interface NewUser extends GivenLimits {
+export interface NewUser extends LimitFields {
   readonly username: string
   readonly password: string
   readonly role: number
@@ -70,7 +70,7 @@ export function createUser(fields: NewUser): Promise<ManagedUser> {
 /** Changes fields of a user. */
 export function changeUser(
   id: number,
-  fields: GivenLimits & {
+  fields: LimitFields & {
     readonly display_name?: string
     readonly group?: string
     readonly role?: number

@@ -9,6 +9,6 @@ export type WhatIf = z.output<typeof whatIfSchema>
 export type WhatIfQuestion = z.input<typeof whatIfBody>
 
 /** Prices the calls of a period again; nothing is changed. */
-export function askWhatIf(question: WhatIfQuestion): Promise<WhatIf> {
+export function requestWhatIf(question: WhatIfQuestion): Promise<WhatIf> {
   return request<WhatIf>('POST', '/api/usage/what-if', question)
 }

@@ -1,13 +1,13 @@
 import { useTexts } from '../locales/use-texts.tsx'
-import { useIsLost } from './connection.ts'
+import { useIsConnectionLost } from './connection.ts'
 import classes from './connection-lost.module.css'
 
 /** A bar over the page while the gateway does not respond. */
 export function ConnectionLost() {
   const { errors } = useTexts()
   return (
-    <div role="alert" className={classes['bar']} data-shown={useIsLost() || undefined}>
-      {useIsLost() && errors.connectionLost}
+    <div role="alert" className={classes['bar']} data-shown={useIsConnectionLost() || undefined}>
+      {useIsConnectionLost() && errors.connectionLost}
     </div>
   )
 }

@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let waiting: Promise<void> | undefined
 
 /** Records that the gateway does not respond, and polls until it does; then data is loaded again. */
-export function reportLost(): void {
+export function reportConnectionLost(): void {
   waiting ??= waitForGateway()
   notify()
 }
@@ -17,7 +17,7 @@ export function waitForConnection(): Promise<void> {
 }
 
 /** Whether the gateway responds now. A gateway that cannot write still answers the console's reads. */
-export async function isReachable(): Promise<boolean> {
+export async function isGatewayReachable(): Promise<boolean> {
   try {
     const response = await fetch('/readyz', { cache: 'no-store' })
     return response.ok || (await response.text()) === 'not ready: storage\n'
@@ -27,13 +27,13 @@ export async function isReachable(): Promise<boolean> {
 }
 
 /** Whether the gateway does not respond at present. */
-export function useIsLost(): boolean {
+export function useIsConnectionLost(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 
 async function waitForGateway(): Promise<void> {
   do await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-  while (!(await isReachable()))
+  while (!(await isGatewayReachable()))
   waiting = undefined
   notify()
   await queryClient.invalidateQueries()

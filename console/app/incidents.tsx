@@ -4,8 +4,8 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
-import { drain, reloadChannels, turn } from '../components/channel-actions.ts'
-import { say, sayFailure } from '../components/notify.tsx'
+import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
+import { showNotice, showFailure } from '../components/notify.tsx'
 import { useFormats, useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './incidents.module.css'
@@ -97,15 +97,15 @@ function useChannelActions({ channel_id: id, channel: name }: Incident) {
   const texts = useTexts()
   const client = useQueryClient()
   return {
-    drain: () => drain(client, texts, { id, name }, true),
-    disable: () => turn(client, texts, { id, name }, false),
+    drain: () => setChannelDraining(client, texts, { id, name }, true),
+    disable: () => setChannelEnabled(client, texts, { id, name }, false),
     test: async () => {
       try {
         const { success, message, time } = await testChannel(id)
         await reloadChannels(client)
-        say(success ? texts.channels.answered(time) : texts.channels.testFailed(message, ''))
+        showNotice(success ? texts.channels.answered(time) : texts.channels.testFailed(message, ''))
       } catch (error) {
-        sayFailure(error, texts)
+        showFailure(error, texts)
       }
     },
   }

@@ -1,6 +1,6 @@
 import type { RouteComponent } from '@tanstack/react-router'
 import { type ComponentType, createElement, lazy } from 'react'
-import { isReachable, waitForConnection, reportLost } from './connection.ts'
+import { isGatewayReachable, waitForConnection, reportConnectionLost } from './connection.ts'
 
 /** Set when the page was reloaded, so that this happens only once. */
 const RELOADED = 'reloaded'
@@ -27,14 +27,14 @@ async function loadInTime(load: () => Promise<ComponentType>): Promise<Component
       sessionStorage.removeItem(RELOADED)
       return page
     } catch (error) {
-      if (await isReachable()) return loadAnew(error)
-      reportLost()
+      if (await isGatewayReachable()) return reloadPage(error)
+      reportConnectionLost()
       await waitForConnection()
     }
   }
 }
 
-function loadAnew(error: unknown): Promise<never> {
+function reloadPage(error: unknown): Promise<never> {
   if (sessionStorage.getItem(RELOADED) !== null) throw error
   sessionStorage.setItem(RELOADED, location.pathname)
   location.reload()

@@ -9,7 +9,7 @@ import { createRoot } from 'react-dom/client'
 import { setClientCallbacks } from '../api/client.ts'
 import { preferences, usePreferences } from '../components/preferences.ts'
 import { loadTexts, TextsProvider } from '../locales/use-texts.tsx'
-import { reportLost } from './connection.ts'
+import { reportConnectionLost } from './connection.ts'
 import { ConnectionLost } from './connection-lost.tsx'
 import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
@@ -21,7 +21,7 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 // Read by the library that prevents scrolling of the page behind dialogs.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-setClientCallbacks({ signInAgain, connectionLost: reportLost, userDisabled: endDisabledSession })
+setClientCallbacks({ signInAgain, connectionLost: reportConnectionLost, userDisabled: endDisabledSession })
 const first = await loadTexts(preferences().language)
 createRoot(document.querySelector('#root') as HTMLElement).render(<Root firstTexts={first} />)
 

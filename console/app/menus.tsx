@@ -13,7 +13,7 @@ import {
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './rail.module.css'
-import { signedOut } from './session-recovery.ts'
+import { leaveAfterSignOut } from './session-recovery.ts'
 
 /** The menu of the account: its name, its page and the sign-out. */
 export function AccountMenu() {
@@ -23,7 +23,7 @@ export function AccountMenu() {
   const name = profile.display_name || profile.username
   const leave = async (): Promise<void> => {
     const elsewhere = await signOut()
-    signedOut()
+    leaveAfterSignOut()
     if (elsewhere === undefined) await navigate({ to: '/login' })
     else location.assign(elsewhere)
   }

@@ -1,16 +1,16 @@
 import { type Icon, IconChartBar, IconCoin, IconPlayerPause, IconPlugConnected } from '@tabler/icons-react'
 import { testAllChannels } from '../api/channels.ts'
-import type { Found } from '../api/find.ts'
-import { turn } from '../components/channel-actions.ts'
-import { say, sayFailure } from '../components/notify.tsx'
+import type { FoundObject } from '../api/find.ts'
+import { setChannelEnabled } from '../components/channel-actions.ts'
+import { showNotice, showFailure } from '../components/notify.tsx'
 import type { Texts } from '../locales/use-texts.tsx'
 import { queryClient } from './query-client.ts'
 
 /** What can be done with an object by a word before its name. */
 interface Command {
-  readonly kind: Found['kind']
+  readonly kind: FoundObject['kind']
   readonly icon: Icon
-  readonly run: (found: Found, texts: Texts, go: (path: string) => void) => Promise<void> | void
+  readonly run: (found: FoundObject, texts: Texts, go: (path: string) => void) => Promise<void> | void
 }
 
 /** The commands by their words; all are for administrators, `price` for root. */
@@ -18,7 +18,8 @@ export const COMMANDS = {
   disable: {
     kind: 'channel',
     icon: IconPlayerPause,
-    run: ({ id, label }, texts) => turn(queryClient, texts, { id: Number(id), name: label }, false),
+    run: ({ id, label }, texts) =>
+      setChannelEnabled(queryClient, texts, { id: Number(id), name: label }, false),
   },
   test: {
     kind: 'channel',
@@ -49,12 +50,12 @@ export function commandIn(text: string): { readonly word: CommandWord; readonly 
 async function testOne(id: number, name: string, texts: Texts): Promise<void> {
   try {
     const result = (await testAllChannels([id])).get(id)
-    say(
+    showNotice(
       result?.success === true
         ? texts.palette.tested(name)
         : texts.palette.testFailed(name, result?.message ?? ''),
     )
   } catch (error) {
-    sayFailure(error, texts)
+    showFailure(error, texts)
   }
 }

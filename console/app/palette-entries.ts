@@ -17,7 +17,7 @@ import {
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type Found, findQuery } from '../api/find.ts'
+import { type FoundObject, findQuery } from '../api/find.ts'
 import { LANGUAGES, setPreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
@@ -36,11 +36,11 @@ interface PaletteEntry {
 }
 
 /** The shortest text for which objects are sought. */
-const MIN_SOUGHT = 2
+const MIN_QUERY_LENGTH = 2
 /** Milliseconds without a letter after which objects are sought. */
 const PAUSE_MS = 150
 
-const ICONS: Readonly<Record<Found['kind'], Icon>> = {
+const ICONS: Readonly<Record<FoundObject['kind'], Icon>> = {
   key: IconKey,
   model: IconBox,
   channel: IconRoute,
@@ -106,13 +106,13 @@ function useFound(text: string, go: (to: string) => () => void): readonly Palett
   const [settled] = useDebouncedValue(text.trim(), PAUSE_MS)
   const typed = isAdmin ? commandIn(settled) : undefined
   const command = typed && (typed.word !== 'price' || isRoot) ? typed : undefined
-  const sought = command?.rest ?? settled
+  const query = command?.rest ?? settled
   const { data = [] } = useQuery({
-    ...findQuery(profile.id, sought),
-    enabled: sought.length >= MIN_SOUGHT,
+    ...findQuery(profile.id, query),
+    enabled: query.length >= MIN_QUERY_LENGTH,
   })
   // Results of an earlier text would be opened in place of those that are meant.
-  if (settled !== text.trim() || sought.length < MIN_SOUGHT) return []
+  if (settled !== text.trim() || query.length < MIN_QUERY_LENGTH) return []
   if (!command)
     return data.map((found) => ({
       label: palette.found[found.kind](found.label),

@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts'
 import { shellQuery } from '../api/account.ts'
 import { isOwnPath } from '../components/own-path.ts'
 import { preferences, setPreferences } from '../components/preferences.ts'
-import { ForRole } from './for-role.tsx'
+import { RequireRole } from './require-role.tsx'
 import { lazyPage } from './lazy-page.ts'
 import { LoadFailed, NotFound } from './load-failed.tsx'
 import { queryClient } from './query-client.ts'
@@ -37,13 +37,13 @@ const member = createRoute({ getParentRoute: () => signedIn, id: 'member', compo
 const admin = createRoute({
   getParentRoute: () => signedIn,
   id: 'admin',
-  component: () => <ForRole role={Role.admin} />,
+  component: () => <RequireRole role={Role.admin} />,
 })
 
 const rootOnly = createRoute({
   getParentRoute: () => signedIn,
   id: 'root',
-  component: () => <ForRole role={Role.root} />,
+  component: () => <RequireRole role={Role.root} />,
 })
 
 const ofMembers = [

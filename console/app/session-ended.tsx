@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { readShell, shellQuery, signIn } from '../api/account.ts'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import { signedIn, useIsSessionOver } from './session-recovery.ts'
+import { continueAfterSignIn, useIsSessionOver } from './session-recovery.ts'
 
 /** Above dialogs that are already open. */
 const ABOVE_ALL = 1000
@@ -32,7 +32,7 @@ export function SessionEnded() {
           const shell = await readShell()
           client.setQueryData(shellQuery.queryKey, shell)
           // A page that another user had opened must not be shown to this one.
-          if (shell.user.id === known?.id) signedIn()
+          if (shell.user.id === known?.id) continueAfterSignIn()
           else location.assign('/')
         }}
       />

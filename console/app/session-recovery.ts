@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { signOut } from '../api/account.ts'
-import { forgetTab } from '../components/tab-storage.ts'
+import { clearTabStorage } from '../components/tab-storage.ts'
 import { queryClient } from './query-client.ts'
 
 /** The sign-in page with the reason why the session ended. */
@@ -15,7 +15,7 @@ let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } |
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (data === 'signed-in') finish()
   if (data !== 'signed-out' && data !== 'disabled') return
-  forgetTab()
+  clearTabStorage()
   location.assign(data === 'disabled' ? DISABLED_PAGE : '/login')
 })
 
@@ -34,14 +34,14 @@ export function useIsSessionOver(): boolean {
 }
 
 /** Continues the waiting requests, also in other tabs. */
-export function signedIn(): void {
+export function continueAfterSignIn(): void {
   finish()
   channel.postMessage('signed-in')
 }
 
 /** Leaves the console in all tabs. */
-export function signedOut(): void {
-  forgetTab()
+export function leaveAfterSignOut(): void {
+  clearTabStorage()
   queryClient.clear()
   channel.postMessage('signed-out')
 }
@@ -54,7 +54,7 @@ export function endDisabledSession(): void {
   // The sign-in page shows its own error.
   if (isLeaving || location.pathname === '/login') return
   isLeaving = true
-  forgetTab()
+  clearTabStorage()
   void signOut()
     .catch(() => undefined)
     .then(() => {

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import { keepFocus } from './keep-focus.ts'
 import { moneyUnit, parseMoney } from './money.ts'
-import { say } from './notify.tsx'
+import { showNotice } from './notify.tsx'
 import { Refusal } from './refusal.tsx'
 import { useFormats, useSignedIn } from './session.tsx'
 import { useAction } from './use-action.ts'
@@ -61,7 +61,7 @@ function AmountForm({
   const adding = useAction(async () => {
     setIsChecked(true)
     if (!isValid) return
-    say(await add(amount))
+    showNotice(await add(amount))
     onClose()
   })
   return (

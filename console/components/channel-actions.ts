@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { changeChannel, drainChannel } from '../api/channels.ts'
 import type { Texts } from '../locales/use-texts.tsx'
-import { say, sayFailure } from './notify.tsx'
+import { showNotice, showFailure } from './notify.tsx'
 
 /** The channel that is acted on. */
 interface ActedOn {
@@ -19,24 +19,29 @@ export async function reloadChannels(client: QueryClient): Promise<void> {
 }
 
 /** Drains a channel, and offers to undo that; or ends it. */
-export async function drain(client: QueryClient, texts: Texts, channel: ActedOn, on: boolean): Promise<void> {
+export async function setChannelDraining(
+  client: QueryClient,
+  texts: Texts,
+  channel: ActedOn,
+  on: boolean,
+): Promise<void> {
   const { channels, keys } = texts
   try {
     await drainChannel(channel.id, on)
     await reloadChannels(client)
     if (on)
-      say(channels.drained(channel.name), {
+      showNotice(channels.drained(channel.name), {
         label: keys.undo,
-        run: () => void drain(client, texts, channel, false),
+        run: () => void setChannelDraining(client, texts, channel, false),
       })
-    else say(channels.undrained(channel.name))
+    else showNotice(channels.undrained(channel.name))
   } catch (error) {
-    sayFailure(error, texts)
+    showFailure(error, texts)
   }
 }
 
 /** Disables a channel, and offers to undo that; or enables it. */
-export async function turn(
+export async function setChannelEnabled(
   client: QueryClient,
   texts: Texts,
   channel: ActedOn,
@@ -46,11 +51,11 @@ export async function turn(
     await changeChannel(channel.id, { status: isEnabled ? ENABLED : DISABLED })
     await reloadChannels(client)
     if (!isEnabled)
-      say(texts.channels.switchedOff(channel.name), {
+      showNotice(texts.channels.switchedOff(channel.name), {
         label: texts.keys.undo,
-        run: () => void turn(client, texts, channel, true),
+        run: () => void setChannelEnabled(client, texts, channel, true),
       })
   } catch (error) {
-    sayFailure(error, texts)
+    showFailure(error, texts)
   }
 }

@@ -5,7 +5,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './limit-inputs.module.css'
 import { moneyUnit, parseMoney } from './money.ts'
 import { useFormats, useSignedIn } from './session.tsx'
-import { brokenBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } from './typed-limits.ts'
+import { violatedBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } from './typed-limits.ts'
 
 const DEFAULT_PERIOD = 'month'
 
@@ -93,7 +93,7 @@ export function useLimitRules() {
   const rates = RATE_LIMIT_NAMES.map((name) => [
     name,
     (typed: string): string | null => {
-      const bounds = brokenBounds(name, typed)
+      const bounds = violatedBounds(name, typed)
       return bounds ? limits.notWithin(count(bounds.minimum ?? 0), count(bounds.maximum ?? 0)) : null
     },
   ])

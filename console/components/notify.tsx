@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 
 /** Shows that an action was done, with an undo button where possible. */
-export function say(text: string, undo?: { readonly label: string; readonly run: () => void }): void {
+export function showNotice(text: string, undo?: { readonly label: string; readonly run: () => void }): void {
   const id = notifications.show({
     role: 'status',
     withBorder: true,
@@ -29,7 +29,7 @@ export function say(text: string, undo?: { readonly label: string; readonly run:
 }
 
 /** Shows why an action was not done. */
-export function sayFailure(error: unknown, texts: Texts): void {
+export function showFailure(error: unknown, texts: Texts): void {
   notifications.show({
     role: 'alert',
     color: 'red',

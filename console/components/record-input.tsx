@@ -15,7 +15,7 @@ export function typedValue(value: unknown): TypedValue {
 }
 
 /** What is typed, as a value of JSON. */
-export function givenValue({ json, isNullable }: InputType, typed: TypedValue): unknown {
+export function jsonValueOf({ json, isNullable }: InputType, typed: TypedValue): unknown {
   if (typeof typed !== 'string') return typed
   const text = typed.trim()
   if (text === '' && isNullable) return null

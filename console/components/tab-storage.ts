@@ -2,13 +2,13 @@
 let isClosed = false
 
 /** The text that a page has kept in this tab; empty without one. */
-export function keptInTab(name: string): string {
+export function readTabStorage(name: string): string {
   isClosed = false
   return sessionStorage.getItem(name) ?? ''
 }
 
 /** Keeps a text until the tab is closed or the account signs out; false if the browser has no space for it. */
-export function keepInTab(name: string, text: string): boolean {
+export function writeTabStorage(name: string, text: string): boolean {
   if (isClosed) return true
   try {
     sessionStorage.setItem(name, text)
@@ -19,7 +19,7 @@ export function keepInTab(name: string, text: string): boolean {
 }
 
 /** Removes everything that pages have kept in this tab. */
-export function forgetTab(): void {
+export function clearTabStorage(): void {
   isClosed = true
   sessionStorage.clear()
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { MoneyDisplay } from './money.ts'
-import { brokenBounds, changedLimits, NO_LIMITS, type TypedLimits } from './typed-limits.ts'
+import { violatedBounds, changedLimits, NO_LIMITS, type TypedLimits } from './typed-limits.ts'
 
 const USD: MoneyDisplay = { kind: 'USD', quotaPerUnit: 500_000, usdExchangeRate: '1' }
 const TEN_A_WEEK: TypedLimits = { ...NO_LIMITS, budget: '10', budget_period: 'week' }
@@ -45,6 +45,6 @@ describe('the typed limits', () => {
     ['rate_limit_window', '', false],
     ['rate_limit_window', '0', false],
   ] as const)('the typed limits have the bounds of the record: %s, %j', (name, typed, isWithin) => {
-    expect(brokenBounds(name, typed) === undefined).toBe(isWithin)
+    expect(violatedBounds(name, typed) === undefined).toBe(isWithin)
   })
 })

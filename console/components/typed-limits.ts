@@ -17,7 +17,7 @@ export type TypedLimits = Readonly<Record<RateLimitName, string>> & {
 }
 
 /** Limits in the gateway's format. */
-export type GivenLimits = Partial<Record<RateLimitName | 'budget', number>> & {
+export type LimitFields = Partial<Record<RateLimitName | 'budget', number>> & {
   readonly budget_period?: BudgetPeriod
 }
 
@@ -42,14 +42,14 @@ export function typedLimits(limited: UsageLimitsObject, display: MoneyDisplay): 
 }
 
 /** The bounds of a rate limit field where the typed text is not within them. */
-export function brokenBounds(name: RateLimitName, typed: string) {
+export function violatedBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
   const isNone = typed.trim() === '' && type.bounds.minimum === 0
   return isNone || describeMismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
 /** The limits that differ from those `before`, in the gateway's format. */
-export function changedLimits(typed: TypedLimits, before: TypedLimits, display: MoneyDisplay): GivenLimits {
+export function changedLimits(typed: TypedLimits, before: TypedLimits, display: MoneyDisplay): LimitFields {
   const rates = RATE_LIMIT_NAMES.filter((name) => typed[name] !== before[name])
   const { budget_period } = typed
   const budget = budget_period === '' ? 0 : (parseMoney(typed.budget, display) ?? 0)

@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts'
 import { differencesOf } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
 import { LeaveGuard } from './leave-guard.tsx'
-import { say } from './notify.tsx'
+import { showNotice } from './notify.tsx'
 import { useAction } from './use-action.ts'
 
 /** An object with its version, and the form in which it is changed. */
@@ -61,7 +61,7 @@ export function useEdit<Typed extends object, Present extends { readonly version
     try {
       begin(await save(typed, basedOn, over))
       await reload()
-      say(saved(typed))
+      showNotice(saved(typed))
     } catch (error) {
       const isOutdated = error instanceof ApiError && error.code === REFUSED && error.present !== undefined
       if (isOutdated) setPresent(error.present as Present)

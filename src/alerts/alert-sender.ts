@@ -53,7 +53,7 @@ interface SenderDependencies {
  * queue, so that a slow one does not delay the others. Only deliveries under way are held in memory.
  */
 export class AlertSender {
-  readonly #parts: SenderDependencies
+  readonly #dependencies: SenderDependencies
   readonly #agent: Agent = createAlertAgent(ATTEMPTS_AT_A_TIME)
   readonly #stopping = new AbortController()
   /** Deliveries under way, by the tag of the receiver. */
@@ -61,8 +61,8 @@ export class AlertSender {
   /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: SenderDependencies) {
-    this.#parts = parts
+  constructor(dependencies: SenderDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** Expands new events into deliveries, and starts the deliveries that are due. */
@@ -74,7 +74,7 @@ export class AlertSender {
     for (let spread = SPREAD; spread === SPREAD && !this.#stopping.signal.aborted; ) {
       const given = await this.#inTurn((rows, nowMs) =>
         rows.write('assignAlerts', {
-          node: this.#parts.node,
+          node: this.#dependencies.node,
           nowMs,
           untilMs: nowMs + SENDER_MS,
           targets: targets.map(({ tag, types }) => ({ tag, types })),
@@ -98,7 +98,7 @@ export class AlertSender {
     const { tag } = target
     if (this.#lanes.has(tag)) return
     const lane = this.#run(target)
-      .catch(this.#parts.onError)
+      .catch(this.#dependencies.onError)
       .finally(() => void this.#lanes.delete(tag))
     this.#lanes.set(tag, lane)
   }
@@ -108,7 +108,7 @@ export class AlertSender {
     while (!this.#stopping.signal.aborted) {
       const alerts = await this.#inTurn((rows, nowMs) =>
         rows.write('claimAlerts', {
-          node: this.#parts.node,
+          node: this.#dependencies.node,
           nowMs,
           lostMs: nowMs + LOST_MS,
           tag,
@@ -137,11 +137,12 @@ export class AlertSender {
     const givenUp = over.length - delivered
     await this.#inTurn((rows) => rows.write('recordAlertResults', { tag: target.tag, over, failed }))
     const reason = reasons.find((one) => one !== undefined)
-    if (!signal.aborted) this.#parts.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
+    if (!signal.aborted)
+      this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
   }
 
   #inTurn<Result>(write: (rows: Pick<Rows, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {
-    const result = this.#turn.then(() => write(this.#parts.rows, Date.now()))
+    const result = this.#turn.then(() => write(this.#dependencies.rows, Date.now()))
     this.#turn = result.catch(() => {})
     return result
   }

@@ -36,7 +36,7 @@ interface AlertDependencies extends ConditionSources {
  * in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
-  readonly #parts: AlertDependencies
+  readonly #dependencies: AlertDependencies
   readonly #watch: ConditionWatch
   readonly #storage: StorageAlerts
   readonly #timer: NodeJS.Timeout
@@ -48,12 +48,12 @@ export class Alerts {
   #isClosed = false
   readonly #loggedMs = new Map<string, number>()
 
-  private constructor(parts: AlertDependencies) {
-    this.#parts = parts
-    this.#watch = new ConditionWatch(parts)
+  private constructor(dependencies: AlertDependencies) {
+    this.#dependencies = dependencies
+    this.#watch = new ConditionWatch(dependencies)
     this.#storage = new StorageAlerts({
-      nodeName: parts.nodeName,
-      failure: parts.storageFailure,
+      nodeName: dependencies.nodeName,
+      failure: dependencies.storageFailure,
       onOutcome: (target, outcome) => this.#note(target, outcome),
     })
     this.#timer = setInterval(() => {
@@ -63,9 +63,9 @@ export class Alerts {
   }
 
   /** Starts. Resolves once the database records the events of calls. */
-  static async open(parts: AlertDependencies): Promise<Alerts> {
-    const alerts = new Alerts(parts)
-    if (parts.settings().alerts.length > 0) await alerts.#tickOnce()
+  static async open(dependencies: AlertDependencies): Promise<Alerts> {
+    const alerts = new Alerts(dependencies)
+    if (dependencies.settings().alerts.length > 0) await alerts.#tickOnce()
     return alerts
   }
 
@@ -82,7 +82,7 @@ export class Alerts {
   }
 
   get #targets(): TaggedTarget[] {
-    const { settings, tag } = this.#parts
+    const { settings, tag } = this.#dependencies
     return settings().alerts.map((target) => ({ ...target, tag: tag(target.url) }))
   }
 
@@ -98,8 +98,8 @@ export class Alerts {
   }
 
   async #subscribe(targets: readonly TaggedTarget[]): Promise<void> {
-    const { rows } = this.#parts
-    const wanted = subscriptionsOf(targets, this.#parts.settings())
+    const { rows } = this.#dependencies
+    const wanted = subscriptionsOf(targets, this.#dependencies.settings())
     const text = JSON.stringify(wanted)
     if (text === this.#subscribed) return
     // Writes nothing to the database if the gateway never had receivers.
@@ -108,10 +108,10 @@ export class Alerts {
   }
 
   async #work(targets: readonly TaggedTarget[]): Promise<void> {
-    const { rows, node, settings } = this.#parts
+    const { rows, node, settings } = this.#dependencies
     const channels = settings().channels.map(({ name }) => name)
-    const told = new Set<AlertType>(targets.flatMap(({ types }) => types))
-    await this.#report((type) => told.has(type), new Set(channels))
+    const wanted = new Set<AlertType>(targets.flatMap(({ types }) => types))
+    await this.#report((type) => wanted.has(type), new Set(channels))
     const tags = targets.map(({ tag }) => tag)
     const work = await rows.read('findPendingAlerts', { node, nowMs: Date.now(), tags })
     if (work.isConditionOver) await rows.write('endConditions', { nowMs: Date.now(), channels })
@@ -120,11 +120,11 @@ export class Alerts {
     await sender.work(work, targets)
   }
 
-  async #report(isTold: (type: AlertType) => boolean, channels: ReadonlySet<string>): Promise<void> {
-    const news = this.#watch.news(isTold, channels, performance.now(), Date.now())
+  async #report(isWanted: (type: AlertType) => boolean, channels: ReadonlySet<string>): Promise<void> {
+    const news = this.#watch.news(isWanted, channels, performance.now(), Date.now())
     if (!news) return
     try {
-      await this.#parts.rows.write('reportConditions', news)
+      await this.#dependencies.rows.write('reportConditions', news)
     } catch (error) {
       this.#watch.forget()
       throw error
@@ -135,15 +135,15 @@ export class Alerts {
   async #openSender(): Promise<AlertSender> {
     const { AlertSender } = await import('./alert-sender.ts')
     return new AlertSender({
-      rows: this.#parts.rows,
-      node: this.#parts.node,
+      rows: this.#dependencies.rows,
+      node: this.#dependencies.node,
       onOutcome: (target, outcome) => this.#note(target, outcome),
       onError: (error) => this.#failed(error),
     })
   }
 
   #note({ url, tag }: TaggedTarget, { delivered, failed, givenUp, reason }: AlertOutcome): void {
-    const { count, log } = this.#parts
+    const { count, log } = this.#dependencies
     if (delivered > 0) count('delivered', delivered)
     if (failed > 0) count('failed', failed)
     if (givenUp > 0) count('given_up', givenUp)
@@ -158,7 +158,7 @@ export class Alerts {
 
   #failed(error: unknown): void {
     if (!this.#hasFailed && !this.#isClosed)
-      this.#parts.log.warn({ err: error }, 'alerts wait: the database cannot be used')
+      this.#dependencies.log.warn({ err: error }, 'alerts wait: the database cannot be used')
     this.#hasFailed = true
   }
 }
@@ -203,30 +203,30 @@ class ConditionWatch {
   }
 
   /**
-   * Returns the conditions to report, or undefined. `isTold` says whether a receiver wants events of a type.
+   * Returns the conditions to report, or undefined. `isWanted` says whether a receiver wants events of a type.
    * `nowMs` is on a monotonic clock, `timeMs` is the time of day.
    */
   news(
-    isTold: (type: AlertType) => boolean,
+    isWanted: (type: AlertType) => boolean,
     channels: ReadonlySet<string>,
     nowMs: number,
     timeMs: number,
   ): ReportedConditions | undefined {
     const isDue = (reportedMs: number | undefined): boolean =>
       reportedMs === undefined || nowMs - reportedMs >= REPEAT_MS
-    const isWatched = isTold('channel.resting') || isTold('channel.back')
+    const isWatched = isWanted('channel.resting') || isWanted('channel.back')
     const opened = isWatched ? this.#sources.opened().filter((name) => channels.has(name)) : []
     const due = opened.filter((name) => isDue(this.#reportedMs.get(name)))
     this.#reportedMs = new Map(
       opened.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
     )
     const { count, reason } = this.#sources.shed()
-    const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
+    const hasShed = count > this.#shedCount && isWanted('gateway.overloaded')
     // Refusals that happen before the next report is due are part of that report.
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
-    const unpriced = isTold('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
+    const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
     if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
@@ -264,25 +264,25 @@ interface StorageAlertDependencies {
  * when the process stops.
  */
 class StorageAlerts {
-  readonly #parts: StorageAlertDependencies
+  readonly #dependencies: StorageAlertDependencies
   readonly #stopping = new AbortController()
   /** Alerts that wait for each receiver, by tag; the first is being sent. */
   readonly #waiting = new Map<string, DueAlert[]>()
   #agent: Agent | undefined
-  #isFailureTold = false
+  #isFailureReported = false
 
-  constructor(parts: StorageAlertDependencies) {
-    this.#parts = parts
+  constructor(dependencies: StorageAlertDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** Checks the storage. Call it once a second. */
   tick(targets: readonly TaggedTarget[]): void {
     for (const [tag, waiting] of this.#waiting)
       if (targets.every((target) => target.tag !== tag)) waiting.length = 0
-    const failure = this.#parts.failure()
-    if ((failure !== undefined) === this.#isFailureTold) return
-    this.#isFailureTold = failure !== undefined
-    const { nodeName: node } = this.#parts
+    const failure = this.#dependencies.failure()
+    if ((failure !== undefined) === this.#isFailureReported) return
+    this.#isFailureReported = failure !== undefined
+    const { nodeName: node } = this.#dependencies
     const event: AlertEvent = failure
       ? { type: 'storage.failed', data: { node, reason: failure.message } }
       : { type: 'storage.back', data: { node } }
@@ -335,7 +335,7 @@ class StorageAlerts {
       const dueMs = reason === undefined ? undefined : nextAttemptMs(alert.attempts, alert.firstMs, nowMs)
       const delivered = reason === undefined ? 1 : 0
       const failed = dueMs === undefined ? 0 : 1
-      this.#parts.onOutcome(target, { delivered, failed, givenUp: 1 - delivered - failed, reason })
+      this.#dependencies.onOutcome(target, { delivered, failed, givenUp: 1 - delivered - failed, reason })
       if (dueMs === undefined) {
         waiting.shift()
         continue

@@ -15,7 +15,7 @@ interface Noted {
   readonly tool: UnpricedTool
   /** Whether a request has offered the tool since its last report. */
   isNew: boolean
-  toldMs: number
+  reportedMs: number
 }
 
 /** Collects tools without a price that requests offered. An alert reports each tool once an hour. */
@@ -28,18 +28,18 @@ export class UnpricedTools {
     const known = this.#noted.get(key)
     if (known) known.isNew = true
     else if (this.#noted.size < MAX_TOOLS)
-      this.#noted.set(key, { tool, isNew: true, toldMs: Number.NEGATIVE_INFINITY })
+      this.#noted.set(key, { tool, isNew: true, reportedMs: Number.NEGATIVE_INFINITY })
   }
 
   /** Returns the tools to report now; `nowMs` is on a monotonic clock. */
   due(nowMs: number): readonly UnpricedTool[] {
     const due: UnpricedTool[] = []
     for (const [key, noted] of this.#noted) {
-      if (nowMs - noted.toldMs < UNPRICED_REPEAT_MS) continue
+      if (nowMs - noted.reportedMs < UNPRICED_REPEAT_MS) continue
       if (noted.isNew) due.push(noted.tool)
       else this.#noted.delete(key)
       noted.isNew = false
-      noted.toldMs = nowMs
+      noted.reportedMs = nowMs
     }
     return due
   }
@@ -48,7 +48,7 @@ export class UnpricedTools {
   forget(): void {
     for (const noted of this.#noted.values()) {
       noted.isNew = true
-      noted.toldMs = Number.NEGATIVE_INFINITY
+      noted.reportedMs = Number.NEGATIVE_INFINITY
     }
   }
 }

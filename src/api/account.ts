@@ -29,10 +29,10 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('GET', '/api/user/self', {
     summary: "The account's own profile",
     responseBody: profileSchema,
-    async handle({ user, parts }) {
+    async handle({ user, services }) {
       return profileObject(
-        parts,
-        (await parts.store.read('managedUser', { userId: user.id })) ?? userNotFound(user.id),
+        services,
+        (await services.store.read('managedUser', { userId: user.id })) ?? userNotFound(user.id),
       )
     },
   }),
@@ -42,8 +42,8 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
     limit: 'critical',
     body: ownProfileInput,
     responseBody: profileSchema,
-    async handle({ user, sessionHash, body, parts }) {
-      return profileObject(parts, await changeOwnProfile(parts, user, body, sessionHash))
+    async handle({ user, sessionHash, body, services }) {
+      return profileObject(services, await changeOwnProfile(services, user, body, sessionHash))
     },
   }),
   defineAccountEndpoint('GET', '/api/user/token', {
@@ -52,32 +52,32 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
     limit: 'critical',
     cache: 'never',
     responseBody: z.string(),
-    async handle({ user, parts }) {
-      return (await issueAccessToken(parts, { user: user.id })).access_token
+    async handle({ user, services }) {
+      return (await issueAccessToken(services, { user: user.id })).access_token
     },
   }),
   defineAccountEndpoint('GET', '/api/user/self/groups', {
     summary: "The groups that the account's tokens may name",
     responseBody: groupsSchema,
-    handle: ({ user, parts }) => Promise.resolve(usableGroupsObject(parts.settings(), user)),
+    handle: ({ user, services }) => Promise.resolve(usableGroupsObject(services.settings(), user)),
   }),
   defineAccountEndpoint('GET', SESSIONS, {
     summary: "The account's sessions of the console, the latest first",
     responseBody: sessionsSchema,
-    handle: ({ user, sessionHash, parts }) => ownSessions(parts, user, sessionHash),
+    handle: ({ user, sessionHash, services }) => ownSessions(services, user, sessionHash),
   }),
   defineAccountEndpoint('DELETE', `${SESSIONS}/:id`, {
     summary: "End one of the account's sessions",
     params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected the id of a session' }) }),
-    async handle({ user, params, parts }) {
-      const isEnded = await parts.store.write('endOwnSession', { userId: user.id, idHash: params.id })
+    async handle({ user, params, services }) {
+      const isEnded = await services.store.write('endOwnSession', { userId: user.id, idHash: params.id })
       if (!isEnded) throw new GatewayError('not_found', 'there is no such session')
     },
   }),
   defineAccountEndpoint('GET', IDENTITIES, {
     summary: "The account's identities at identity providers, the oldest first",
     responseBody: identitiesSchema,
-    handle: ({ user, parts }) => ownIdentities(parts, user),
+    handle: ({ user, services }) => ownIdentities(services, user),
   }),
   defineAccountEndpoint('POST', IDENTITIES, {
     summary: 'Begin a sign-in at an identity provider, which links the identity to the account',
@@ -90,13 +90,13 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       next: textField('expected a path').optional().describe('Path to go to afterwards'),
     }),
     responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
-    async handle({ user, sessionHash, body, parts, exchange: { request, response } }) {
+    async handle({ user, sessionHash, body, services, exchange: { request, response } }) {
       // With an access token, the link could be started from a browser in which nobody has signed in.
       if (sessionHash === undefined)
         throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
-      const provider = findProvider(parts.settings(), body.provider)
+      const provider = findProvider(services.settings(), body.provider)
       const link = { userId: user.id, sessionHash }
-      const { location, cookie } = await parts.oidc.begin(provider, request, body.next, link)
+      const { location, cookie } = await services.oidc.begin(provider, request, body.next, link)
       response.setHeader('set-cookie', cookie)
       return { url: location }
     },
@@ -108,6 +108,6 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
       issuer: z.string().describe('As the list names it'),
       subject: z.string().describe('As the list names it'),
     }),
-    handle: ({ user, sessionHash, query, parts }) => unlinkIdentity(parts, user, query, sessionHash),
+    handle: ({ user, sessionHash, query, services }) => unlinkIdentity(services, user, query, sessionHash),
   }),
 ]

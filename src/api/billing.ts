@@ -19,8 +19,8 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
     access: 'reading-key',
     summary: 'Used and remaining quota of the API key',
     responseBody: tokenUsageSchema,
-    async handle({ token: { id }, parts }) {
-      const { token } = await accountFigures(parts, id)
+    async handle({ token: { id }, services }) {
+      const { token } = await accountFigures(services, id)
       return tokenUsageObject(token, allowedNames(token) ?? [])
     },
   }),
@@ -33,8 +33,8 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
       access: 'reading-key',
       summary: 'Granted quota of the API key, or of its user',
       responseBody: subscriptionSchema,
-      async handle({ token, parts }) {
-        return subscriptionObject(await accountFigures(parts, token.id), parts.settings().options)
+      async handle({ token, services }) {
+        return subscriptionObject(await accountFigures(services, token.id), services.settings().options)
       },
     }),
     defineEndpoint({
@@ -44,8 +44,8 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
       access: 'reading-key',
       summary: 'Used quota of the API key, or of its user',
       responseBody: billingUsageSchema,
-      async handle({ token, parts }) {
-        return billingUsageObject(await accountFigures(parts, token.id), parts.settings().options)
+      async handle({ token, services }) {
+        return billingUsageObject(await accountFigures(services, token.id), services.settings().options)
       },
     }),
   ]),

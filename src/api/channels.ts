@@ -33,7 +33,11 @@ import {
   removeChannelKey,
   setKeyState,
 } from '../management/channels/channel-keys.ts'
-import { listUpstreamModels, modelsQuestion, upstreamModels } from '../management/channels/ask-upstream.ts'
+import {
+  listUpstreamModels,
+  listModelsBody,
+  upstreamModels,
+} from '../management/channels/upstream-requests.ts'
 import {
   draftTest,
   testAllBody,
@@ -53,14 +57,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: channelQuery,
     responseBody: channelPage,
-    handle: ({ query, parts }) => listChannels(parts, query),
+    handle: ({ query, services }) => listChannels(services, query),
   }),
   defineAdminEndpoint('GET', '/api/channel/search', {
     summary: 'Channels by a part of their name or address, by group and by model',
     errorStatuses: [400],
     query: channelQuery,
     responseBody: channelPage,
-    handle: ({ query, parts }) => listChannels(parts, query),
+    handle: ({ query, services }) => listChannels(services, query),
   }),
   defineAdminEndpoint('GET', '/api/channel/health', {
     summary: 'State, last error and last hour of each channel, as this node or all nodes see them',
@@ -68,14 +72,17 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     responseBody: channelHealthSchema,
     tagged: withoutTimes,
-    handle: ({ query, parts }) => channelHealth(parts, query),
+    handle: ({ query, services }) => channelHealth(services, query),
   }),
   defineAdminEndpoint('GET', '/api/channel/:id', {
     summary: 'One channel, without its keys',
     params: CHANNEL_ID.path,
     responseBody: shownChannelSchema,
-    async handle({ params, parts }) {
-      return shownChannel(parts, channelObject(await findChannel(parts, params.id), parts.liveConfig))
+    async handle({ params, services }) {
+      return shownChannel(
+        services,
+        channelObject(await findChannel(services, params.id), services.liveConfig),
+      )
     },
   }),
   defineAdminEndpoint('POST', '/api/channel/', {
@@ -83,14 +90,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [409],
     body: newChannelBody,
     responseBody: z.object({ ids: z.array(z.int()) }),
-    handle: ({ body, parts }) => createChannels(parts, body),
+    handle: ({ body, services }) => createChannels(services, body),
   }),
   defineAdminEndpoint('PUT', '/api/channel/', {
     summary: 'Changes a channel; absent fields stay',
     errorStatuses: [404, 409],
     body: channelChange,
     responseBody: shownChannelSchema,
-    handle: ({ user, body, parts }) => updateChannel(parts, body, user),
+    handle: ({ user, body, services }) => updateChannel(services, body, user),
   }),
   defineAdminEndpoint('PUT', '/api/channel/:id/drain', {
     summary: 'Takes new calls off a channel while others can serve them, or ends that',
@@ -98,14 +105,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     body: drainBody,
     responseBody: shownChannelSchema,
-    handle: ({ params, body, parts }) => drainChannel(parts, { id: params.id, on: body.on }),
+    handle: ({ params, body, services }) => drainChannel(services, { id: params.id, on: body.on }),
   }),
   defineAdminEndpoint('DELETE', '/api/channel/:id', {
     summary: 'Removes a channel',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
-    async handle({ params, parts }) {
-      const removed = await deleteChannels(parts, [params.id])
+    async handle({ params, services }) {
+      const removed = await deleteChannels(services, [params.id])
       if (removed === 0) throw new GatewayError('not_found', `there is no channel with the id ${params.id}`)
     },
   }),
@@ -114,7 +121,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [409],
     body: CHANNEL_ID.body,
     responseBody: z.int(),
-    handle: ({ body, parts }) => deleteChannels(parts, body.ids),
+    handle: ({ body, services }) => deleteChannels(services, body.ids),
   }),
   defineAdminEndpoint('GET', '/api/channel/test/:id', {
     hasEffect: true,
@@ -123,15 +130,15 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     query: testQuery,
     responseBody: testResult,
     envelope: 'own',
-    handle: ({ user, params, query, parts }) =>
-      testChannel(parts, { id: params.id, model: query.model }, user),
+    handle: ({ user, params, query, services }) =>
+      testChannel(services, { id: params.id, model: query.model }, user),
   }),
   defineAdminEndpoint('POST', '/api/channel/test/all', {
     summary: 'Tests channels, none with a request that costs a picture or speech',
     errorStatuses: [404],
     body: testAllBody,
     responseBody: testAllResult,
-    handle: ({ user, body, parts }) => testAllChannels(parts, body, user),
+    handle: ({ user, body, services }) => testAllChannels(services, body, user),
   }),
   defineAdminEndpoint('POST', '/api/channel/test', {
     summary: 'Tests a channel that is not saved with a request for one token',
@@ -139,21 +146,21 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     body: draftTest,
     responseBody: testResult,
     envelope: 'own',
-    handle: ({ user, body, parts }) => testDraft(parts, body, user),
+    handle: ({ user, body, services }) => testDraft(services, body, user),
   }),
   defineAdminEndpoint('POST', '/api/channel/models', {
     summary: 'Lists the models that the upstream of a channel names, saved or not',
     errorStatuses: [404, 409],
-    body: modelsQuestion,
+    body: listModelsBody,
     responseBody: upstreamModels,
     envelope: 'own',
-    handle: ({ user, body, parts }) => listUpstreamModels(parts, body, user),
+    handle: ({ user, body, services }) => listUpstreamModels(services, body, user),
   }),
   defineRootEndpoint('GET', '/api/channel/:id/keys', {
     summary: 'The keys of a channel, masked, with their state as this node sees it',
     params: CHANNEL_ID.path,
     responseBody: channelKeysSchema,
-    handle: ({ params, parts }) => listChannelKeys(parts, params.id),
+    handle: ({ params, services }) => listChannelKeys(services, params.id),
   }),
   defineRootEndpoint('POST', '/api/channel/:id/keys', {
     summary: 'Adds keys to a channel, one a line',
@@ -161,7 +168,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     body: addedKeys,
     responseBody: channelKeysSchema,
-    handle: ({ params, body, parts }) => addChannelKeys(parts, { id: params.id, key: body.key }),
+    handle: ({ params, body, services }) => addChannelKeys(services, { id: params.id, key: body.key }),
   }),
   defineRootEndpoint('PUT', '/api/channel/:id/keys', {
     summary: 'Retires a key of a channel, or uses it again',
@@ -169,14 +176,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: CHANNEL_ID.path,
     body: keyState,
     responseBody: channelKeysSchema,
-    handle: ({ params, body, parts }) =>
-      setKeyState(parts, { id: params.id, key: body.id, state: body.state }),
+    handle: ({ params, body, services }) =>
+      setKeyState(services, { id: params.id, key: body.id, state: body.state }),
   }),
   defineRootEndpoint('DELETE', '/api/channel/:id/keys/:key_id', {
     summary: 'Removes a key of a channel',
     errorStatuses: [409],
     params: keyPath,
-    handle: ({ params, parts }) => removeChannelKey(parts, params),
+    handle: ({ params, services }) => removeChannelKey(services, params),
   }),
   defineRootEndpoint('POST', '/api/channel/:id/key', {
     limit: 'critical',
@@ -185,7 +192,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [409],
     params: CHANNEL_ID.path,
     responseBody: z.object({ key: z.string() }),
-    handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
+    handle: ({ params, services }) => revealChannelKeys(services, params.id),
   }),
 ]
 

@@ -144,7 +144,7 @@ type HandlerInput<
   readonly address: string
   readonly addressBlock: string
   readonly exchange: ClientExchange
-  readonly parts: AdministrationServices
+  readonly services: AdministrationServices
   readonly models: ModelLists
   /** Rejects once the client would be refused now; for responses that last long. */
   readonly reauthenticate: () => Promise<void>
@@ -155,7 +155,7 @@ export interface LimitInput<Body> {
   readonly body: Body
   /** The client's address block. */
   readonly addressBlock: string
-  readonly parts: AdministrationServices
+  readonly services: AdministrationServices
 }
 
 /** A subject named in the body, and its share of the endpoint's limit. */

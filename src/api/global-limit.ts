@@ -32,7 +32,7 @@ export class GlobalLimit {
   take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const subject = addressBlock(this.#clientAddress()(request))
-    return takeAndSetHeaders(
+    return countRequestAndSetHeaders(
       this.#limits,
       response,
       { name: LIMIT_NAMES.global, subject, limit: this.#limit() },
@@ -45,7 +45,7 @@ export class GlobalLimit {
  * Counts a request against a limit, and states what remains in the RateLimit headers of the response. Throws
  * `rate_limited` if nothing remains; `label` names the subject in the message.
  */
-export function takeAndSetHeaders(
+export function countRequestAndSetHeaders(
   limits: RateLimiter,
   response: Response,
   limited: SubjectLimit,

@@ -10,7 +10,7 @@ import { addressBlock } from '../accounts/authentication/address-block.ts'
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
-import { refuseBegunElsewhere } from '../accounts/authentication/refuse-cross-site.ts'
+import { refuseRequestOfOtherSite } from '../accounts/authentication/refuse-cross-site.ts'
 import { headerText, requireKey } from '../accounts/authentication/key-from-request.ts'
 import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/role.ts'
@@ -29,7 +29,7 @@ import type { Request } from '../http/request.ts'
 import { acceptedEncoding } from './compress-response.ts'
 import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
 import { type ApiArea, inEnvelope, protocolOf } from './envelopes.ts'
-import { type GlobalLimit, isGloballyLimited, takeAndSetHeaders } from './global-limit.ts'
+import { type GlobalLimit, isGloballyLimited, countRequestAndSetHeaders } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
 import { RAW_ROUTES } from './raw-routes.ts'
 import { type AllowedMethods, type FoundEndpoint, RouteTable } from './route-table.ts'
@@ -68,10 +68,10 @@ type Handle = (input: object) => Promise<unknown>
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
-  readonly #parts: JsonApiServices
+  readonly #services: JsonApiServices
 
-  constructor(parts: JsonApiServices) {
-    this.#parts = parts
+  constructor(services: JsonApiServices) {
+    this.#services = services
   }
 
   /** Finds the endpoint of a request; undefined if no route has the path. */
@@ -89,12 +89,12 @@ export class JsonApi {
    * that the request is authenticated for. Rejects like a call with that key.
    */
   async ownCaller(request: Request): Promise<Caller> {
-    const { accounts } = this.#parts
+    const { accounts } = this.#services
     return this.#ownCaller(request, await accounts.session(request))
   }
 
   async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
-    const { accounts, apiKeys, clientAddress, management } = this.#parts
+    const { accounts, apiKeys, clientAddress, management } = this.#services
     const { user } = await accounts.authenticate(request, Role.user, session)
     const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
@@ -112,7 +112,7 @@ export class JsonApi {
     params: PathParams,
   ): Promise<void> {
     const { request, response } = exchange
-    const { accounts, management, clientAddress, globalLimit, models } = this.#parts
+    const { accounts, management, clientAddress, globalLimit, models } = this.#services
     const session = isGloballyLimited(endpoint.path) ? await accounts.session(request) : undefined
     if (session) await this.#takeFromConsole(exchange, session)
     else await globalLimit.take(request, response, endpoint.path)
@@ -143,8 +143,8 @@ export class JsonApi {
       ...principal,
       ...input,
       exchange,
-      parts: withAuditOrigin(
-        meteredParts(this.#parts, response, principal),
+      services: withAuditOrigin(
+        meteredServices(this.#services, response, principal),
         originOf(principal, address, management.nowMs()),
       ),
       models,
@@ -182,10 +182,10 @@ export class JsonApi {
 
   /** Counts a request against the limit that sessions have instead of `global` and `search`. */
   async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
-    const { limits, management } = this.#parts
+    const { limits, management } = this.#services
     const limit = management.settings().rateLimits.console
     const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
-    await takeAndSetHeaders(limits, response, limited, 'this user in the console')
+    await countRequestAndSetHeaders(limits, response, limited, 'this user in the console')
   }
 
   async #authenticate(
@@ -203,8 +203,8 @@ export class JsonApi {
       record.tokenId = caller.token.id
       return caller
     }
-    if (endpoint.hasEffect) refuseBegunElsewhere(request)
-    const authenticated = await this.#parts.accounts.authenticate(request, MIN_ROLE[access], session)
+    if (endpoint.hasEffect) refuseRequestOfOtherSite(request)
+    const authenticated = await this.#services.accounts.authenticate(request, MIN_ROLE[access], session)
     record.userId = authenticated.user.id
     return authenticated
   }
@@ -213,7 +213,7 @@ export class JsonApi {
     { request, record }: ClientExchange,
     { access, keyIn }: JsonEndpoint,
   ): Promise<Caller> {
-    const { apiKeys, clientAddress } = this.#parts
+    const { apiKeys, clientAddress } = this.#services
     const key = requireKey(request, keyIn ?? 'bearer')
     const use = access === 'key' ? 'call' : 'read'
     const caller = await apiKeys.authenticate(key, clientAddress()(request), use)
@@ -231,7 +231,7 @@ export class JsonApi {
     limited: readonly Limit[],
   ): Promise<void> {
     if (!limit) return
-    const { limits, management } = this.#parts
+    const { limits, management } = this.#services
     const { requests, tokens, windowMs } = management.settings().rateLimits[limit]
     for (const [index, { subject, label, factor }] of limited.entries()) {
       const subjectLimit = {
@@ -239,7 +239,7 @@ export class JsonApi {
         subject,
         limit: { requests: requests * factor, tokens, windowMs },
       }
-      if (index === 0) await takeAndSetHeaders(limits, response, subjectLimit, label)
+      if (index === 0) await countRequestAndSetHeaders(limits, response, subjectLimit, label)
       else requireAllowed(await limits.take(subjectLimit), label)
     }
   }
@@ -266,14 +266,14 @@ export class JsonApi {
     await this.#takeFromLimits(
       exchange,
       endpoint,
-      limitSubjects({ body: body as never, addressBlock: block, parts: this.#parts.management }),
+      limitSubjects({ body: body as never, addressBlock: block, services: this.#services.management }),
     )
     return body
   }
 
   async #body(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
-    const address = this.#parts.clientAddress()(exchange.request)
-    const body = await this.#parts.bodies.read(exchange, {
+    const address = this.#services.clientAddress()(exchange.request)
+    const body = await this.#services.bodies.read(exchange, {
       owner: { client: addressBlock(address), key: '' },
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
       // Bodies of clients that are not authenticated are not decompressed.
@@ -335,10 +335,10 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
 }
 
 /**
- * The parts for one request of a user. Store reads through them count against the user's share until the
+ * The services for one request of a user. Store reads through them count against the user's share until the
  * response has been written. Visitors read single rows only.
  */
-function meteredParts(
+function meteredServices(
   { management, reads }: { readonly management: AdministrationServices; readonly reads: StoreReads },
   response: Response,
   { user }: Partial<Authenticated>,

@@ -58,8 +58,8 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     keyIn: 'model-list',
     summary: 'The models that the API key may call',
     query: z.object({ client_version: z.string().optional() }),
-    async handle({ token, user, query, exchange, models: lists, parts }) {
-      const list = lists.list(parts.settings(), { token, user })
+    async handle({ token, user, query, exchange, models: lists, services }) {
+      const list = lists.list(services.settings(), { token, user })
       const shape = listShape(exchange.request)
       if (query.client_version === undefined) return modelListBody(shape, list)
       return { ...MODEL_LIST[shape](list), ...CATALOGUE }
@@ -74,9 +74,9 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     keyIn: 'any',
     summary: 'One model that the API key may call',
     params: modelParams,
-    async handle({ token, user, params: { id }, exchange, models, parts }) {
+    async handle({ token, user, params: { id }, exchange, models, services }) {
       const name = decodeURIComponent(id)
-      const found = requireModel(models.find(parts.settings(), { token, user }, name), name)
+      const found = requireModel(models.find(services.settings(), { token, user }, name), name)
       return MODEL_ENTRY[entryShape(exchange.request)](found)
     },
   }),
@@ -99,8 +99,8 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     area: 'relay',
     access: 'keyed-account',
     summary: "The models that a key of the account's own may call",
-    handle: async ({ token, user, models, parts }) =>
-      modelListBody('chat', models.list(parts.settings(), { token, user })),
+    handle: async ({ token, user, models, services }) =>
+      modelListBody('chat', models.list(services.settings(), { token, user })),
   }),
   fixedShape('/v1beta/models', 'alternate'),
   // For clients of the alternate vendor's chat endpoint.
@@ -114,33 +114,35 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'One model that the API key may call, always in the alternate shape',
     params: modelParams,
     // oxlint-disable-next-line typescript/require-await
-    async handle({ token, user, params: { id }, models, parts }) {
+    async handle({ token, user, params: { id }, models, services }) {
       const name = modelOf(decodeURIComponent(id))
-      return MODEL_ENTRY.alternate(requireModel(models.find(parts.settings(), { token, user }, name), name))
+      return MODEL_ENTRY.alternate(
+        requireModel(models.find(services.settings(), { token, user }, name), name),
+      )
     },
   }),
   defineAdminEndpoint('GET', '/api/models', {
     summary: 'Every model with its price, where that comes from, and the channels that serve it',
     responseBody: z.array(managedModelSchema),
-    handle: ({ parts }) => managedModels(parts),
+    handle: ({ services }) => managedModels(services),
   }),
   defineRootEndpoint('PUT', '/api/models/price', {
     summary: 'Sets the price of one model; null is the built-in one again',
     errorStatuses: [409],
     body: modelPriceBody,
-    handle: ({ body, parts }) => setModelPrice(parts, body),
+    handle: ({ body, services }) => setModelPrice(services, body),
   }),
   defineRootEndpoint('PUT', '/api/models/prices', {
     summary: 'Sets the prices of several models, all or none',
     errorStatuses: [409],
     body: modelPricesBody,
-    handle: ({ body, parts }) => setModelPrices(parts, body),
+    handle: ({ body, services }) => setModelPrices(services, body),
   }),
   defineAccountEndpoint('GET', '/api/pricing', {
     summary: 'Prices of the models that the account may call',
     responseBody: pricingSchema,
     envelope: 'own',
-    handle: ({ user, parts }) => Promise.resolve(pricing(parts.settings(), user)),
+    handle: ({ user, services }) => Promise.resolve(pricing(services.settings(), user)),
   }),
 ]
 
@@ -153,8 +155,8 @@ function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
     access: 'key',
     keyIn: 'alternate',
     summary: `The models that the API key may call, always in the ${shape} shape`,
-    async handle({ token, user, models, parts }) {
-      return modelListBody(shape, models.list(parts.settings(), { token, user }))
+    async handle({ token, user, models, services }) {
+      return modelListBody(shape, models.list(services.settings(), { token, user }))
     },
   })
 }

@@ -8,6 +8,6 @@ export const ROUTING_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [404],
     body: simulationBody,
     responseBody: simulationSchema,
-    handle: ({ user, body, parts }) => simulateRouting(parts, body, user),
+    handle: ({ user, body, services }) => simulateRouting(services, body, user),
   }),
 ]

@@ -32,11 +32,11 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Begin a session of the console',
     errorStatuses: [401, 403],
     limit: 'critical',
-    limitSubjects({ body, addressBlock, parts }) {
+    limitSubjects({ body, addressBlock, services }) {
       if ('accessToken' in body) return [{ subject: addressBlock, label: 'this address', factor: 1 }]
       const { username } = body
       // Guesses from elsewhere, or of other names, must not lock out a user who has signed in from here before.
-      if (parts.signIns.knows(username, addressBlock)) {
+      if (services.signIns.knows(username, addressBlock)) {
         return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
       }
       return [
@@ -55,11 +55,11 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
       status: z.int(),
       group: z.string(),
     }),
-    async handle({ body, address, addressBlock, exchange, parts }) {
-      const { options } = parts.settings()
+    async handle({ body, address, addressBlock, exchange, services }) {
+      const { options } = services.settings()
       refuseCrossSite(exchange.request, options.trusted_proxies)
       const place = { address, userAgent: exchange.request.headers['user-agent'] }
-      const { user, session } = await logIn(parts, body, addressBlock, place)
+      const { user, session } = await logIn(services, body, addressBlock, place)
       exchange.record.userId = user.id
       exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, options))
       const { id, username, display_name, role, status, group } = user
@@ -73,9 +73,9 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     ...OIDC,
     summary: 'Begin a sign-in at an identity provider',
     query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
-    async handle({ params: { name }, query: { next }, exchange: { request, response }, parts }) {
-      const provider = findProvider(parts.settings(), name)
-      const { location, cookie } = await parts.oidc.begin(provider, request, next)
+    async handle({ params: { name }, query: { next }, exchange: { request, response }, services }) {
+      const provider = findProvider(services.settings(), name)
+      const { location, cookie } = await services.oidc.begin(provider, request, next)
       response.setHeader('set-cookie', cookie)
       return location
     },
@@ -84,19 +84,19 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     ...OIDC,
     summary: 'End a sign-in at an identity provider: begin a session of the console, or link the identity',
     errorStatuses: [401, 403],
-    async handle({ params: { name }, address, exchange, parts }) {
+    async handle({ params: { name }, address, exchange, services }) {
       const { request, response, record } = exchange
-      const provider = findProvider(parts.settings(), name)
-      const { identity, next, link } = await parts.oidc.complete(provider, request)
+      const provider = findProvider(services.settings(), name)
+      const { identity, next, link } = await services.oidc.complete(provider, request)
       if (link) {
         record.userId = link.userId
-        await linkIdentity(parts, identity, link)
+        await linkIdentity(services, identity, link)
         return next
       }
       const place = { address, userAgent: request.headers['user-agent'] }
-      const { user, session } = await signInByIdentity(parts, provider, identity, place)
+      const { user, session } = await signInByIdentity(services, provider, identity, place)
       record.userId = user.id
-      response.setHeader('set-cookie', sessionCookie(request, session, parts.settings().options))
+      response.setHeader('set-cookie', sessionCookie(request, session, services.settings().options))
       return next
     },
   }),
@@ -112,12 +112,12 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     responseBody: z
       .object({ logout_url: z.string().describe("Ends the identity provider's own session") })
       .optional(),
-    async handle({ exchange: { request, response }, parts }) {
-      const { options } = parts.settings()
+    async handle({ exchange: { request, response }, services }) {
+      const { options } = services.settings()
       refuseCrossSite(request, options.trusted_proxies)
       const session = sessionOf(request)
       const ended =
-        session === undefined ? null : await parts.store.write('endSession', { cookieValue: session })
+        session === undefined ? null : await services.store.write('endSession', { cookieValue: session })
       response.setHeader('set-cookie', sessionCookie(request, undefined, options))
       return ended?.logoutUrl == null ? undefined : { logout_url: ended.logoutUrl }
     },

@@ -38,7 +38,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "A page of the account's tokens, newest first",
     query: pageQuery,
     responseBody: tokenPageSchema,
-    handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),
+    handle: ({ user, query, services }) => tokenPage(services, { user: user.id, ...pageOf(query) }),
   }),
   defineAccountEndpoint('GET', '/api/token/search', {
     limit: 'search',
@@ -46,23 +46,23 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
     responseBody: tokenPageSchema,
-    handle: ({ user, query: { keyword, token, ...page }, parts }) =>
-      searchTokens(parts, { user: user.id, keyword, token, ...pageOf(page) }),
+    handle: ({ user, query: { keyword, token, ...page }, services }) =>
+      searchTokens(services, { user: user.id, keyword, token, ...pageOf(page) }),
   }),
   defineAccountEndpoint('GET', '/api/token/stopped', {
     summary: "Those of the account's tokens whose calls a budget refuses",
     errorStatuses: [400],
     query: STOPPED_QUERY,
     responseBody: z.array(z.int()),
-    handle: ({ user, query, parts }) => stoppedTokensOf(parts, user.id, query.ids),
+    handle: ({ user, query, services }) => stoppedTokensOf(services, user.id, query.ids),
   }),
   defineAccountEndpoint('GET', '/api/token/:id', {
     summary: "One of the account's tokens, its key masked",
     params: TOKEN_ID.path,
     responseBody: tokenSchema,
-    async handle({ user, params, parts }) {
-      const token = await parts.store.read('findTokenWithKey', { tokenId: params.id, userId: user.id })
-      return maskedToken(parts, token ?? ownTokenNotFound())
+    async handle({ user, params, services }) {
+      const token = await services.store.read('findTokenWithKey', { tokenId: params.id, userId: user.id })
+      return maskedToken(services, token ?? ownTokenNotFound())
     },
   }),
   defineAccountEndpoint('POST', '/api/token/:id/key', {
@@ -71,8 +71,8 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "The whole key of one of the account's tokens",
     params: TOKEN_ID.path,
     responseBody: z.object({ key: z.string() }),
-    async handle({ user, params, parts }) {
-      return { key: await revealKey(parts, { user: user.id, id: params.id }) }
+    async handle({ user, params, services }) {
+      return { key: await revealKey(services, { user: user.id, id: params.id }) }
     },
   }),
   defineAccountEndpoint('POST', '/api/token/', {
@@ -83,8 +83,8 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     query: z.object({ reveal: z.string().optional() }),
     body: newTokenFields,
     responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
-    async handle({ user, query, body, parts }) {
-      const { id, key } = await createTokenAs(parts, { ...body, user: user.id }, user)
+    async handle({ user, query, body, services }) {
+      const { id, key } = await createTokenAs(services, { ...body, user: user.id }, user)
       return query.reveal === '1' ? { id, key } : undefined
     },
   }),
@@ -92,7 +92,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "Deletes several of the account's tokens, and returns how many there were",
     body: TOKEN_ID.body,
     responseBody: z.int(),
-    handle: ({ user, body, parts }) => deleteTokens(parts, { user: user.id, ids: body.ids }),
+    handle: ({ user, body, services }) => deleteTokens(services, { user: user.id, ids: body.ids }),
   }),
   defineAccountEndpoint('POST', '/api/token/batch/keys', {
     limit: 'critical',
@@ -100,8 +100,8 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: "The whole keys of several of the account's tokens",
     body: TOKEN_ID.body,
     responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
-    async handle({ user, body, parts }) {
-      return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }
+    async handle({ user, body, services }) {
+      return { keys: await revealKeys(services, { user: user.id, ids: body.ids }) }
     },
   }),
   defineAccountEndpoint('PUT', '/api/token/', {
@@ -111,16 +111,16 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     body: z.union([changedTokenFields, tokenStatusInput]),
     bodyIf: { query: 'status_only', is: tokenStatusInput, else: changedTokenFields },
     responseBody: tokenSchema,
-    handle: ({ user, body, parts }) =>
+    handle: ({ user, body, services }) =>
       'status' in body
-        ? enableOrDisableToken(parts, { ...body, user: user.id })
-        : changeToken(parts, { ...body, user: user.id }, user),
+        ? enableOrDisableToken(services, { ...body, user: user.id })
+        : changeToken(services, { ...body, user: user.id }, user),
   }),
   defineAccountEndpoint('DELETE', '/api/token/:id', {
     summary: "Deletes one of the account's tokens",
     params: TOKEN_ID.path,
-    async handle({ user, params, parts }) {
-      if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) ownTokenNotFound()
+    async handle({ user, params, services }) {
+      if ((await deleteTokens(services, { user: user.id, ids: [params.id] })) === 0) ownTokenNotFound()
     },
   }),
   defineAdminEndpoint('GET', OF_USER, {
@@ -129,9 +129,9 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     params: USER_PARAMS,
     query: pageQuery,
     responseBody: tokenPageSchema,
-    async handle({ user: by, params, query, parts }) {
-      const { id } = await manageableUser(parts, params.id, by)
-      return tokenPage(parts, { user: id, ...pageOf(query) })
+    async handle({ user: by, params, query, services }) {
+      const { id } = await manageableUser(services, params.id, by)
+      return tokenPage(services, { user: id, ...pageOf(query) })
     },
   }),
   defineAdminEndpoint('GET', `${OF_USER}/stopped`, {
@@ -140,9 +140,9 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     params: USER_PARAMS,
     query: STOPPED_QUERY,
     responseBody: z.array(z.int()),
-    async handle({ user: by, params, query, parts }) {
-      const { id } = await manageableUser(parts, params.id, by)
-      return stoppedTokensOf(parts, id, query.ids)
+    async handle({ user: by, params, query, services }) {
+      const { id } = await manageableUser(services, params.id, by)
+      return stoppedTokensOf(services, id, query.ids)
     },
   }),
   defineAdminEndpoint('POST', OF_USER, {
@@ -152,9 +152,9 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     cache: 'never',
     body: newTokenFields,
     responseBody: tokenSchema,
-    async handle({ user: by, params, body, parts }) {
-      const { id } = await manageableUser(parts, params.id, by)
-      return createTokenAs(parts, { ...body, user: id }, by)
+    async handle({ user: by, params, body, services }) {
+      const { id } = await manageableUser(services, params.id, by)
+      return createTokenAs(services, { ...body, user: id }, by)
     },
   }),
   defineAdminEndpoint('PUT', OF_USER, {
@@ -163,9 +163,9 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     params: USER_PARAMS,
     body: tokenStatusInput,
     responseBody: tokenSchema,
-    async handle({ user: by, params, body, parts }) {
-      const { id } = await manageableUser(parts, params.id, by)
-      return enableOrDisableToken(parts, { ...body, user: id })
+    async handle({ user: by, params, body, services }) {
+      const { id } = await manageableUser(services, params.id, by)
+      return enableOrDisableToken(services, { ...body, user: id })
     },
   }),
 ]

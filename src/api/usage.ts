@@ -7,7 +7,7 @@ import type { AdministrationServices, ManagementServices } from '../management/s
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
 import {
   callFilterOf,
-  csvTerms,
+  csvFormat,
   exportQuery,
   filterOf,
   listUsage,
@@ -113,38 +113,44 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
-    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject, query),
+    handle: ({ query, services }) => listUsage(services, filterOf(query), pageOf(query), usageObject, query),
   }),
   defineAccountEndpoint('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
     query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
-    handle: ({ user, query, parts }) =>
-      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
+    handle: ({ user, query, services }) =>
+      listUsage(services, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
   }),
   defineAdminEndpoint('GET', '/api/log/stat', {
     summary: 'Sums of usage, in total and in the last minute',
     errorStatuses: [400],
     query: usageQuery,
     responseBody: usageStatSchema,
-    handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
+    handle: ({ query, services }) => usageStat(services, filterOf(query)),
   }),
   defineAccountEndpoint('GET', '/api/log/self/stat', {
     summary: "Sums of the account's usage, in total and in the last minute",
     errorStatuses: [400],
     query: ownUsageQuery,
     responseBody: usageStatSchema,
-    handle: ({ user, query, parts }) => usageStat(parts, filterOf(query, user.id)),
+    handle: ({ user, query, services }) => usageStat(services, filterOf(query, user.id)),
   }),
   defineAdminEndpoint('GET', '/api/log/export', {
     summary: "All users' settled calls as CSV",
     errorStatuses: [400],
     query: exportQuery,
     text: CALLS_CSV,
-    handle: ({ query, parts }) =>
+    handle: ({ query, services }) =>
       Promise.resolve(
-        usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject, csvTerms(parts, query)),
+        usageCsv(
+          services,
+          filterOf(query),
+          usageSchema.keyof().options,
+          usageObject,
+          csvFormat(services, query),
+        ),
       ),
   }),
   defineAccountEndpoint('GET', '/api/log/self/export', {
@@ -152,10 +158,10 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: ownExportQuery,
     text: CALLS_CSV,
-    handle: ({ user, query, parts }) => {
+    handle: ({ user, query, services }) => {
       const columns = ownUsageSchema.keyof().options
       const filter = filterOf(query, user.id)
-      return Promise.resolve(usageCsv(parts, filter, columns, ownUsageObject, csvTerms(parts, query)))
+      return Promise.resolve(usageCsv(services, filter, columns, ownUsageObject, csvFormat(services, query)))
     },
   }),
   defineAdminEndpoint('GET', '/api/data/', {
@@ -163,14 +169,15 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: daysQuery,
     responseBody: z.array(usageDaySchema),
-    handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
+    handle: ({ query, services }) =>
+      usageByDay(services, query, { username: query.username }, query.username),
   }),
   defineAccountEndpoint('GET', '/api/data/self', {
     summary: "Usage of each model on each day, of the account's own calls",
     errorStatuses: [400],
     query: ownDaysQuery,
     responseBody: z.array(usageDaySchema),
-    handle: ({ user, query, parts }) => usageByDay(parts, query, { user_id: user.id }, user.username),
+    handle: ({ user, query, services }) => usageByDay(services, query, { user_id: user.id }, user.username),
   }),
   defineAdminEndpoint('GET', '/api/usage', {
     summary: 'Usage by hour, day or month in any time zone',
@@ -178,7 +185,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: seriesQuery,
     responseBody: usageSeriesSchema,
     text: USAGE_CSV,
-    handle: ({ query, parts }) => seriesAs(parts, query),
+    handle: ({ query, services }) => seriesAs(services, query),
   }),
   defineAccountEndpoint('GET', '/api/usage/self', {
     summary: "The account's own usage by hour, day or month in any time zone",
@@ -186,7 +193,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: ownSeriesQuery,
     responseBody: usageSeriesSchema,
     text: USAGE_CSV,
-    handle: ({ user, query, parts }) => seriesAs(parts, query, user),
+    handle: ({ user, query, services }) => seriesAs(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/usage/refusals', {
     summary: 'Refused calls by hour, day or month, and by code, API key or user',
@@ -194,7 +201,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: refusalsQuery,
     responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
-    handle: ({ query, parts }) => refusalsAs(parts, query),
+    handle: ({ query, services }) => refusalsAs(services, query),
   }),
   defineAccountEndpoint('GET', '/api/usage/self/refusals', {
     summary: "Refused calls with the account's own keys by hour, day or month",
@@ -202,7 +209,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: ownRefusalsQuery,
     responseBody: countedCallsSchema,
     text: REFUSALS_CSV,
-    handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
+    handle: ({ user, query, services }) => refusalsAs(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/usage/failures', {
     summary: 'Failed calls by hour, day or month, and by cause, model, API key, user or channel',
@@ -210,7 +217,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: failuresQuery,
     responseBody: countedCallsSchema,
     text: FAILURES_CSV,
-    handle: ({ query, parts }) => failuresAs(parts, query),
+    handle: ({ query, services }) => failuresAs(services, query),
   }),
   defineAccountEndpoint('GET', '/api/usage/self/failures', {
     summary: "The account's own failed calls by hour, day or month",
@@ -218,75 +225,75 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: ownFailuresQuery,
     responseBody: countedCallsSchema,
     text: FAILURES_CSV,
-    handle: ({ user, query, parts }) => failuresAs(parts, query, user),
+    handle: ({ user, query, services }) => failuresAs(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/log/refused', {
     summary: 'Refused calls of the last 72 hours, the newest first',
     errorStatuses: [400],
     query: z.object({ ...refusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
-    handle: ({ query, parts }) => listRefusedCalls(parts, query, pageOf(query)),
+    handle: ({ query, services }) => listRefusedCalls(services, query, pageOf(query)),
   }),
   defineAccountEndpoint('GET', '/api/log/self/refused', {
     summary: "Refused calls with the account's own keys, the newest first",
     errorStatuses: [400],
     query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
-    handle: ({ user, query, parts }) => listRefusedCalls(parts, query, pageOf(query), user.id),
+    handle: ({ user, query, services }) => listRefusedCalls(services, query, pageOf(query), user.id),
   }),
   defineAdminEndpoint('GET', '/api/log/values', {
     summary: 'Values that a field of calls has in a period, for filters',
     errorStatuses: [400],
     query: valuesQuery,
     responseBody: z.array(usageValueSchema),
-    handle: ({ query, parts }) => usageValues(parts, query),
+    handle: ({ query, services }) => usageValues(services, query),
   }),
   defineAccountEndpoint('GET', '/api/log/self/values', {
     summary: "Values that a field of the account's own calls has in a period, for filters",
     errorStatuses: [400],
     query: ownValuesQuery,
     responseBody: z.array(usageValueSchema),
-    handle: ({ user, query, parts }) => usageValues(parts, query, user.id),
+    handle: ({ user, query, services }) => usageValues(services, query, user.id),
   }),
   defineAdminEndpoint('POST', '/api/usage/what-if', {
     summary: 'What the calls of a period would have cost at other prices, ratios or models',
     body: whatIfBody,
     responseBody: whatIfSchema,
-    handle: ({ body, parts }) => whatIf(parts, body),
+    handle: ({ body, services }) => whatIf(services, body),
   }),
   defineAdminEndpoint('GET', '/api/running', {
     summary: "All users' calls under way, on this node or on all nodes",
     errorStatuses: [400],
     query: runningQuery,
     responseBody: runningSchema,
-    handle: ({ query, parts }) => runningCalls(parts, query),
+    handle: ({ query, services }) => runningCalls(services, query),
   }),
   defineAccountEndpoint('GET', '/api/running/self', {
     summary: "The account's own calls under way, on this node or on all nodes",
     errorStatuses: [400],
     query: runningQuery,
     responseBody: ownRunningSchema,
-    handle: ({ user, query, parts }) => ownRunningCalls(parts, query, user.id),
+    handle: ({ user, query, services }) => ownRunningCalls(services, query, user.id),
   }),
   defineAccountEndpoint('POST', '/api/running/:id/stop', {
     summary: "Ends one of the account's own calls under way, or any for administrators",
     errorStatuses: [404],
     params: runningPath,
-    handle: ({ user, params, parts }) => stopCall(parts, params.id, user),
+    handle: ({ user, params, services }) => stopCall(services, params.id, user),
   }),
   defineAdminEndpoint('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',
     errorStatuses: [404],
     params: callPath,
     responseBody: z.union([callSchema, refusedDetailSchema]),
-    handle: ({ params, parts }) => anyCall(parts, params.id),
+    handle: ({ params, services }) => anyCall(services, params.id),
   }),
   defineAccountEndpoint('GET', '/api/log/self/:id', {
     summary: "One of the account's own settled calls with the lines of its cost, or a refused call",
     errorStatuses: [404],
     params: callPath,
     responseBody: z.union([ownCallSchema, refusedDetailSchema]),
-    handle: ({ user, params, parts }) => ownCall(parts, params.id, user.id),
+    handle: ({ user, params, services }) => ownCall(services, params.id, user.id),
   }),
   defineAdminEndpoint('GET', '/api/log/stream', {
     summary: "All users' calls as this node settles them, as server-sent events",
@@ -305,53 +312,53 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
 ]
 
 async function seriesAs(
-  parts: ManagementServices,
+  services: ManagementServices,
   query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, parts.nowMs())
+  const period = periodOf(query, services.nowMs())
   const { by = 'model' } = query
-  const made = await usageSeries(parts, { period, filter: callFilterOf(query, user?.id), by })
+  const made = await usageSeries(services, { period, filter: callFilterOf(query, user?.id), by })
   return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }
 
 async function refusalsAs(
-  parts: ManagementServices,
+  services: ManagementServices,
   query: z.output<typeof refusalsQuery> | z.output<typeof ownRefusalsQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, parts.nowMs())
+  const period = periodOf(query, services.nowMs())
   const { username } = query as z.output<typeof refusalsQuery>
   const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
-  const made = await refusedCalls(parts, { period, filter, by: query.by ?? 'code' })
+  const made = await refusedCalls(services, { period, filter, by: query.by ?? 'code' })
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 
 async function failuresAs(
-  parts: ManagementServices,
+  services: ManagementServices,
   query: z.output<typeof failuresQuery> | z.output<typeof ownFailuresQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, parts.nowMs())
+  const period = periodOf(query, services.nowMs())
   const filter = callFilterOf(query, user?.id)
-  const made = await failedCalls(parts, { period, filter, by: query.by ?? 'cause' })
+  const made = await failedCalls(services, { period, filter, by: query.by ?? 'cause' })
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 
 interface LiveInput {
   readonly user: { readonly id: number }
   readonly exchange: ClientExchange
-  readonly parts: AdministrationServices
+  readonly services: AdministrationServices
   readonly reauthenticate: () => Promise<void>
 }
 
 function live(
-  { user, exchange: { request, response }, parts, reauthenticate }: LiveInput,
+  { user, exchange: { request, response }, services, reauthenticate }: LiveInput,
   filter: UsageFilter | null,
   scope: 'all' | 'own',
 ): AsyncIterable<string> {
   const lastId = request.headers['last-event-id']
-  const reader = parts.liveCalls.open({
+  const reader = services.liveCalls.open({
     userId: user.id,
     scope,
     filter,

@@ -24,7 +24,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'All users, a page of them, newest first',
     query: pageQuery,
     responseBody: userPageSchema,
-    handle: ({ query, parts }) => findUsers(parts, query),
+    handle: ({ query, services }) => findUsers(services, query),
   }),
   defineAdminEndpoint('GET', '/api/user/search', {
     summary: 'Users by a part of their name or e-mail address, by id, by group',
@@ -32,16 +32,16 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: userSearchInput,
     responseBody: userPageSchema,
-    handle: ({ query, parts }) => findUsers(parts, query),
+    handle: ({ query, services }) => findUsers(services, query),
   }),
   defineAdminEndpoint('GET', '/api/user/:id', {
     summary: 'One user',
     params: z.object({ id: userIdText }),
     responseBody: managedUserSchema,
-    async handle({ params: { id: userId }, parts }) {
+    async handle({ params: { id: userId }, services }) {
       return managedUserObject(
-        parts,
-        (await parts.store.read('managedUser', { userId })) ?? userNotFound(userId),
+        services,
+        (await services.store.read('managedUser', { userId })) ?? userNotFound(userId),
       )
     },
   }),
@@ -49,8 +49,8 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Create a user who can log in',
     body: newUserInput.extend({ password: passwordField }),
     responseBody: managedUserSchema,
-    async handle({ user, body, parts }) {
-      return managedUserObject(parts, await createUserAs(parts, body, user))
+    async handle({ user, body, services }) {
+      return managedUserObject(services, await createUserAs(services, body, user))
     },
   }),
   defineAdminEndpoint('PUT', '/api/user/', {
@@ -58,33 +58,33 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [404, 409],
     body: changedUserInput,
     responseBody: managedUserSchema,
-    async handle({ user, body, parts }) {
-      return managedUserObject(parts, await changeUser(parts, body, user))
+    async handle({ user, body, services }) {
+      return managedUserObject(services, await changeUser(services, body, user))
     },
   }),
   defineAdminEndpoint('DELETE', '/api/user/:id', {
     summary: 'Delete a user, and all its tokens',
     params: z.object({ id: userIdText }),
-    handle: ({ user, params, parts }) => deleteUser(parts, params.id, user),
+    handle: ({ user, params, services }) => deleteUser(services, params.id, user),
   }),
   defineAdminEndpoint('POST', '/api/user/manage', {
     summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
     errorStatuses: [404],
     body: managedInput,
     responseBody: managedUserSchema.optional(),
-    async handle({ user, body, parts }) {
-      const managed = await manageUser(parts, body, user)
-      return managed && managedUserObject(parts, managed)
+    async handle({ user, body, services }) {
+      const managed = await manageUser(services, body, user)
+      return managed && managedUserObject(services, managed)
     },
   }),
   defineAdminEndpoint('GET', '/api/group/', {
     summary: 'The names of all groups',
     responseBody: z.array(z.string()),
-    handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
+    handle: ({ services }) => Promise.resolve([...services.settings().groups.keys()].toSorted()),
   }),
   defineAdminEndpoint('GET', '/api/group/budgets', {
     summary: 'The budgets of all groups, with their use in the current period',
     responseBody: groupBudgetsSchema,
-    handle: ({ parts }) => groupBudgets(parts),
+    handle: ({ services }) => groupBudgets(services),
   }),
 ]

@@ -153,6 +153,16 @@ describe('sluice check', () => {
     )
   })
 
+  test('sluice check reports errors of the prices file with its own name and line', async () => {
+    writeFileSync(join(folder, 'prices.yaml'), 'm: { input: 1, output: 2 }\nn: { input: cheap, output: 2 }\n')
+    const config = file('options: { prices_file: prices.yaml }\n')
+    expect(await run({ config })).toEqual({
+      code: 1,
+      out: '',
+      err: 'prices.yaml:2: n.input: expected a decimal number from 0 to 1000000, found "cheap"\n',
+    })
+  })
+
   test('sluice check prints what the configuration contains, and its warnings', async () => {
     const config = file(
       'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [house-model] }]\n',

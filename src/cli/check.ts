@@ -13,7 +13,7 @@ export async function check(
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')
   const { ConfigError, formatDiagnostic } = await import('../config/diagnostics.ts')
-  const say = (colour: 'red' | 'yellow', line: string): void => {
+  const printLine = (colour: 'red' | 'yellow', line: string): void => {
     err.write(`${styleText(colour, line, { stream: err })}\n`)
   }
 
@@ -24,7 +24,7 @@ export async function check(
         `${JSON.stringify({ ok: true, ...countsOf(config), mistakes: [], warnings: config.warnings })}\n`,
       )
     } else {
-      for (const warning of config.warnings) say('yellow', `warning: ${formatDiagnostic(warning)}`)
+      for (const warning of config.warnings) printLine('yellow', `warning: ${formatDiagnostic(warning)}`)
       out.write(`${summary(config)}\n`)
     }
     return 0
@@ -32,7 +32,7 @@ export async function check(
     if (!(error instanceof ConfigError)) throw error
     const { diagnostics } = error
     if (options.json) out.write(`${JSON.stringify({ ok: false, mistakes: diagnostics, warnings: [] })}\n`)
-    else for (const diagnostic of diagnostics) say('red', formatDiagnostic(diagnostic))
+    else for (const diagnostic of diagnostics) printLine('red', formatDiagnostic(diagnostic))
     return 1
   }
 }

@@ -13,8 +13,8 @@ import { printStartFailure, runGateway } from './start.ts'
  * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end unless DATA_DIR is set.
  */
 export async function demo(): Promise<number> {
-  const keptDir = process.env['DATA_DIR']
-  const dataDir = keptDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  const givenDir = process.env['DATA_DIR']
+  const dataDir = givenDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   let folder: DataFolderLock
   try {
     // Taken before anything is written, because another gateway may run on the folder.
@@ -31,7 +31,7 @@ export async function demo(): Promise<number> {
     const loaded = environment && loadConfig(environment)
     return loaded ? await runGateway(loaded, { folder }) : 1
   } finally {
-    if (keptDir === undefined) rmSync(dataDir, { recursive: true, force: true })
+    if (givenDir === undefined) rmSync(dataDir, { recursive: true, force: true })
     await simulator.close()
   }
 }

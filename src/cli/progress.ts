@@ -3,7 +3,7 @@ import type { Shell } from './shell.ts'
 /** Width of the progress bar, in characters. */
 const BAR_WIDTH = 30
 /** Amount of work below which no progress is printed without a terminal, because it ends soon. */
-const MIN_TOLD = 1_000
+const MIN_REPORTED = 1_000
 /** Number of progress lines without a terminal. */
 const LINES = 10
 
@@ -13,7 +13,7 @@ export class Progress {
   readonly #isSilent: boolean
   /** Unit of the work, such as `users` or `rows`. */
   readonly #unit: string
-  #toldTenths = 0
+  #reportedTenths = 0
   #hasBar = false
 
   /** With `isSilent`, as for `--json`, nothing is shown. */
@@ -35,8 +35,8 @@ export class Progress {
       return
     }
     const tenths = Math.floor(part * LINES)
-    if (total < MIN_TOLD || tenths <= this.#toldTenths) return
-    this.#toldTenths = tenths
+    if (total < MIN_REPORTED || tenths <= this.#reportedTenths) return
+    this.#reportedTenths = tenths
     this.#err.write(`${text}\n`)
   }
 

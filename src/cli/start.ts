@@ -6,7 +6,7 @@ import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { Gateway, OpenedResources } from '../gateway/main.ts'
 import { setCollectorFlags, setThreadFlags } from '../gateway/v8-flags.ts'
-import { untilStopSignal } from '../gateway/stop-signals.ts'
+import { waitForStopSignal } from '../gateway/stop-signals.ts'
 import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
@@ -48,10 +48,10 @@ export function printStartFailure(error: unknown): number {
   return 1
 }
 
-/** Runs a gateway with a configuration, and with the parts that were already opened for it. */
+/** Runs a gateway with a configuration, and with the services that were already opened for it. */
 export async function runGateway(config: Config, opened: OpenedResources = {}): Promise<number> {
   setThreadFlags()
-  const stopSignal = untilStopSignal()
+  const stopSignal = waitForStopSignal()
   const { startGateway } = await import('../gateway/main.ts')
   let gateway: Gateway
   // The gateway answers calls before its start has ended. A signal waits for the end of the start, but not

@@ -187,8 +187,8 @@ async function create(
     if (options.json) printJson(shell, made)
     else {
       const limit = quotaOf(made, await accounts.display())
-      const told = `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`
-      shell.err.write(plainText(told))
+      const message = `The key "${made.name}" of ${options.user} (id ${made.id}; quota: ${limit}; ${expiryText(made)}), printed once:\n`
+      shell.err.write(plainText(message))
       shell.out.write(`${made.key}\n`)
     }
   })

@@ -1,5 +1,5 @@
 import { ChangeFeed } from './change-feed.ts'
-import { namedNodes, NodeReports } from './node-reports.ts'
+import { nodesByName, NodeReports } from './node-reports.ts'
 import { RedisAnnouncements } from './redis-announcements.ts'
 import { RedisPeers } from '../limits/redis-peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
@@ -26,7 +26,7 @@ export async function joinThroughRedis(
   const peers = new RedisPeers({ url, namespace, node, names, onReachability: logReachability })
   const announcements = new RedisAnnouncements(url, namespace, messages)
   const changes = new ChangeFeed(node, announcements)
-  const reports = new NodeReports(node, announcements, namedNodes(names))
+  const reports = new NodeReports(node, announcements, nodesByName(names))
   const rateCounter = new SharedRateCounter(peers, onIsolated)
   const semaphore = new SharedSemaphore(peers, onIsolated)
   await Promise.all([peers.firstAttempt, announcements.firstAttempt])

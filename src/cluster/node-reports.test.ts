@@ -3,7 +3,7 @@ import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
-import { namedNodes, NodeReports } from './node-reports.ts'
+import { nodesByName, NodeReports } from './node-reports.ts'
 
 const MIB = 1024 * 1024
 
@@ -29,7 +29,7 @@ function nodesIn(room: Room, count: number, reportOf: (node: number) => string):
     const reports = new NodeReports(
       `node-${index}`,
       room,
-      namedNodes(() => names),
+      nodesByName(() => names),
     )
     reports.answerWith(async () => reportOf(index))
     return reports
@@ -66,7 +66,7 @@ test('texts that are not reports are ignored, and there is a short timeout for n
   const reports = new NodeReports(
     'first',
     room,
-    namedNodes(() => ['first', 'second']),
+    nodesByName(() => ['first', 'second']),
   )
   const answers = reports.others()
   const [, question] = room.texts[0]?.split(' ') ?? []
@@ -98,7 +98,7 @@ test.each([
     const reports = new NodeReports(
       'asker',
       room,
-      namedNodes(() => names),
+      nodesByName(() => names),
     )
     const answers = reports.others()
     const [, question] = room.texts[0]?.split(' ') ?? []

@@ -29,7 +29,7 @@ const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
 /** A question with the answers received so far. */
-interface Asked {
+interface PendingQuestion {
   readonly id: string
   /** Chunks received, by node. */
   readonly chunks: Map<string, string[]>
@@ -47,7 +47,7 @@ export interface KnownNodes {
 }
 
 /** Nodes whose names are known. */
-export function namedNodes(names: () => readonly string[]): KnownNodes {
+export function nodesByName(names: () => readonly string[]): KnownNodes {
   return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 
@@ -63,7 +63,7 @@ export class NodeReports {
   readonly #answered = new Set<string>()
   readonly #endListening: () => void
   readonly #reports = new Map<string, (argument: string) => Promise<string>>()
-  readonly #asked = new Map<string, Asked>()
+  readonly #pending = new Map<string, PendingQuestion>()
   /** Answers that are being collected or are still fresh, by what was asked. */
   readonly #answers = new Map<string, Promise<readonly string[]>>()
 
@@ -91,23 +91,23 @@ export class NodeReports {
 
   close(): void {
     this.#endListening()
-    for (const asked of this.#asked.values()) asked.end()
+    for (const pending of this.#pending.values()) pending.end()
   }
 
   async #ask(question: string): Promise<readonly string[]> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    const asked: Asked = { id: randomUUID(), chunks: new Map(), whole: [], left: MAX_BYTES, end }
+    const pending: PendingQuestion = { id: randomUUID(), chunks: new Map(), whole: [], left: MAX_BYTES, end }
     setTimeout(() => this.#answers.delete(question), WAIT_MS + FRESH_MS).unref()
     if (this.#nodes.count() < 2) return []
-    this.#asked.set(asked.id, asked)
+    this.#pending.set(pending.id, pending)
     const timer = setTimeout(end, WAIT_MS).unref()
     this.#announcer
-      .announce(`report? ${asked.id} ${this.#node}${question === HEALTH ? '' : ` ${question}`}`)
+      .announce(`report? ${pending.id} ${this.#node}${question === HEALTH ? '' : ` ${question}`}`)
       .catch(end)
     await ended
     clearTimeout(timer)
-    this.#asked.delete(asked.id)
-    return textsOf(asked)
+    this.#pending.delete(pending.id)
+    return textsOf(pending)
   }
 
   #onText(text: string): void {
@@ -115,9 +115,9 @@ export class NodeReports {
     if (question !== undefined && asker !== this.#node && this.#isNew(question))
       void this.#answer(question, kind, argument).catch(() => {})
     const [, id, node = '', index, count, chunk = ''] = ANSWER.exec(text) ?? []
-    const asked = id === undefined ? undefined : this.#asked.get(id)
-    if (!asked || !this.#nodes.knows(node)) return
-    this.#onChunk(asked, node, { index: Number(index), count: Number(count), chunk })
+    const pending = id === undefined ? undefined : this.#pending.get(id)
+    if (!pending || !this.#nodes.knows(node)) return
+    this.#onChunk(pending, node, { index: Number(index), count: Number(count), chunk })
   }
 
   #isNew(question: string): boolean {
@@ -143,28 +143,30 @@ export class NodeReports {
 
   // The chunks of a node arrive in order, over one connection.
   #onChunk(
-    asked: Asked,
+    pending: PendingQuestion,
     node: string,
     { index, count, chunk }: { readonly index: number; readonly count: number; readonly chunk: string },
   ): void {
-    const chunks = asked.chunks.get(node) ?? []
-    if (index !== chunks.length || count > MAX_CHUNKS || chunk.length > asked.left) return
-    asked.left -= chunk.length
+    const chunks = pending.chunks.get(node) ?? []
+    if (index !== chunks.length || count > MAX_CHUNKS || chunk.length > pending.left) return
+    pending.left -= chunk.length
     chunks.push(chunk)
-    asked.chunks.set(node, chunks)
+    pending.chunks.set(node, chunks)
     if (index + 1 < count) return
-    asked.whole.push(chunks.join(''))
-    if (asked.whole.length >= this.#nodes.count() - 1) asked.end()
+    pending.whole.push(chunks.join(''))
+    if (pending.whole.length >= this.#nodes.count() - 1) pending.end()
   }
 }
 
 // One after the other, because they share the remaining number of bytes.
-async function textsOf(asked: Asked): Promise<readonly string[]> {
+async function textsOf(pending: PendingQuestion): Promise<readonly string[]> {
   const texts: string[] = []
-  for (const chunks of asked.whole) {
+  for (const chunks of pending.whole) {
     try {
-      const bytes = await inflate(Buffer.from(chunks, 'base64'), { maxOutputLength: Math.max(1, asked.left) })
-      asked.left -= bytes.length
+      const bytes = await inflate(Buffer.from(chunks, 'base64'), {
+        maxOutputLength: Math.max(1, pending.left),
+      })
+      pending.left -= bytes.length
       texts.push(bytes.toString())
     } catch {
       // The report does not fit into the remaining bytes, or is not a compressed text.

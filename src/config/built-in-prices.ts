@@ -22,7 +22,7 @@ import { type Vendor, VENDORS } from './vendors.ts'
 
 /** A model's entry in the built-in table. */
 interface BuiltInModel {
-  readonly vendor: string
+  readonly vendor: string | undefined
   /** Undefined if the table has no price that can be charged. */
   readonly price: Price | undefined
   /** Context length in tokens; undefined if the data does not state it. */

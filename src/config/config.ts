@@ -1,10 +1,11 @@
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, readFile } from './read-file.ts'
+import { type FileReading, type FileTexts, readFile } from './read-file.ts'
 import { freeze } from './freeze.ts'
 import type { Diagnostic } from './diagnostics.ts'
 import { type BuiltInPrices, builtInPrices } from './built-in-prices.ts'
+import { type PriceFile, type PriceList, priceList } from './price-file.ts'
 import { settingsOf, type VendorChannels } from './settings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
@@ -16,20 +17,22 @@ export interface Config {
   readonly users: readonly UserSeed[]
   /** Diagnostics of settings that are valid but probably unintended. */
   readonly warnings: readonly Diagnostic[]
-  /** The text of the file; empty if there is none. */
-  readonly fileText: string
+  readonly texts: FileTexts
+  readonly priceFile: PriceFile | undefined
   /** The file with its variables substituted, without users, to be merged with the settings set over HTTP. */
   readonly fileNode: YamlNode
   /** Channels made from vendor keys in the environment; none if the file declares any channel. */
   readonly environmentChannels: VendorChannels
+  /** The prices below those of the file and those set over HTTP. */
+  readonly prices: PriceList
   readonly builtIn: BuiltInPrices
 }
 
 /**
- * Reads the configuration file, if there is one, and fills in defaults. `given` is a text to read instead of
- * the file. Throws a ConfigError with every error in it.
+ * Reads the configuration file, if there is one, and fills in defaults. `given` are texts to read instead of
+ * the files. Throws a ConfigError with every error in it.
  */
-export function readConfig(environment: Environment, given?: string): Config {
+export function readConfig(environment: Environment, given?: FileTexts): Config {
   const builtIn = builtInPrices()
   return configOf(environment, readFile(environment, builtIn, given), builtIn)
 }
@@ -37,17 +40,20 @@ export function readConfig(environment: Environment, given?: string): Config {
 /** Builds the configuration from a file that was read. */
 export function configOf(
   environment: Environment,
-  { text, content, channels, tree, warnings, environmentChannels }: FileReading,
+  { text, priceFile, content, channels, tree, warnings, environmentChannels }: FileReading,
   builtIn: BuiltInPrices,
 ): Config {
+  const prices = priceList(builtIn, priceFile)
   return freeze({
     environment,
-    settings: settingsOf(content, channels, environmentChannels, builtIn),
+    settings: settingsOf(content, channels, environmentChannels, prices),
     users: content.users,
     warnings,
-    fileText: text,
+    texts: { text, prices: priceFile?.text },
+    priceFile,
     fileNode: tree,
     environmentChannels,
+    prices,
     builtIn,
   })
 }

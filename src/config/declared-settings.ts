@@ -9,11 +9,13 @@ const ELSEWHERE: ReadonlySet<string> = new Set([...SECTIONS, 'channels', 'users'
 
 /**
  * The settings that a file declares, for the audit log: channels, options, groups, models and their prices,
- * and other sections as options. `channelId` returns the id of the channel with a name.
+ * and other sections as options. `prices` is the prices file. `channelId` returns the id of the channel with
+ * a name.
  */
 export function declaredSettings(
   file: YamlNode,
   channelId: (name: string) => number,
+  prices?: YamlNode,
 ): readonly DeclaredSetting[] {
   const found = SECTIONS.flatMap((section) => entriesOf(section, child(file, section)))
   const channels = items(child(file, 'channels')).map((one): DeclaredSetting => {
@@ -22,7 +24,15 @@ export function declaredSettings(
     return { section: 'channels', name: text, id: channelId(text), value: writtenAs(value) }
   })
   const others = keys(file).filter((name) => !ELSEWHERE.has(name))
-  return [...found, ...channels, ...others.map((name) => setting('options', name, child(file, name)))]
+  const beneath = keys(prices)
+    .filter((name) => child(child(child(file, 'models'), name), 'price') === undefined)
+    .map((name) => setting('ratios', name, child(prices, name)))
+  return [
+    ...found,
+    ...beneath,
+    ...channels,
+    ...others.map((name) => setting('options', name, child(file, name))),
+  ]
 }
 
 function entriesOf(section: (typeof SECTIONS)[number], tree: YamlNode): DeclaredSetting[] {

@@ -151,6 +151,8 @@ function readSecret(text: string | undefined, expect: Expect): string | undefine
 
 function readLogLevel(text: string, expect: Expect): LogLevel | undefined {
   const level = LOG_LEVELS.find((candidate) => candidate === text.toLowerCase())
-  const meant = findNearest(text, LOG_LEVELS)
-  return level ?? expect('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}${meant ? ` (${meant}?)` : ''}`)
+  const suggestion = findNearest(text, LOG_LEVELS)
+  return (
+    level ?? expect('LOG_LEVEL', `one of ${LOG_LEVELS.join(', ')}${suggestion ? ` (${suggestion}?)` : ''}`)
+  )
 }

@@ -105,8 +105,8 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
   return scalar(`one of ${words.join(', ')}`, ({ value, source }) => {
     const found = values.find((candidate) => String(candidate) === String(value))
     if (found !== undefined) return found
-    const meant = findNearest(source, words)
-    return meant === undefined ? undefined : new Refusal(`one of ${words.join(', ')} (${meant}?)`)
+    const suggestion = findNearest(source, words)
+    return suggestion === undefined ? undefined : new Refusal(`one of ${words.join(', ')} (${suggestion}?)`)
   })
 }
 
@@ -148,10 +148,10 @@ export function size(min: number, max: number): Field<number> {
 export function section<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
   const unknownKey = (key: string): string => {
-    const meant = findNearest(key, known)
-    return meant === undefined
+    const suggestion = findNearest(key, known)
+    return suggestion === undefined
       ? `unknown key, expected one of ${known.join(', ')}`
-      : `unknown key, expected ${meant}`
+      : `unknown key, expected ${suggestion}`
   }
   const object = z.strictObject(shape, {
     error: (issue) =>

@@ -50,8 +50,8 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
 
 /** ` (premium?)` if a declared group has a similar name. */
 export function suggestGroup(given: string, declared: Iterable<string>): string {
-  const meant = findNearest(given, declared)
-  return meant === undefined ? '' : ` (${meant}?)`
+  const suggestion = findNearest(given, declared)
+  return suggestion === undefined ? '' : ` (${suggestion}?)`
 }
 
 /** Keys of a budget, in a user, a token or a group; `docs/ledger.md: Budgets`. */

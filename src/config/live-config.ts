@@ -64,7 +64,7 @@ export class LiveConfig implements LiveSettings {
   }
 
   get declared(): DeclaredSettings {
-    const { fileNode, settings, environmentChannels } = this.#file
+    const { fileNode, settings, environmentChannels, prices } = this.#file
     const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
     return {
       channels: settings.channels,
@@ -72,6 +72,7 @@ export class LiveConfig implements LiveSettings {
       options: named('options'),
       groups: named('groups'),
       models: named('models'),
+      listed: prices.ofFile,
     }
   }
 

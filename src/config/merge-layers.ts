@@ -133,7 +133,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
 }
 
 function settingsFrom(
-  { fileNode, environmentChannels, builtIn }: Config,
+  { fileNode, environmentChannels, prices }: Config,
   content: NonNullable<ReturnType<typeof readSections>['content']>,
   entries: readonly LayerEntry[],
   isDrained: (channel: Channel) => boolean,
@@ -146,8 +146,8 @@ function settingsFrom(
     .slice(declared)
     .map((one): Channel => marked({ ...one, isSetOverHttp: true }))
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
-  const settings = settingsOf(content, channels, environmentChannels, builtIn)
-  const named = withModelNames(stored, settings.models, builtIn)
+  const settings = settingsOf(content, channels, environmentChannels, prices)
+  const named = withModelNames(stored, settings.models, prices)
   return freeze({
     settings,
     storedChannels: new Map(named.map((one) => [one.name, one])),
@@ -214,11 +214,11 @@ const SECTION_KEYS = {
  * of a prompt token is known for the model.
  */
 function storedLayer(
-  { builtIn, environmentChannels }: Config,
+  { prices, environmentChannels }: Config,
   { channels, entries }: StoredConfiguration,
 ): readonly LayerEntry[] {
   const priceOf = (model: string): Price | undefined =>
-    builtIn.get(model, environmentChannels.preferred.get(model))?.price
+    prices.get(model, environmentChannels.preferred.get(model))?.price
   return [
     ...channels.map(({ name, declared, keys, status }): LayerEntry => {
       const entry = { ...declared, name, keys }

@@ -1,7 +1,7 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
-import type { BuiltInPrices } from './built-in-prices.ts'
+import type { PriceList } from './price-file.ts'
 import { VENDORS } from './vendors.ts'
 
 /** Whether an entry of a channel's `models` is a pattern, which matches priced models. */
@@ -25,20 +25,23 @@ export function matchesModelPattern(name: string, pattern: string): boolean {
 }
 
 /**
- * The channels with patterns replaced by names of models: declared models with a price, and built-in ones
- * that can be called today. Of the built-in models, those that rerank go only to channels with the rerank
+ * The channels with patterns replaced by names of models: declared models with a price, those of the prices
+ * file, and built-in ones that can be called today. Of the built-in models, those that rerank go only to channels with the rerank
  * protocol, all others only to other channels.
  */
 export function withModelNames(
   channels: readonly Channel[],
   models: ModelCatalogue,
-  builtIn: BuiltInPrices,
+  prices: PriceList,
 ): readonly Channel[] {
   if (!channels.some((channel) => channel.models.some(isModelPattern))) return channels
-  const declared = models.declared.filter((name) => models.get(name).price !== undefined)
+  const declared = [
+    ...models.declared.filter((name) => models.get(name).price !== undefined),
+    ...prices.ofFile,
+  ]
   const listed = VENDORS.map((vendor) => ({
     ranks: !PROTOCOLS[vendor.protocol].isConversation,
-    names: builtIn.namesOf(vendor),
+    names: prices.namesOf(vendor),
   }))
   return channels.map((channel) => {
     const fit = listed.filter(({ ranks }) =>

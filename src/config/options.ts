@@ -58,6 +58,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   ).default(''),
   media,
   cors,
+  file: text('the path of a file', (given) => given).default(''),
   origin: text('an origin such as https://ai.example.com, without a path', (given) =>
     given === '' || isHttpOrigin(given) ? given : undefined,
   ).default(''),

@@ -1,19 +1,30 @@
 import { readFileSync } from 'node:fs'
-import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Channel } from '../domain/records/channel.ts'
 import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
+import { displayPath } from './display-path.ts'
 import { type DocumentDiagnostic, type ParsedDocument, parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
+import { type PriceFile, priceList, readPriceFile } from './price-file.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
 import { findWarnings } from './warnings.ts'
 import { child, items, keys, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** A valid configuration file, as plain values except for the tree. */
+/** The texts of the files that the operator writes. */
+export interface FileTexts {
+  /** gateway.yaml; empty if there is none. */
+  readonly text: string
+  /** The file of `options.prices_file`; undefined if it names none. */
+  readonly prices?: string | undefined
+}
+
+/** A valid configuration file, as plain values except for the trees. */
 export interface FileReading {
   /** The text of the file; empty if there is none. */
   readonly text: string
+  readonly priceFile: PriceFile | undefined
   readonly content: FileContent
   /** Channels of the file, otherwise those of the environment, with patterns replaced by names of models. */
   readonly channels: readonly Channel[]
@@ -24,13 +35,13 @@ export interface FileReading {
 }
 
 /**
- * Reads and checks the configuration file, or a text given instead. Throws a ConfigError with every error in
- * it.
+ * Reads and checks the configuration file and the prices file that it names, or texts given instead. Throws a
+ * ConfigError with every error in it.
  */
-export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: string): FileReading {
+export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: FileTexts): FileReading {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
-  const text = given ?? contentOf(configFile, file)
+  const text = given?.text ?? contentOf(configFile, file)
   const parsed = parseYamlDocument(text, (name) => environment.variables.get(name))
   const document = withKeyFiles(parsed, dirname(configFile ?? ''))
   const { content, diagnostics } = readContent(document)
@@ -39,22 +50,36 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
     throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
   }
 
-  const { models, users } = content
+  const { models, users, options } = content
+  const place = ['options', 'prices_file']
+  const named = { file, line: document.lineOf(place), path: pathText(place), message: '' }
+  const priceFile = readPriceFile(options.prices_file, environment, named, given?.prices)
+  const prices = priceList(builtIn, priceFile)
   const environmentChannels = vendorChannels(
     content.channels.length > 0 ? new Map() : environment.vendorKeys,
-    builtIn,
+    prices,
   )
   const declared = [...content.channels, ...environmentChannels.channels]
-  const settings = settingsOf(content, declared, environmentChannels, builtIn)
-  const found = findWarnings(settings, models, users, builtIn, document.tree).map(({ path, message }) => {
-    const diagnostic = { path: pathText(path), message }
-    return inFile(
-      file,
-      configFile === undefined ? diagnostic : { line: document.lineOf(path), ...diagnostic },
-    )
-  })
+  const settings = settingsOf(content, declared, environmentChannels, prices)
+  const found = findWarnings(settings, models, users, { prices, builtIn }, document.tree).map(
+    ({ path, message }) => {
+      const diagnostic = { path: pathText(path), message }
+      return inFile(
+        file,
+        configFile === undefined ? diagnostic : { line: document.lineOf(path), ...diagnostic },
+      )
+    },
+  )
   const { channels } = settings
-  return { text, content, channels, tree: withoutUsers(document.tree), warnings: found, environmentChannels }
+  return {
+    text,
+    priceFile,
+    content,
+    channels,
+    tree: withoutUsers(document.tree),
+    warnings: found,
+    environmentChannels,
+  }
 }
 
 function withoutUsers(tree: YamlNode): YamlNode {
@@ -76,12 +101,6 @@ function contentOf(file: string | undefined, name: string): string {
     const reason = error instanceof Error ? error.message : String(error)
     throw new ConfigError([{ file: name, path: '', message: `expected a file that can be read: ${reason}` }])
   }
-}
-
-/** The path of a file relative to the current folder, or absolute if it is outside. */
-function displayPath(file: string): string {
-  const path = relative(process.cwd(), file)
-  return path.startsWith('..') || isAbsolute(path) ? file : path
 }
 
 const PREFIX = 'file:'

@@ -41,6 +41,7 @@ describe('the documented defaults', () => {
         token_stats: true,
         max_user_tokens: 1000,
         body_limit: 33_554_432,
+        prices_file: '',
         unpriced_models: 'refuse',
         unknown_tools: 'pass',
         hold_tokens: 4096,
@@ -387,10 +388,10 @@ users:
           allow_ips: '10.0.0.0/8\n::1',
           group: 'vip',
           vendor_routes: '{"anthropic": "slow", "openai": "vip"}',
-          terms: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
+          limits: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],
-      terms: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
+      limits: { budget: { amount: 5000, period: 'month' }, rateLimit: undefined },
     })
   })
 

@@ -6,7 +6,8 @@ import { type Config, configOf } from './config.ts'
 import type { FileContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, readFile } from './read-file.ts'
+import { type FileReading, type FileTexts, readFile } from './read-file.ts'
+import type { PriceFile } from './price-file.ts'
 import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
@@ -14,8 +15,11 @@ import type { BuiltInPrices } from './built-in-prices.ts'
 /** Task of the thread. */
 export interface ToReadingThread {
   readonly environment: Environment
-  readonly given: string | undefined
+  readonly given: FileTexts | undefined
 }
+
+/** A prices file whose tree can be sent to another thread. */
+export type PackedPriceFile = Omit<PriceFile, 'tree'> & { readonly tree: PackedNode }
 
 /** Message to the thread: it may post the next users. */
 export const NEXT_USERS = 'next'
@@ -27,7 +31,10 @@ export type FromReadingThread =
       readonly kind: 'read'
       readonly content: Omit<FileContent, 'users'>
       readonly tree: PackedNode
-    } & Omit<FileReading, 'content' | 'tree'>)
+    } & { readonly priceFile: PackedPriceFile | undefined } & Omit<
+        FileReading,
+        'content' | 'tree' | 'priceFile'
+      >)
   | { readonly kind: 'refused'; readonly diagnostics: readonly Diagnostic[] }
 
 // The extension is .ts in the source and .js in the build.
@@ -47,13 +54,13 @@ export function startReading(task: ToReadingThread): Worker {
 
 /**
  * Reads the configuration file like `readConfig`, but in a thread, so that calls continue: a large file takes
- * seconds. `builtIn` are the prices of the running configuration, which stay the same. `given` is a text to
- * read instead of the file.
+ * seconds. `builtIn` are the prices of the running configuration, which stay the same. `given` are texts
+ * to read instead of the files.
  */
 export async function readConfigInThread(
   environment: Environment,
   builtIn: BuiltInPrices,
-  given?: string,
+  given?: FileTexts,
 ): Promise<Config> {
   let worker: Worker
   try {
@@ -73,8 +80,9 @@ export async function readConfigInThread(
             setImmediate(() => worker.postMessage(NEXT_USERS))
             return
           case 'read': {
-            const { content, tree, ...rest } = message
-            const reading = { content: { ...content, users }, tree: unpackNode(tree), ...rest }
+            const { content, tree, priceFile: packed, ...rest } = message
+            const priceFile = packed && { ...packed, tree: unpackNode(packed.tree) }
+            const reading = { content: { ...content, users }, tree: unpackNode(tree), priceFile, ...rest }
             try {
               resolve(configOf(environment, reading, builtIn))
             } catch (error) {

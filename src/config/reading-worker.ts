@@ -24,14 +24,15 @@ async function postReading({ environment, given }: ToReadingThread, port: Messag
     post({ kind: 'refused', diagnostics: error.diagnostics })
     return
   }
-  const { content, tree, ...rest } = reading
+  const { content, tree, priceFile, ...rest } = reading
   const { users, ...others } = content
   for (const part of partsOf(users)) {
     const asked = once(port, 'message')
     post({ kind: 'users', users: part })
     await asked
   }
-  post({ kind: 'read', content: others, tree: packNode(tree), ...rest })
+  const packed = priceFile && { ...priceFile, tree: packNode(priceFile.tree) }
+  post({ kind: 'read', content: others, tree: packNode(tree), priceFile: packed, ...rest })
 }
 
 function* partsOf(users: readonly UserSeed[]): Iterable<readonly UserSeed[]> {

@@ -9,32 +9,33 @@ import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/record
 import type { ModelCatalogue, Settings } from '../domain/settings.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../domain/token-kinds.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
+import type { PriceList } from './price-file.ts'
 import type { FileContent } from './read-sections.ts'
 import { DEFAULT_GROUP } from './groups.ts'
 import { withModelNames } from './model-patterns.ts'
 import { VENDORS } from './vendors.ts'
 
 /**
- * Builds settings from the file's sections, the given channels and the built-in prices. Patterns of models
+ * Builds settings from the file's sections, the given channels and the prices below them. Patterns of models
  * are replaced by names.
  */
 export function settingsOf(
   { options, rateLimits, groups, models, login, alerts }: FileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
-  builtIn: BuiltInPrices,
+  listed: PriceList,
 ): Settings {
   const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred }
-  const catalogue = modelCatalogue(models, preferred, builtIn)
+  const catalogue = modelCatalogue(models, preferred, listed)
   return {
-    priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),
+    priceVersion: priceVersion({ ...priced, listedVersion: listed.version }),
     options,
     rateLimits,
     groups,
     login,
     alerts,
     models: catalogue,
-    channels: withModelNames(channels, catalogue, builtIn),
+    channels: withModelNames(channels, catalogue, listed),
   }
 }
 
@@ -119,17 +120,17 @@ interface Priced {
   readonly models: ReadonlyMap<string, ModelSettings>
   /** Model → vendor whose price list applies. */
   readonly preferred: ReadonlyMap<string, string>
-  readonly builtInVersion: string
+  readonly listedVersion: string
 }
 
 /** Twelve hexadecimal digits that identify a set of prices, regardless of how the prices are written. */
-function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
+function priceVersion({ quotaPerUnit, groups, models, preferred, listedVersion }: Priced): string {
   const content = [
     quotaPerUnit,
     byName(groups, ({ ratio }) => canonical(ratio)),
     byName(models, ({ vendor, price }) => [vendor ?? null, price ? priceContent(price) : null]),
     byName(preferred, (vendor) => vendor),
-    builtInVersion,
+    listedVersion,
   ]
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12)
 }
@@ -138,7 +139,8 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-function priceContent({
+/** A price in a form that does not depend on how it is written. */
+export function priceContent({
   tokens,
   tiers,
   image,

@@ -84,16 +84,16 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
         ...given,
         remain_quota: given.remain_quota ?? 0,
         allow_ips: given.allow_ips || null,
-        terms: declaredTerms({ budget, budget_period, rate_limit }),
+        limits: declaredLimits({ budget, budget_period, rate_limit }),
       }),
     )
 }
 
-function declaredTerms(
+function declaredLimits(
   given: Parameters<typeof declaredBudget>[0] & { readonly rate_limit?: CallRateLimit | undefined },
 ): UsageLimitChanges | undefined {
-  const terms = { budget: declaredBudget(given), rateLimit: given.rate_limit }
-  return terms.budget === undefined && terms.rateLimit === undefined ? undefined : terms
+  const limits = { budget: declaredBudget(given), rateLimit: given.rate_limit }
+  return limits.budget === undefined && limits.rateLimit === undefined ? undefined : limits
 }
 
 /** `docs/configuration.md: Users`. */
@@ -120,7 +120,7 @@ export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: num
     .transform(
       ({ budget, budget_period, rate_limit, ...given }): UserSeed => ({
         ...given,
-        terms: declaredTerms({ budget, budget_period, rate_limit }),
+        limits: declaredLimits({ budget, budget_period, rate_limit }),
       }),
     )
   return z.preprocess((given) => {

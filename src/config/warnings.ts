@@ -7,6 +7,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { Issue } from './fields.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
+import type { PriceList } from './price-file.ts'
 import { VENDORS } from './vendors.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
@@ -23,12 +24,18 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   rerank: '/rerank',
 }
 
+/** The prices that apply where gateway.yaml states none, and those that come with the gateway. */
+interface ListedPrices {
+  readonly prices: PriceList
+  readonly builtIn: BuiltInPrices
+}
+
 /** Warnings about settings that are valid but probably unintended. */
 export function findWarnings(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
   users: readonly UserSeed[],
-  builtIn: BuiltInPrices,
+  { prices, builtIn }: ListedPrices,
   tree: YamlNode,
 ): Issue[] {
   const served = new Set(settings.channels.flatMap((channel) => channel.models))
@@ -37,7 +44,7 @@ export function findWarnings(
     ...settings.channels.flatMap((channel, index) => channelWarnings(channel, index)),
     ...unpriced(settings, served, tree),
     ...unmatchedPatterns(settings, tree),
-    ...uncharged(settings, models, served, builtIn),
+    ...uncharged(settings, models, served, prices),
     ...defaultCacheReads(settings, models, builtIn, tree),
     ...[...models.keys()]
       .filter((name) => !served.has(name) && !models.get(name)?.fallback.some((other) => served.has(other)))
@@ -141,12 +148,12 @@ function uncharged(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
   served: ReadonlySet<string>,
-  builtIn: BuiltInPrices,
+  prices: PriceList,
 ): Issue[] {
   const byKind = new Map<string, string[]>()
   for (const name of served) {
     if (models.get(name)?.price) continue
-    for (const kind of builtIn.get(name, settings.models.get(name).vendor)?.uncharged ?? []) {
+    for (const kind of prices.get(name, settings.models.get(name).vendor)?.uncharged ?? []) {
       byKind.set(kind, [...(byKind.get(kind) ?? []), name])
     }
   }

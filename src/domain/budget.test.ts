@@ -47,10 +47,10 @@ test("the name of a budget account contains its owner and its period, whatever t
       fc.string(),
       fc.integer({ min: 0, max: 4e12 }),
       (period, g, ms) => {
-        const terms = budgetAt({ amount: 5, period }, `g:${g}`, ms)
-        expect(ownerOf(terms.name)).toBe(`g:${g}`)
-        expect(budgetOfStoredHold(terms.name)).toEqual({ ...terms, amount: 0 })
-        expect(budgetsIn(budgetList([terms.name]))).toEqual([terms.name])
+        const budget = budgetAt({ amount: 5, period }, `g:${g}`, ms)
+        expect(ownerOf(budget.name)).toBe(`g:${g}`)
+        expect(budgetOfStoredHold(budget.name)).toEqual({ ...budget, amount: 0 })
+        expect(budgetsIn(budgetList([budget.name]))).toEqual([budget.name])
       },
     ),
   )

@@ -45,7 +45,7 @@ export interface AnsweredError {
 }
 
 /** What the usage log keeps of an error in addition to its cause and status; JSON in its row. */
-export interface KeptError {
+export interface StoredError {
   readonly type: string
   readonly code: string
   /** Cleaned; empty without `options.error_details`. */
@@ -55,6 +55,6 @@ export interface KeptError {
 const NAME = /^[\w.-]{1,64}$/
 
 /** A type or code of an error as it is kept; empty unless it is a short name. */
-export function keptName(name: string): string {
+export function shortNameOrEmpty(name: string): string {
   return NAME.test(name) ? name : ''
 }

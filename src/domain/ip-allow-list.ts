@@ -36,10 +36,10 @@ export function isAddressRange(text: string): boolean {
 export function isWithin(text: string, ranges: readonly string[]): boolean {
   const [address = '', bits] = text.split('/')
   return ranges.some((range) => {
-    const [start = '', most] = range.split('/')
+    const [start = '', maxBits] = range.split('/')
     if (isIP(address) !== isIP(start) || parseAddresses([range])?.(address) !== true) return false
     const widest = isIP(start) === 4 ? 32 : 128
-    return Number(bits ?? widest) >= Number(most ?? widest)
+    return Number(bits ?? widest) >= Number(maxBits ?? widest)
   })
 }
 

@@ -20,7 +20,7 @@ type OptionRow =
     })
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
-  | { readonly type: 'addresses' | 'media' | 'cors' | 'origin' }
+  | { readonly type: 'addresses' | 'media' | 'cors' | 'origin' | 'file' }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
 
@@ -75,6 +75,8 @@ export const OPTIONS = {
   },
   /** Maximum size of a decoded request body. */
   body_limit: { type: 'size', min: 1024, max: 1024 * MEBIBYTE, default: 32 * MEBIBYTE },
+  /** File with prices beneath those of gateway.yaml, relative to it; empty if there is none. */
+  prices_file: { type: 'file' },
   unpriced_models: { type: 'choice', choices: ['refuse', 'free'], default: 'refuse', region: 'money' },
   /** Treatment of requests with a tool that has no price in any list. */
   unknown_tools: { type: 'choice', choices: ['pass', 'refuse'], default: 'pass' },
@@ -132,6 +134,7 @@ interface Values {
   readonly addresses: readonly string[]
   readonly bearer: string
   readonly origin: string
+  readonly file: string
   readonly media: {
     readonly allow_private_networks: boolean
     readonly max_bytes: number

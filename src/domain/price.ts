@@ -96,7 +96,7 @@ export interface ImageForm {
 
 /**
  * USD per image, by `SIZE/QUALITY`, `SIZE`, or `default`. If empty, images have no price. Without `default`,
- * an image of another form costs as much as the most expensive one.
+ * an image of another form costs as much as the highest expensive one.
  */
 export type ImagePrices = Readonly<Record<string, Decimal>>
 
@@ -111,7 +111,7 @@ export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): D
 
 /** The highest price of an image; 0 if there is none. */
 export function highestImagePrice(prices: ImagePrices): Decimal {
-  return Object.values(prices).reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
+  return Object.values(prices).reduce((highest, each) => (isMore(each, highest) ? each : highest), ZERO)
 }
 
 /** The price of a free model. */
@@ -173,7 +173,7 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
     const dearest = (isCounted: (kind: TokenKindRow) => boolean): Decimal =>
       reached
         .flatMap(({ tokens }) => TOKEN_KINDS.filter(isCounted).map(({ name }) => tokens[name]))
-        .reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
+        .reduce((highest, each) => (isMore(each, highest) ? each : highest), ZERO)
     return {
       above,
       input: dearest(({ side, medium }) => side === 'prompt' && !medium),

@@ -29,7 +29,7 @@ export interface NamedRefusedCall extends RefusedCall {
 }
 
 /** Time for which refused calls are kept. */
-export const REFUSED_KEPT_MS = 72 * 3_600_000
+export const REFUSED_CALL_RETENTION_MS = 72 * 3_600_000
 
 /** The part of all kept rows that one key may have. */
-export const SHARE_OF_KEY = 10
+export const KEY_SHARE_DIVISOR = 10

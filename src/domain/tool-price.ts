@@ -72,12 +72,12 @@ export function knownTool(
 export function pricedTools(
   searches: number,
   uses: readonly ToolUse[],
-  terms: ToolPricingInputs,
+  pricing: ToolPricingInputs,
 ): PricedTool[] {
   const all: readonly ToolUse[] = searches > 0 ? [{ kind: 'web_search', count: searches }, ...uses] : uses
   return all
-    .map((use) => ({ ...use, kind: toolKindAtVendor(use.kind, terms) }))
-    .flatMap((use) => pricedUse(use, terms))
+    .map((use) => ({ ...use, kind: toolKindAtVendor(use.kind, pricing) }))
+    .flatMap((use) => pricedUse(use, pricing))
     .filter(({ count }) => count > 0)
 }
 
@@ -89,17 +89,17 @@ export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingIn
 /** USD for one use; the highest price if it depends on something that the response does not report. */
 export function priceOfUse(
   { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
-  terms: ToolPricingInputs,
+  pricing: ToolPricingInputs,
 ): Decimal {
-  const stated = statedPrice(kind, terms)
+  const stated = statedPrice(kind, pricing)
   if (stated) return stated
   if (kind === 'image_generation') {
-    const price = terms.priceOf(model ?? USUAL_PAINTER)
+    const price = pricing.priceOf(model ?? USUAL_PAINTER)
     if (price && Object.keys(price.image).length > 0) return imagePrice(price.image, formOf(form))
   }
-  const listed = listedTool(kind, terms)
-  if (isFreeBeside(listed, terms)) return ZERO
-  const prices = formsOf(listed, form, terms).map((one) => usd(listed.forms?.[one ?? ''] ?? listed.price))
+  const listed = listedTool(kind, pricing)
+  if (isFreeBeside(listed, pricing)) return ZERO
+  const prices = formsOf(listed, form, pricing).map((one) => usd(listed.forms?.[one ?? ''] ?? listed.price))
   return prices.reduce((dearest, price) => (isMore(price, dearest) ? price : dearest))
 }
 
@@ -113,12 +113,12 @@ function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolPricing
 function formsOf(
   { kind, forms }: ListedTool,
   form: string | undefined,
-  terms: ToolPricingInputs,
+  pricing: ToolPricingInputs,
 ): readonly (string | undefined)[] {
   if (!forms) return [form]
   return [
     form,
-    ...terms.offered.filter((tool) => knownTool(tool, terms)?.kind === kind).map((one) => one.form),
+    ...pricing.offered.filter((tool) => knownTool(tool, pricing)?.kind === kind).map((one) => one.form),
   ]
 }
 
@@ -153,10 +153,10 @@ function statedPrice(kind: ToolKind, { stated }: ToolPricingInputs): Decimal | u
   return stated[kind] ?? (kind === 'google_search' ? stated.web_search : undefined)
 }
 
-function pricedUse(use: ToolUse, terms: ToolPricingInputs): PricedTool[] {
+function pricedUse(use: ToolUse, pricing: ToolPricingInputs): PricedTool[] {
   const { kind, count, tokens } = use
-  if (kind === 'image_generation' && tokens && !statedPrice(kind, terms)) {
-    const prices = terms.priceOf(use.model ?? USUAL_PAINTER)?.tokens
+  if (kind === 'image_generation' && tokens && !statedPrice(kind, pricing)) {
+    const prices = pricing.priceOf(use.model ?? USUAL_PAINTER)?.tokens
     if (prices)
       return [
         { kind: 'image_generation_input', count: tokens.text, price: prices.input },
@@ -164,8 +164,8 @@ function pricedUse(use: ToolUse, terms: ToolPricingInputs): PricedTool[] {
         { kind: 'image_generation_output', count: tokens.output, price: prices.image_output },
       ]
   }
-  const isOnce = !statedPrice(kind, terms) && listedTool(kind, terms).unit === 'prompt'
-  return [{ kind, count: isOnce ? Math.min(count, 1) : count, price: priceOfUse(use, terms) }]
+  const isOnce = !statedPrice(kind, pricing) && listedTool(kind, pricing).unit === 'prompt'
+  return [{ kind, count: isOnce ? Math.min(count, 1) : count, price: priceOfUse(use, pricing) }]
 }
 
 function formOf(form: string | undefined): ImageForm {

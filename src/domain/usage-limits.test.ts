@@ -66,20 +66,20 @@ const change = fc.record({ budget: fc.option(budget), rateLimit: part }, { requi
 test("an operator's change replaces what the holder has, whoever changed it before", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), change)), (changes) => {
-      let terms: { budget: Budget | undefined; rateLimit: CallRateLimit } = {
+      let limits: { budget: Budget | undefined; rateLimit: CallRateLimit } = {
         budget: undefined,
         rateLimit: OFF,
       }
       let given = NO_OPERATOR_LIMITS
       for (const [isByOperator, { budget, rateLimit }] of changes) {
         const next = {
-          budget: budget === undefined ? terms.budget : (budget ?? undefined),
-          rateLimit: { ...terms.rateLimit, ...rateLimit },
+          budget: budget === undefined ? limits.budget : (budget ?? undefined),
+          rateLimit: { ...limits.rateLimit, ...rateLimit },
         }
-        if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, terms.rateLimit.windowMs)
+        if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, limits.rateLimit.windowMs)
         else if (findLoosenedLimit(next, given)) continue
-        terms = next
-        expect(findLoosenedLimit(terms, given)).toBeUndefined()
+        limits = next
+        expect(findLoosenedLimit(limits, given)).toBeUndefined()
       }
     }),
   )

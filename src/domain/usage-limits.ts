@@ -90,18 +90,18 @@ export function afterOperatorChange(
  */
 export function findLoosenedLimit(
   { budget, rateLimit }: UsageLimits,
-  { budget: most, rateLimit: limit }: OperatorLimits,
-): { readonly field: string; readonly most: string | number } | undefined {
-  if (most) {
-    if (!budget || budget.amount > most.amount) return { field: 'budget', most: most.amount }
-    if (budget.period !== most.period) return { field: 'budget_period', most: most.period }
+  { budget: max, rateLimit: limit }: OperatorLimits,
+): { readonly field: string; readonly max: string | number } | undefined {
+  if (max) {
+    if (!budget || budget.amount > max.amount) return { field: 'budget', max: max.amount }
+    if (budget.period !== max.period) return { field: 'budget_period', max: max.period }
   }
   if (!limit) return undefined
   for (const [name, field] of COUNTS)
     if (limit[name] > 0 && (rateLimit[name] === 0 || rateLimit[name] > limit[name]))
-      return { field, most: limit[name] }
+      return { field, max: limit[name] }
   if (isCounted(limit) && rateLimit.windowMs !== limit.windowMs)
-    return { field: 'rate_limit_window', most: limit.windowMs / 1000 }
+    return { field: 'rate_limit_window', max: limit.windowMs / 1000 }
   return undefined
 }
 
@@ -167,27 +167,27 @@ export function updateGrants(
 export function findLoosenedGrant(
   token: TokenGrants & { readonly used_quota: number },
   { quota, models, addresses, expires }: OperatorGrants,
-): { readonly field: string; readonly most: string | number } | undefined {
+): { readonly field: string; readonly max: string | number } | undefined {
   const present = grantsOf(token, token.used_quota)
   if (quota !== undefined) {
-    const most = Math.max(0, quota - token.used_quota)
-    if (present.quota === undefined) return { field: 'unlimited_quota', most }
-    if (present.quota > quota) return { field: 'remain_quota', most }
+    const max = Math.max(0, quota - token.used_quota)
+    if (present.quota === undefined) return { field: 'unlimited_quota', max }
+    if (present.quota > quota) return { field: 'remain_quota', max }
   }
   if (models !== undefined) {
-    if (present.models === undefined) return { field: 'model_limits_enabled', most: models }
+    if (present.models === undefined) return { field: 'model_limits_enabled', max: models }
     const given = new Set(entriesOf(models))
     if (entriesOf(present.models).some((name) => !given.has(name)))
-      return { field: 'model_limits', most: models }
+      return { field: 'model_limits', max: models }
   }
   if (addresses !== undefined) {
     const lines = allowListLines(present.addresses ?? null)
     const given = allowListLines(addresses)
     if (lines.length === 0 || lines.some((line) => !isWithin(line, given)))
-      return { field: 'allow_ips', most: given.join(', ') }
+      return { field: 'allow_ips', max: given.join(', ') }
   }
   if (expires !== undefined && (present.expires === undefined || present.expires > expires))
-    return { field: 'expired_time', most: expires }
+    return { field: 'expired_time', max: expires }
   return undefined
 }
 

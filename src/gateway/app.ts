@@ -96,17 +96,17 @@ type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
 export class App {
-  readonly #parts: AppServices
+  readonly #services: AppServices
   readonly #raw = new RouteTable(RAW_ROUTES)
   #openExchanges = 0
 
-  constructor(parts: AppServices) {
-    this.#parts = parts
+  constructor(services: AppServices) {
+    this.#services = services
   }
 
   /** Determines the address of a client, by the current configuration. */
   get clientAddress(): ClientAddress {
-    return this.#parts.clientAddress()
+    return this.#services.clientAddress()
   }
 
   /** Number of requests whose response is not finished. */
@@ -127,7 +127,7 @@ export class App {
     const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#openExchanges += 1
     // This is the last response on the connection, so that the client calls another node next.
-    if (!this.#parts.isStaying()) response.closesConnection = true
+    if (!this.#services.isStaying()) response.closesConnection = true
     // A request is over when its response is closed and all its work is done, because only then is its charge
     // known.
     let open = 2
@@ -140,7 +140,7 @@ export class App {
       over()
     })
     const isOfPage = request.headers.origin !== undefined
-    if (isOfPage && applyCors(this.#parts.cors(), exchange, path, protocolOf(route.area))) {
+    if (isOfPage && applyCors(this.#services.cors(), exchange, path, protocolOf(route.area))) {
       over()
       return
     }
@@ -156,7 +156,7 @@ export class App {
           this.#refuse(exchange, route, refusal)
           over()
         }
-        this.#parts.admission.enter(exchange, this.#openExchanges, begin, refuse)
+        this.#services.admission.enter(exchange, this.#openExchanges, begin, refuse)
         return
       }
     }
@@ -172,16 +172,16 @@ export class App {
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
     const { request, response } = exchange
     if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw)
-    const { console } = this.#parts
+    const { console } = this.#services
     if (!raw && console.has(request.method, path) && (await console.answer(request, response, path))) return
-    const json = await this.#parts.json()
+    const json = await this.#services.json()
     const found = raw ?? json.find(request.method, path)
     if (found && 'endpoint' in found) {
       const { endpoint, params } = found
       route.endpoint = endpoint
       route.area = endpoint.areaOf?.(request) ?? endpoint.area
-      if (!this.#parts.isOpen()) throw gatewayStoppingError()
-      const { admission, clientAddress } = this.#parts
+      if (!this.#services.isOpen()) throw gatewayStoppingError()
+      const { admission, clientAddress } = this.#services
       await new Promise<void>((begin, refuse) =>
         admission.enter(exchange, this.#openExchanges, begin, refuse),
       )
@@ -190,31 +190,31 @@ export class App {
     }
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
-    await this.#parts.globalLimit.take(request, response, path)
+    await this.#services.globalLimit.take(request, response, path)
     // A method that models do not have is a 404, although the path also matches that of a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
-    const meant = json.suggest(path)
-    if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
-    throw pathNotFound(path, meant)
+    const suggestion = json.suggest(path)
+    if (suggestion !== undefined && route.area === 'relay') route.area = pathArea(suggestion)
+    throw pathNotFound(path, suggestion)
   }
 
   async #answerRaw(
     exchange: ClientExchange,
     { endpoint, params }: FoundEndpoint<RawEndpoint>,
   ): Promise<void> {
-    const { readiness, metrics, metricsToken } = this.#parts
+    const { readiness, metrics, metricsToken } = this.#services
     switch (endpoint.access) {
       case 'anyone':
-        await this.#parts.globalLimit.take(exchange.request, exchange.response, endpoint.path)
+        await this.#services.globalLimit.take(exchange.request, exchange.response, endpoint.path)
         return endpoint.handle(exchange, readiness)
       case 'operator':
-        requireOperator(exchange.request, metricsToken(), this.#parts.host)
+        requireOperator(exchange.request, metricsToken(), this.#services.host)
         return endpoint.handle(exchange, metrics)
       case 'api-key':
       case 'keyed-account': {
-        const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#parts
-        if (!this.#parts.isOpen()) throw gatewayStoppingError()
+        const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#services
+        if (!this.#services.isOpen()) throw gatewayStoppingError()
         refuseLoop(exchange.request, mark)
         const address = clientAddress()(exchange.request)
         const taking = limits.take({
@@ -236,24 +236,25 @@ export class App {
 
   #callerOf(exchange: ClientExchange, endpoint: CallEndpoint, address: string): Caller | Promise<Caller> {
     const { request } = exchange
-    if (endpoint.access === 'keyed-account') return this.#parts.json().then((json) => json.ownCaller(request))
-    return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
+    if (endpoint.access === 'keyed-account')
+      return this.#services.json().then((json) => json.ownCaller(request))
+    return this.#services.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 
   #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
     const { id, response, record } = exchange
-    if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
+    if (cause instanceof StoreUnavailable) this.#services.onStoreFailure(cause)
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
     const known = asGatewayError(error)
     const code = known?.code
     // A settled call already has a row in the usage log, whatever its client was told.
     if (known && endpoint && isCall(endpoint) && record.reason === undefined) {
-      this.#parts.refusals.add(known.code, { ...known.caller, ...record })
-      this.#parts.refusedCalls.add(refusedCall(exchange, known))
+      this.#services.refusals.add(known.code, { ...known.caller, ...record })
+      this.#services.refusedCalls.add(refusedCall(exchange, known))
     }
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
-      this.#parts.log.error({ id, err: error }, 'unforeseen error')
+      this.#services.log.error({ id, err: error }, 'unforeseen error')
     if (response.headersSent || response.isAborted) {
       response.destroy()
       return
@@ -269,7 +270,7 @@ export class App {
 
   #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {
     const { id, startedMs, startedAt: begunMs, request, response, record } = exchange
-    const { log, metrics, tracing } = this.#parts
+    const { log, metrics, tracing } = this.#services
     const status = statusOf(response)
     const given = pathOf(request.url)
     const route = endpoint?.path

@@ -91,7 +91,7 @@ export function prepareServer(app: () => App | undefined): PreparedServer {
       const listeners = await onSockets(address, (socket) => server.accept(socket)).catch(
         (error: NodeJS.ErrnoException) => {
           server.close()
-          throw explainedError(error, address)
+          throw explainError(error, address)
         },
       )
       return listeningServer(server, listeners, { host: address.host, fewConnections })
@@ -209,7 +209,7 @@ const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) =>
 ])
 
 /** Explains to the operator why the address cannot be used. */
-export function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
+export function explainError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   const explanation = EXPLANATIONS.get(error.code)?.(host, port)
   return explanation === undefined ? error : new Error(explanation, { cause: error })
 }

@@ -32,14 +32,14 @@ export function openAlerts(
   { settings, health, overload, metrics, unpriced, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
-  const tells = reportsStorage(accounts)
+  const reports = reportsStorage(accounts)
   return Alerts.open({
     rows: store,
     settings,
     // A node that has the database to itself continues where its last run ended.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
-    storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),
+    storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),
     tag: (url) => hmacOf(secrets, 'alert receiver', url),
     opened: () => health.opened(),
     shed: () => overload.shed,

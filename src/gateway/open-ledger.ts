@@ -59,9 +59,9 @@ export interface StartupLog {
  * Opens the store that the configuration names, and settles the calls that a crash left open. Rejects with a
  * sentence for the operator.
  */
-export function openLedger(parts: OpenLedgerOptions): Promise<OpenedLedger> {
-  const path = sqlitePath(parts.config.environment.databaseUrl)
-  return path === undefined ? openShared(parts) : openOwnLedger(parts, path)
+export function openLedger(options: OpenLedgerOptions): Promise<OpenedLedger> {
+  const path = sqlitePath(options.config.environment.databaseUrl)
+  return path === undefined ? openShared(options) : openOwnLedger(options, path)
 }
 
 async function openOwnLedger(
@@ -93,7 +93,7 @@ async function openOwnLedger(
 }
 
 // Modules for several nodes are loaded only if there are several.
-async function openShared(parts: OpenLedgerOptions): Promise<OpenedLedger> {
+async function openShared(options: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
-  return openSharedLedger(parts)
+  return openSharedLedger(options)
 }

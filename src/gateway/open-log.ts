@@ -102,10 +102,10 @@ class LogQueue {
   }
 
   #flush(): void {
-    const untold = this.#unreported
-    if (untold > 0 && this.#unwritten.length + this.#queued.length < MAX_QUEUED / 2) {
+    const unreported = this.#unreported
+    if (unreported > 0 && this.#unwritten.length + this.#queued.length < MAX_QUEUED / 2) {
       this.#unreported = 0
-      this.#onDropped(untold)
+      this.#onDropped(unreported)
     }
     this.#write()
   }

@@ -20,7 +20,7 @@ export async function openResponses(
   secrets: Secrets,
   {
     dataDir,
-    ...parts
+    ...services
   }: Omit<BackgroundCallServices, 'responses' | 'isShared'> & {
     readonly dataDir: string
     readonly log: SpaceLog
@@ -34,19 +34,23 @@ export async function openResponses(
       ? undefined
       : await FreeSpaceMonitor.open({
           measure: () => spaceOf(dataDir),
-          log: parts.log,
+          log: services.log,
           nowMs: () => performance.now(),
         })
-  if (room) parts.metrics.isKeeping = () => room.isOk
-  const bound = new StorageLimit({ rows: store, mostBytes: () => parts.settings().options.keep_bytes, room })
+  if (room) services.metrics.isKeeping = () => room.isOk
+  const bound = new StorageLimit({
+    rows: store,
+    maxBytes: () => services.settings().options.keep_bytes,
+    room,
+  })
   const responses = new ResponseStore({
     rows: store,
     tag,
     bound,
-    onLost: () => parts.metrics.add('lostResponses', 1),
+    onLost: () => services.metrics.add('lostResponses', 1),
   })
-  const signatures = new SignatureStore({ rows: store, tag, isShared, bound, metrics: parts.metrics })
-  const background = new BackgroundCalls({ ...parts, responses, isShared })
+  const signatures = new SignatureStore({ rows: store, tag, isShared, bound, metrics: services.metrics })
+  const background = new BackgroundCalls({ ...services, responses, isShared })
   await background.takeUp()
   const close = (): void => {
     background.close()

@@ -27,14 +27,14 @@ interface ProbeServices {
  * never with a picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
-  readonly #parts: ProbeServices
+  readonly #services: ProbeServices
   /** Times of the last probe, or at which it was first seen open, by channel name. */
   readonly #lastMs = new Map<string, number>()
   readonly #underWay = new Set<string>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(parts: ProbeServices) {
-    this.#parts = parts
+  constructor(services: ProbeServices) {
+    this.#services = services
     this.#timer = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }
 
@@ -43,10 +43,10 @@ export class ChannelProbes {
   }
 
   #tick(nowMs: number): void {
-    for (const channel of this.#parts.settings().channels) {
+    for (const channel of this.#services.settings().channels) {
       const { name, probe: probeMs } = channel
       if (probeMs === null || this.#underWay.has(name)) continue
-      if (!this.#parts.health.isOpen(channel, nowMs)) {
+      if (!this.#services.health.isOpen(channel, nowMs)) {
         this.#lastMs.delete(name)
         continue
       }
@@ -57,7 +57,7 @@ export class ChannelProbes {
   }
 
   async #probe(channel: Channel): Promise<void> {
-    const { settings, health, keyRings, upstreams, log } = this.#parts
+    const { settings, health, keyRings, upstreams, log } = this.#services
     const { name, timeouts } = channel
     const tested = cheapTest(channel, '', settings().models)
     this.#underWay.add(name)

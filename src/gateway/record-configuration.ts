@@ -11,11 +11,11 @@ import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts
  */
 export async function recordConfiguration(
   store: Store,
-  { users, fileNode }: Config,
+  { users, fileNode, priceFile }: Config,
 ): Promise<FirstCredentials | undefined> {
   const firstCredentials = await seedAccounts(store, users)
   await store.write('recordDeclaredRows', {
-    settings: declaredSettings(fileNode, declaredId),
+    settings: declaredSettings(fileNode, declaredId, priceFile?.tree),
     origin: fileOrigin('gateway.yaml'),
   })
   return firstCredentials

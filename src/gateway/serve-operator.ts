@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
+import type { FileTexts } from '../config/read-file.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 import { serveControl } from './control/serve-control.ts'
 import type { AdministrationServices } from '../management/services.ts'
@@ -8,7 +9,7 @@ import { type ReloadResult, reloadOnChange } from './reload.ts'
 
 /** Services that carry out the operator's orders. */
 interface OperatorServices {
-  readonly running: Pick<Config, 'environment' | 'builtIn'>
+  readonly running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>
   readonly management: AdministrationServices
   /** Undefined in a gateway of one process. */
   readonly workers: Workers | undefined
@@ -22,17 +23,17 @@ interface OperatorServices {
  * Starts taking orders from the operator: commands over the socket in the data folder, and changes of the
  * configuration file. Of several workers, the first serves the socket; their owner watches the file.
  */
-export async function serveOperator(parts: OperatorServices): Promise<AsyncDisposable> {
+export async function serveOperator(services: OperatorServices): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack()
-  const { running, management, workers, apply, onReload, log } = parts
+  const { running, management, workers, apply, onReload, log } = services
   const { environment, builtIn } = running
   if (!workers || workers.index === 1) {
     const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
     opened.defer(() => control.close())
   }
   if (workers) {
-    workers.link.answer('reload', async (text: string) =>
-      apply(await readConfigInThread(environment, builtIn, text)),
+    workers.link.answer('reload', async (texts: FileTexts) =>
+      apply(await readConfigInThread(environment, builtIn, texts)),
     )
     workers.link.on('reloaded', onReload)
   } else {

@@ -29,7 +29,7 @@ import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { answerAboutCalls } from '../management/usage/running-calls.ts'
+import { answerCallQuestions } from '../management/usage/running-calls.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
@@ -170,7 +170,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const callParts = {
+  const callServices = {
     ledger,
     upstreams,
     metrics,
@@ -180,13 +180,13 @@ export async function serve({
     settings: () => inForce.settings,
     log,
   }
-  const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
+  const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
   const keyRings = new KeyRings()
-  opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
+  opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
-      ...callParts,
+      ...callServices,
       ...kept,
       keyRings,
       load: new ChannelLoad(),
@@ -235,7 +235,7 @@ export async function serve({
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
-  if (nodes.reports) answerAboutCalls(nodes.reports, management)
+  if (nodes.reports) answerCallQuestions(nodes.reports, management)
   opened.use(
     await serveOperator({
       running: config,
@@ -260,7 +260,7 @@ export async function serve({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
   )
-  const alerted = { ...callParts, health, overload }
+  const alerted = { ...callServices, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)
@@ -366,14 +366,14 @@ function openUpstreams(
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
-  parts: Omit<JsonApiServices, 'accounts' | 'models'>,
+  services: Omit<JsonApiServices, 'accounts' | 'models'>,
 ): () => Promise<JsonApi> {
-  const { store, hashAccessToken, settings } = parts.management
+  const { store, hashAccessToken, settings } = services.management
   let made: Promise<JsonApi> | undefined
   const make = async (): Promise<JsonApi> => {
     const { JsonApi } = await import('../api/json-api.ts')
     return new JsonApi({
-      ...parts,
+      ...services,
       accounts: new AccountAuthenticator({
         store,
         hashAccessToken,
@@ -401,8 +401,8 @@ interface ReadinessInputs {
 }
 
 /** Checks whether calls are accepted; a part that takes too long to report counts as not ready. */
-function readinessOf(parts: ReadinessInputs): () => Promise<Readiness> {
-  const { isDraining, loaded, accounts, isDegraded } = parts
+function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
+  const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {
     if (isDraining()) return 'stopping'
     if (!(await soon(loaded.then(() => true)))) return 'starting'
@@ -438,15 +438,15 @@ interface StoppingInputs {
  * Stops serving after SIGTERM or SIGINT: stops listening, lets running calls end, aborts the others and
  * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
  */
-async function gracefulStop(parts: StoppingInputs): Promise<number> {
-  const { timeoutMs, relay, ledger } = parts
-  parts.beginDraining()
+async function gracefulStop(services: StoppingInputs): Promise<number> {
+  const { timeoutMs, relay, ledger } = services
+  services.beginDraining()
   const untilMs = performance.now() + timeoutMs
-  await parts.shut(timeoutMs)
-  parts.refuseRequests()
-  await until(() => parts.openExchanges() === 0, untilMs - performance.now())
+  await services.shut(timeoutMs)
+  services.refuseRequests()
+  await until(() => services.openExchanges() === 0, untilMs - performance.now())
   relay.stop()
-  await until(() => parts.openExchanges() === 0 && ledger.unresolved === 0, SETTLING_MS)
+  await until(() => services.openExchanges() === 0 && ledger.unresolved === 0, SETTLING_MS)
   const unresolved = ledger.unresolved
   ledger.stopRetrying()
   return unresolved

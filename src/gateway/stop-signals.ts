@@ -9,7 +9,7 @@ const DUPLICATE_MS = 1_000
  * A single keystroke, or a signal to a process group, arrives twice if npm forwards it; such a duplicate is
  * ignored.
  */
-export function untilStopSignal(): Promise<NodeJS.Signals> {
+export function waitForStopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
     // The listeners stay during the whole stop, because a duplicate without a listener would kill the

@@ -25,47 +25,47 @@ interface StorageWatchDependencies {
  * `docs/operations.md: Health`.
  */
 export class StorageWatch {
-  readonly #parts: StorageWatchDependencies
+  readonly #dependencies: StorageWatchDependencies
   #loggedMs = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
 
-  constructor(parts: StorageWatchDependencies) {
-    this.#parts = parts
-    parts.storage.onChange = () => this.#changed()
-    if (!parts.storage.isOk) this.#changed()
+  constructor(dependencies: StorageWatchDependencies) {
+    this.#dependencies = dependencies
+    dependencies.storage.onChange = () => this.#changed()
+    if (!dependencies.storage.isOk) this.#changed()
   }
 
   /** Logs an error of the database, unless one was logged in the last minute. */
   report(error: Error): void {
-    const { log, nowMs } = this.#parts
+    const { log, nowMs } = this.#dependencies
     if (!log || nowMs() - this.#loggedMs < LOG_MS) return
     this.#loggedMs = nowMs()
     log.error({ err: error }, 'the storage cannot be used; tried again every second')
   }
 
   close(): void {
-    this.#parts.storage.onChange = () => {}
+    this.#dependencies.storage.onChange = () => {}
     clearInterval(this.#timer)
   }
 
   #changed(): void {
-    const { storage, announce, log } = this.#parts
+    const { storage, announce, log } = this.#dependencies
     clearInterval(this.#timer)
     if (storage.isOk) {
       log?.info('the storage can be used again')
       return
     }
     announce?.()
-    this.#tell()
+    this.#announce()
     this.#timer = setInterval(() => void this.#try(), PROBE_MS).unref()
   }
 
   async #try(): Promise<void> {
-    if (!(await this.#parts.probe())) this.#tell()
+    if (!(await this.#dependencies.probe())) this.#announce()
   }
 
-  #tell(): void {
-    const { failure } = this.#parts.storage
+  #announce(): void {
+    const { failure } = this.#dependencies.storage
     if (failure) this.report(failure)
   }
 }

@@ -4,8 +4,8 @@ import { QuotaConverter } from './amounts.ts'
 
 describe('quota of another gateway', () => {
   test('imported quota is the same number where units have the same value, however they are written', () => {
-    for (const theirs of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
-      expect(new QuotaConverter(theirs, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
+    for (const unitsThere of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
+      expect(new QuotaConverter(unitsThere, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
     }
   })
 
@@ -15,24 +15,24 @@ describe('quota of another gateway', () => {
   })
 
   test("imported quota converted back is the original, where the gateway's units are smaller", () => {
-    const worth = fc.integer({ min: 1, max: 500_000 })
+    const value = fc.integer({ min: 1, max: 500_000 })
     fc.assert(
       fc.property(
-        worth,
+        value,
         fc.integer({ min: 1, max: 18 }),
         fc.nat({ max: 2 ** 31 - 1 }),
-        (theirs, times, amount) => {
-          const ours = theirs * times
-          const here = new QuotaConverter(String(theirs), ours).convert('quota', amount)
+        (unitsThere, times, amount) => {
+          const unitsHere = unitsThere * times
+          const here = new QuotaConverter(String(unitsThere), unitsHere).convert('quota', amount)
           expect(here).toBe(amount * times)
-          expect(new QuotaConverter(String(ours), theirs).convert('quota', here)).toBe(amount)
+          expect(new QuotaConverter(String(unitsHere), unitsThere).convert('quota', here)).toBe(amount)
         },
       ),
     )
   })
 
-  test.each(['0', '-1', 'many', ''])('quota in units of %j cannot be imported', (theirs) => {
-    expect(() => new QuotaConverter(theirs, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
+  test.each(['0', '-1', 'many', ''])('quota in units of %j cannot be imported', (unitsThere) => {
+    expect(() => new QuotaConverter(unitsThere, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
   })
 
   test('quota that exceeds the safe integers is refused', () => {

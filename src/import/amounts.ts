@@ -7,32 +7,35 @@ const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
 
 /** Converts amounts of quota from the unit of the source to the unit here. */
 export class QuotaConverter {
-  readonly #theirs: Decimal
-  readonly #ours: number
+  readonly #unitsThere: Decimal
+  readonly #unitsHere: number
 
   /** `theirs` is the option of the source; undefined = never set. Throws `UnreadableValue`. */
-  constructor(theirs: string | undefined, ours: number) {
-    const read = theirs === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(theirs)
+  constructor(unitsThere: string | undefined, unitsHere: number) {
+    const read = unitsThere === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(unitsThere)
     if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')
-    this.#theirs = read
-    this.#ours = ours
+    this.#unitsThere = read
+    this.#unitsHere = unitsHere
   }
 
   /** Tells whether a unit is worth the same on both sides. */
   get areSame(): boolean {
-    return this.#theirs.digits === BigInt(this.#ours) * 10n ** BigInt(this.#theirs.scale)
+    return this.#unitsThere.digits === BigInt(this.#unitsHere) * 10n ** BigInt(this.#unitsThere.scale)
   }
 
   /** Units per dollar on both sides, in words. */
   get description(): string {
-    return `${decimalText(this.#theirs)} to the dollar there, ${this.#ours} here`
+    return `${decimalText(this.#unitsThere)} to the dollar there, ${this.#unitsHere} here`
   }
 
   /** Converts an amount, rounding half away from zero. Throws `UnreadableValue` beyond 2^53. */
   convert(column: string, amount: number): number {
     if (this.areSame) return amount
-    const worth = multiply({ digits: BigInt(amount), scale: 0 }, { digits: BigInt(this.#ours), scale: 0 })
-    const converted = Number(divide(worth, this.#theirs, 0).digits)
+    const value = multiply(
+      { digits: BigInt(amount), scale: 0 },
+      { digits: BigInt(this.#unitsHere), scale: 0 },
+    )
+    const converted = Number(divide(value, this.#unitsThere, 0).digits)
     if (!Number.isSafeInteger(converted))
       throw new UnreadableValue(column, 'an amount that can be counted here')
     return converted

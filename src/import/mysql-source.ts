@@ -76,8 +76,8 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
       )
       return rows.map(({ name }) => String(name))
     },
-    async countRows(table, most) {
-      const some = `select 1 from ${quoted(table)} limit ${most + 1}`
+    async countRows(table, max) {
+      const some = `select 1 from ${quoted(table)} limit ${max + 1}`
       const [row] = await ask(table, `select count(*) as number from (${some}) as counted`)
       return Number(row?.['number'])
     },

@@ -87,8 +87,8 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
       )
       return rows.map(({ name }) => String(name))
     },
-    async countRows(table, most) {
-      const some = `select 1 from only ${client.escapeIdentifier(table)} limit ${most + 1}`
+    async countRows(table, max) {
+      const some = `select 1 from only ${client.escapeIdentifier(table)} limit ${max + 1}`
       const [row] = await ask(table, `select pg_catalog.count(*) as number from (${some}) as counted`)
       return Number(row?.['number'])
     },

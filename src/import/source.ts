@@ -14,8 +14,8 @@ export interface SourceDatabase {
   rows(table: string, columns: readonly string[]): Promise<readonly SourceRow[]>
   /** Names of the plain tables that can be read, in order; at most `MAX_TABLES`. */
   tables(): Promise<readonly string[]>
-  /** Counts the rows of a plain table, up to one more than `most`. */
-  countRows(table: string, most: number): Promise<number>
+  /** Counts the rows of a plain table, up to one more than `max`. */
+  countRows(table: string, max: number): Promise<number>
   close(): Promise<void>
 }
 

@@ -52,9 +52,9 @@ export function openSqliteSource(path: string, limits = READ_LIMITS): SourceData
         .all(MAX_TABLES)
       return found.map(({ name }) => String(name))
     },
-    async countRows(table, most) {
+    async countRows(table, max) {
       const counting = `SELECT count(*) AS number FROM (SELECT 1 FROM ${quoted(table)} LIMIT ?)`
-      return withReadErrors(path, () => Number(db.prepare(counting).get(most + 1)?.['number']))
+      return withReadErrors(path, () => Number(db.prepare(counting).get(max + 1)?.['number']))
     },
     close() {
       db.close()

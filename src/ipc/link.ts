@@ -14,7 +14,7 @@ type Kind = 'message' | 'request' | 'response' | 'failure'
 const KINDS: ReadonlySet<unknown> = new Set<Kind>(['message', 'request', 'response', 'failure'])
 type Frame = readonly [kind: Kind, topic: string, id: number, value: unknown]
 
-interface Asked {
+interface PendingQuestion {
   resolve(value: unknown): void
   reject(error: Error): void
 }
@@ -31,7 +31,7 @@ export class Link {
   readonly #socket: Socket
   readonly #listeners = new Map<string, (value: never) => void>()
   readonly #answerers = new Map<string, (value: never) => unknown>()
-  readonly #asked = new Map<number, Asked>()
+  readonly #pending = new Map<number, PendingQuestion>()
   #lastId = 0
   #outgoing: Buffer[] = []
   #received: Buffer[] = []
@@ -48,8 +48,8 @@ export class Link {
     this.closed = new Promise((resolve) =>
       socket.on('close', () => {
         this.#isClosed = true
-        for (const asked of this.#asked.values()) asked.reject(linkClosed())
-        this.#asked.clear()
+        for (const pending of this.#pending.values()) pending.reject(linkClosed())
+        this.#pending.clear()
         resolve()
       }),
     )
@@ -71,7 +71,7 @@ export class Link {
     return new Promise((resolve, reject) => {
       this.#lastId += 1
       this.#write(['request', topic, this.#lastId, value])
-      this.#asked.set(this.#lastId, { resolve, reject })
+      this.#pending.set(this.#lastId, { resolve, reject })
     })
   }
 
@@ -141,10 +141,10 @@ export class Link {
         return true
       case 'response':
       case 'failure': {
-        const asked = this.#asked.get(id)
-        this.#asked.delete(id)
-        if (kind === 'response') asked?.resolve(value)
-        else asked?.reject(new Error(String(value)))
+        const pending = this.#pending.get(id)
+        this.#pending.delete(id)
+        if (kind === 'response') pending?.resolve(value)
+        else pending?.reject(new Error(String(value)))
         return true
       }
     }

@@ -51,7 +51,7 @@ describe('a pool that clients share', () => {
   test('a shared pool converges to equal shares for clients that take in turn, with one more share free', () => {
     const { pool: slots } = pool(40)
     for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
-    expect(['a', 'b', 'c'].map((client) => slots.heldBy(client))).toEqual([10, 10, 10])
+    expect(['a', 'b', 'c'].map((client) => slots.usedBy(client))).toEqual([10, 10, 10])
   })
 
   test('a shared pool gives a client its first unit of whatever is left', () => {
@@ -101,7 +101,7 @@ describe('a shared pool in any sequence of requests', () => {
         check(shared, isTaken, client, amount, clock.ms - Math.max(...others))
       }
       const sums = held.map((amounts) => amounts.reduce((sum, one) => sum + one, 0))
-      expect(sums.map((_, one) => shared.heldBy(one))).toEqual(sums)
+      expect(sums.map((_, one) => shared.usedBy(one))).toEqual(sums)
       expect(shared.held).toBe(sums.reduce((sum, one) => sum + one, 0))
     }
     for (const [client, amounts] of held.entries()) for (const one of amounts) shared.give(client, one)
@@ -120,7 +120,7 @@ describe('a shared pool in any sequence of requests', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared, isTaken, client, amount, aloneForMs) => {
-          const own = shared.heldBy(client)
+          const own = shared.usedBy(client)
           if (!isTaken || own === amount) return
           expect(own).toBeLessThanOrEqual(aloneForMs <= MINUTE_MS ? 100 - shared.held : 75)
         }),
@@ -134,7 +134,7 @@ describe('a shared pool in any sequence of requests', () => {
         let before = 0
         play(steps, (shared, isTaken, client, amount) => {
           before = isTaken ? shared.held - amount : shared.held
-          const hadNothing = shared.heldBy(client) === (isTaken ? amount : 0)
+          const hadNothing = shared.usedBy(client) === (isTaken ? amount : 0)
           if (hadNothing) expect(isTaken).toBe(before + amount <= 100)
         })
       }),
@@ -160,9 +160,9 @@ test('many keys of one user together have at most what the user may have', () =>
   const { shares, fill } = twoLevelPool()
   shares.take({ client: 2, key: 1 }, 1)
   for (let key = 1; key <= 40; key += 1) fill(1, key)
-  expect(shares.heldBy(1)).toBeLessThanOrEqual(MAX / 2)
+  expect(shares.usedBy(1)).toBeLessThanOrEqual(MAX / 2)
   fill(2, 1)
-  expect(shares.heldBy(2)).toBe(MAX / 4)
+  expect(shares.usedBy(2)).toBe(MAX / 4)
 })
 
 test('the keys of one user leave each other as much as they have', () => {

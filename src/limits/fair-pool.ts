@@ -48,14 +48,14 @@ export class FairPool {
   }
 
   /** Amount that a client holds. */
-  heldBy(client: PoolClient): number {
+  usedBy(client: PoolClient): number {
     return this.#shares.get(client) ?? 0
   }
 
   /** Maximum amount that a client may hold now. */
   maxOf(client: PoolClient): number {
     const max = this.#size.max()
-    const own = this.heldBy(client)
+    const own = this.usedBy(client)
     const reachable = max - this.#held + own
     if (own === 0) return reachable
     const otherMs = client === this.#lastClient ? this.#otherMs : this.#lastMs
@@ -71,7 +71,7 @@ export class FairPool {
   /** Takes an amount above 0; returns false and takes nothing if that exceeds the client's share. */
   take(client: PoolClient, amount: number): boolean {
     this.#recordRequest(client)
-    const own = this.heldBy(client)
+    const own = this.usedBy(client)
     if (own + amount > this.maxOf(client)) return false
     this.#held += amount
     this.#shares.set(client, own + amount)
@@ -80,7 +80,7 @@ export class FairPool {
 
   /** Returns a taken amount, or a part of it. */
   give(client: PoolClient, amount: number): void {
-    const left = this.heldBy(client) - amount
+    const left = this.usedBy(client) - amount
     this.#held -= amount
     if (left > 0) this.#shares.set(client, left)
     else this.#shares.delete(client)
@@ -127,8 +127,8 @@ export class TwoLevelPool {
   }
 
   /** Amount that a client holds with all its keys. */
-  heldBy(client: PoolClient): number {
-    return this.#clients.heldBy(client)
+  usedBy(client: PoolClient): number {
+    return this.#clients.usedBy(client)
   }
 
   /**

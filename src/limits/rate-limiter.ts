@@ -54,18 +54,18 @@ export class RateLimiter {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
     const checked = this.#counts.check(tokensOf(limited))
-    const spent = checked instanceof Promise ? checked.then(ofTokens) : ofTokens(checked)
-    if (requests === 0) return spent
-    const takeUnlessSpent = (verdict: LimitDecision): LimitDecision | Promise<LimitDecision> =>
-      verdict.allowed ? this.#counts.take(requestsOf(limited)) : verdict
-    return spent instanceof Promise ? spent.then(takeUnlessSpent) : takeUnlessSpent(spent)
+    const verdict = checked instanceof Promise ? checked.then(ofTokens) : ofTokens(checked)
+    if (requests === 0) return verdict
+    const takeIfAllowed = (one: LimitDecision): LimitDecision | Promise<LimitDecision> =>
+      one.allowed ? this.#counts.take(requestsOf(limited)) : one
+    return verdict instanceof Promise ? verdict.then(takeIfAllowed) : takeIfAllowed(verdict)
   }
 
   /** Checks synchronously, by what this node knows, without taking anything. */
   peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
-    const spent = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
-    if (requests === 0 || spent?.allowed === false) return spent
+    const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
+    if (requests === 0 || verdict?.allowed === false) return verdict
     return this.#counts.peek(requestsOf(limited))
   }
 

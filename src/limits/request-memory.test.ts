@@ -93,7 +93,7 @@ describe('the memory for bodies', () => {
           for (const one of holdings) if (one.bytes > SMALL) expect(one.reserved).toBe(0)
         }
         for (const holding of holdings) bodies.give(holding, holding.bytes)
-        expect([bodies.held, bodies.heldBy(0)]).toEqual([0, 0])
+        expect([bodies.held, bodies.usedBy(0)]).toEqual([0, 0])
       }),
     )
   })
@@ -126,9 +126,9 @@ describe("the memory of an upstream's response", () => {
     answer.resize(FREE)
     expect(memory.held).toBe(0)
     answer.resize(FREE + MIB)
-    expect([memory.heldBy(1), answer.isShort]).toEqual([MIB, false])
+    expect([memory.usedBy(1), answer.isShort]).toEqual([MIB, false])
     answer.resize(FREE + 10)
-    expect(memory.heldBy(1)).toBe(10)
+    expect(memory.usedBy(1)).toBe(10)
     answer.resize(0)
     expect(memory.held).toBe(0)
   })

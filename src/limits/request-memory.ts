@@ -65,8 +65,8 @@ export class RequestMemory {
   }
 
   /** Bytes held by a client. */
-  heldBy(client: PoolClient): number {
-    return this.#shared.heldBy(client) + this.#reserve.heldBy(client)
+  usedBy(client: PoolClient): number {
+    return this.#shared.usedBy(client) + this.#reserve.usedBy(client)
   }
 
   /**
@@ -150,8 +150,8 @@ export class RequestMemory {
    * Gives free memory to waiting requests: first to the clients that hold least, then in order of arrival.
    */
   #serveWaiting(): void {
-    const heldBy = ({ allocation }: Waiting): number => this.heldBy(allocation.owner.client)
-    const inTurn = [...this.#waiting].toSorted((a, b) => heldBy(a) - heldBy(b))
+    const usedBy = ({ allocation }: Waiting): number => this.usedBy(allocation.owner.client)
+    const inTurn = [...this.#waiting].toSorted((a, b) => usedBy(a) - usedBy(b))
     for (const waiting of inTurn) if (this.#takeFor(waiting)) waiting.decide(true)
   }
 
@@ -222,7 +222,7 @@ export class ResponseMemory {
 }
 
 /** Memory that a client holds for a longer time, in changing amounts. */
-export class HeldBytes {
+export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 

@@ -69,7 +69,7 @@ interface StoreReadInputs {
 
 /** One read of a request, which lasts until the last byte of what was read has been written to the client. */
 export class StoreRead {
-  readonly #parts: StoreReadInputs
+  readonly #inputs: StoreReadInputs
   #began: Promise<void> | undefined
   #leave: (() => void) | undefined
   #isOver = false
@@ -78,8 +78,8 @@ export class StoreRead {
   #leftMs = WAIT_MS
 
   /** Called only by `StoreReads`. */
-  constructor(parts: StoreReadInputs) {
-    this.#parts = parts
+  constructor(inputs: StoreReadInputs) {
+    this.#inputs = inputs
   }
 
   /**
@@ -96,7 +96,7 @@ export class StoreRead {
    */
   async hold(bytes: number): Promise<void> {
     if (this.#isOver) throw tooManyReads()
-    const { memory, allocation } = this.#parts
+    const { memory, allocation } = this.#inputs
     const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
@@ -111,7 +111,7 @@ export class StoreRead {
     this.#isOver = true
     this.#giveUp?.()
     this.#leave?.()
-    const { memory, allocation, isOwn } = this.#parts
+    const { memory, allocation, isOwn } = this.#inputs
     if (isOwn) memory.give(allocation, allocation.bytes)
   }
 
@@ -119,7 +119,7 @@ export class StoreRead {
     if (this.#isOver) throw tooManyReads()
     const { promise, resolve } = Promise.withResolvers<boolean>()
     let isWaiting = true
-    this.#leave = this.#parts.enter(() => {
+    this.#leave = this.#inputs.enter(() => {
       isWaiting = false
       resolve(true)
     })

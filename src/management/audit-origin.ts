@@ -6,10 +6,10 @@ import type { ManagementServices } from './services.ts'
  * origin.
  */
 export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
-  parts: Parts,
+  services: Parts,
   origin: Origin,
 ): Parts {
-  const { store, ledger } = parts
+  const { store, ledger } = services
   const recorded: Pick<ManagementServices, 'store' | 'ledger'> = {
     store: {
       read: (name, ...input) => store.read(name, ...input),
@@ -20,7 +20,7 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
       changeToken: (change) => ledger.changeToken({ ...change, origin }),
     },
   }
-  return { ...parts, ...recorded }
+  return { ...services, ...recorded }
 }
 
 /** The origin of commands, which anyone who may use the data folder can run. */

@@ -43,21 +43,21 @@ const SEARCHED_CALLS = 20
 
 /** The data for the pages of an account, read at one moment. */
 export async function consoleShell(
-  parts: AdministrationServices,
+  services: AdministrationServices,
   user: User,
 ): Promise<z.output<typeof consoleShellSchema>> {
-  const { store, node, nowMs } = parts
-  const settings = parts.settings()
+  const { store, node, nowMs } = services
+  const settings = services.settings()
   const isAdmin = user.role >= Role.admin
   const [profile, { total, keys }, troubled] = await Promise.all([
     store.read('managedUser', { userId: user.id }),
-    recentKeys(parts, user.id),
-    isAdmin ? troubledChannels(parts) : null,
+    recentKeys(services, user.id),
+    isAdmin ? troubledChannels(services) : null,
   ])
   if (!profile) return userNotFound(user.id)
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
-    user: await profileObject(parts, profile),
+    user: await profileObject(services, profile),
     version: version(),
     node,
     server_time: Math.floor(nowMs() / 1000),
@@ -71,13 +71,13 @@ export async function consoleShell(
     setup: {
       has_channel: settings.channels.length > 0,
       has_own_key: total > 0,
-      has_call: profile.request_count > 0 || (isAdmin && (await hasCall(parts))),
+      has_call: profile.request_count > 0 || (isAdmin && (await hasCall(services))),
     },
     counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
-    ...(await accountLimits(parts, profile)),
+    ...(await accountLimits(services, profile)),
     recent_keys: keys,
     troubled_channels: troubled,
-    incidents: isAdmin ? await incidents(parts) : null,
+    incidents: isAdmin ? await incidents(services) : null,
   }
 }
 

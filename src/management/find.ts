@@ -33,25 +33,25 @@ type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'
 
 /** Objects by their names, keys also by their last four characters, calls by their ids. `docs/api.md: Find`. */
 export async function find(services: Services, q: string, user: User): Promise<z.output<typeof findSchema>> {
-  const sought = q.trim().toLowerCase()
-  if (sought === '') return { items: [] }
+  const query = q.trim().toLowerCase()
+  if (query === '') return { items: [] }
   const isAdmin = user.role >= Role.admin
   const read = [keysFound(services, q.trim(), user)]
-  if (isAdmin) read.push(channelsFound(services, sought), usersFound(services, sought))
-  if (CALL_ID.test(sought)) read.push(callFound(services, sought, user))
-  const named = [...modelsFound(services, sought, user), ...(isAdmin ? groupsFound(services, sought) : [])]
+  if (isAdmin) read.push(channelsFound(services, query), usersFound(services, query))
+  if (CALL_ID.test(query)) read.push(callFound(services, query, user))
+  const named = [...modelsFound(services, query, user), ...(isAdmin ? groupsFound(services, query) : [])]
   const items = [...(await Promise.all(read)).flat(), ...named].toSorted(
-    (a, b) => rank(a, sought) - rank(b, sought),
+    (a, b) => rank(a, query) - rank(b, query),
   )
   return { items: items.slice(0, MAX_FOUND) }
 }
 
 /** Calls by id and keys by their ends are exact; then come names that begin with what is sought. */
-function rank({ kind, label, detail }: Found, sought: string): number {
+function rank({ kind, label, detail }: Found, query: string): number {
   if (kind === 'call') return 0
   const name = label.toLowerCase()
-  if (name === sought || (kind === 'key' && detail.toLowerCase().endsWith(sought))) return 1
-  return name.startsWith(sought) ? 2 : 3
+  if (name === query || (kind === 'key' && detail.toLowerCase().endsWith(query))) return 1
+  return name.startsWith(query) ? 2 : 3
 }
 
 async function keysFound({ store }: Services, part: string, user: User): Promise<Found[]> {
@@ -66,13 +66,13 @@ async function keysFound({ store }: Services, part: string, user: User): Promise
   }))
 }
 
-function modelsFound({ settings }: Services, sought: string, user: User): Found[] {
+function modelsFound({ settings }: Services, query: string, user: User): Found[] {
   const live = settings()
   const names =
     user.role >= Role.admin
       ? [...live.models.declared, ...live.channels.flatMap(({ models }) => models)]
       : pricing(live, user).data.map((model) => model.model_name)
-  return [...new Set(names)].filter(contains(sought)).map((name) => ({
+  return [...new Set(names)].filter(contains(query)).map((name) => ({
     kind: 'model',
     id: name,
     label: name,
@@ -81,10 +81,10 @@ function modelsFound({ settings }: Services, sought: string, user: User): Found[
   }))
 }
 
-async function channelsFound(services: Services, sought: string): Promise<Found[]> {
+async function channelsFound(services: Services, query: string): Promise<Found[]> {
   const channels = await allChannels(services)
   return channels
-    .filter(({ name }) => contains(sought)(name))
+    .filter(({ name }) => contains(query)(name))
     .map(({ id, name }) => ({
       kind: 'channel',
       id: String(id),
@@ -94,9 +94,9 @@ async function channelsFound(services: Services, sought: string): Promise<Found[
     }))
 }
 
-async function usersFound({ store }: Services, sought: string): Promise<Found[]> {
+async function usersFound({ store }: Services, query: string): Promise<Found[]> {
   const { users } = await store.read('pageOfUsers', {
-    keyword: sought,
+    keyword: query,
     group: undefined,
     offset: 0,
     limit: MAX_FOUND,
@@ -110,8 +110,8 @@ async function usersFound({ store }: Services, sought: string): Promise<Found[]>
   }))
 }
 
-function groupsFound({ settings }: Services, sought: string): Found[] {
-  return [...settings().groups.keys()].filter(contains(sought)).map((name) => ({
+function groupsFound({ settings }: Services, query: string): Found[] {
+  return [...settings().groups.keys()].filter(contains(query)).map((name) => ({
     kind: 'group',
     id: name,
     label: name,
@@ -128,6 +128,6 @@ async function callFound({ store }: Services, id: string, user: User): Promise<F
   return [{ kind: 'call', id, label: model, detail: username, path: `/logs/${id}` }]
 }
 
-function contains(sought: string): (name: string) => boolean {
-  return (name) => name.toLowerCase().includes(sought)
+function contains(query: string): (name: string) => boolean {
+  return (name) => name.toLowerCase().includes(query)
 }

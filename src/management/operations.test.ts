@@ -46,8 +46,11 @@ function partsOn(account: Account & { store: Store }): Parts {
 }
 
 /** Runs an operation with unvalidated input. */
-function run(parts: ManagementServices, name: OperationName, input: unknown): Promise<unknown> {
-  return (operations[name] as (parts: ManagementServices, input: unknown) => Promise<unknown>)(parts, input)
+function run(services: ManagementServices, name: OperationName, input: unknown): Promise<unknown> {
+  return (operations[name] as (services: ManagementServices, input: unknown) => Promise<unknown>)(
+    services,
+    input,
+  )
 }
 
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
@@ -56,10 +59,10 @@ describe('operations on accounts', () => {
   // Refused operations change nothing, so their tests share one store.
   const folder = mkdtempSync(join(tmpdir(), 'sluice-operations-'))
   let store: Store
-  let parts: Parts
+  let services: Parts
   beforeAll(async () => {
     store = await openSqliteStore({ path: join(folder, 'sluice.db'), secrets: SECRETS })
-    parts = partsOn({ store, ...(await addAccount(store)) })
+    services = partsOn({ store, ...(await addAccount(store)) })
   })
   afterAll(async () => {
     await store.close()
@@ -146,16 +149,16 @@ describe('operations on accounts', () => {
       'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',
     ],
   ])('the operation %s with %j is refused with a message', async (name, input, sentence) => {
-    await expect(run(parts, name, input)).rejects.toMatchObject({
+    await expect(run(services, name, input)).rejects.toMatchObject({
       name: 'GatewayError',
       message: sentence,
     })
   })
 
   test('an operation may name a user by id or by name', async () => {
-    const byId = await operations.listTokens(parts, { user: parts.userId })
-    expect(byId).toEqual(await operations.listTokens(parts, { user: 'ada' }))
-    expect(byId).toMatchObject([{ id: parts.tokenId, name: 'main', key: '**********' }])
+    const byId = await operations.listTokens(services, { user: services.userId })
+    expect(byId).toEqual(await operations.listTokens(services, { user: 'ada' }))
+    expect(byId).toMatchObject([{ id: services.tokenId, name: 'main', key: '**********' }])
   })
 })
 
@@ -200,8 +203,8 @@ describe('a token', () => {
   })
 
   test('a token that was just created is admitted', async () => {
-    const parts = await opened()
-    const { key, id } = await operations.createToken(parts, TOKEN)
-    expect((await parts.apiKeys.authenticate(key, '127.0.0.1')).token.id).toBe(id)
+    const services = await opened()
+    const { key, id } = await operations.createToken(services, TOKEN)
+    expect((await services.apiKeys.authenticate(key, '127.0.0.1')).token.id).toBe(id)
   })
 })

@@ -86,7 +86,7 @@ type Answer<F extends AnswerFields, A extends Audience> = {
 }
 
 /** Returns the schema of responses with these fields, in order, and the function that builds them. */
-export function answersOf<const F extends AnswerFields, A extends Audience>(fields: F, audience: A) {
+export function responseOf<const F extends AnswerFields, A extends Audience>(fields: F, audience: A) {
   const shown = Object.entries<AnswerField>(fields)
     .filter(([, { shown = audience, secret }]) => shown === audience && !secret)
     .map(([field, one]) => ({ ...one, field, name: one.as ?? field }))

@@ -85,6 +85,8 @@ export interface DeclaredSettings {
   readonly options: ReadonlySet<string>
   readonly groups: ReadonlySet<string>
   readonly models: ReadonlySet<string>
+  /** Models that the prices file lists. */
+  readonly listed: ReadonlySet<string>
 }
 
 /** The part of the live configuration that can be changed over HTTP. */

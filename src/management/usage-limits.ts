@@ -165,6 +165,6 @@ export async function usageLimitsObject(
   owner: LimitedOwner,
   nowMs: number,
 ): Promise<UsageLimitsObject> {
-  const [terms] = await usageLimitsObjects(store, [owner], nowMs)
-  return terms as UsageLimitsObject
+  const [limits] = await usageLimitsObjects(store, [owner], nowMs)
+  return limits as UsageLimitsObject
 }

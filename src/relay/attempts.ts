@@ -47,15 +47,15 @@ interface Candidate {
 
 /** Runs the attempts of all calls and the timer that watches them. */
 export class Attempts {
-  readonly #parts: AttemptServices
+  readonly #services: AttemptServices
   /** Running attempts, and finished ones whose upstream still sends. */
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
   #stopped = false
 
-  constructor(parts: AttemptServices) {
-    this.#parts = parts
+  constructor(services: AttemptServices) {
+    this.#services = services
     // One timer for all calls, because a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }
@@ -79,7 +79,7 @@ export class Attempts {
   /** Stops the timer. */
   close(): void {
     clearInterval(this.#sweep)
-    this.#parts.failureLog.close()
+    this.#services.failureLog.close()
   }
 
   /**
@@ -88,7 +88,7 @@ export class Attempts {
    * all have, the error is `rate_limited`.
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
-    using failed = new FailedAttempts(this.#parts.failureLog, this.#parts.minutes)
+    using failed = new FailedAttempts(this.#services.failureLog, this.#services.minutes)
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
@@ -119,7 +119,7 @@ export class Attempts {
     const candidates = this.#candidates(plan, maySkip)
     if (candidates.length === 0) return false
     if (plan.model !== plan.asked && !counted.has(plan)) {
-      if (!(await this.#parts.limits.askModel(plan.model))) return false
+      if (!(await this.#services.limits.askModel(plan.model))) return false
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
@@ -159,7 +159,7 @@ export class Attempts {
     request: AttemptRequest,
     failed: FailedAttempts,
   ): Promise<boolean> {
-    const { keyRings, limits, missing } = this.#parts
+    const { keyRings, limits, missing } = this.#services
     const { channel } = plan
     call.incoming.record.channel = channel.name
     for (const key of keys) {
@@ -189,21 +189,21 @@ export class Attempts {
   ): AttemptRequest {
     const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
     const request = { ...prepared, headers: [...prepared.headers, 'accept', accept], stream }
-    const { body, dropped } = this.#parts.upstreams.adapt(channel, request)
+    const { body, dropped } = this.#services.upstreams.adapt(channel, request)
     if (body === prepared.body && dropped.length + before.length === 0) return request
     return { ...request, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
   #allLimited(plans: readonly Plan[]): GatewayError {
     const channels = plans.flatMap((plan) => plan.channels)
-    const waitMs = Math.min(...channels.map(({ channel }) => this.#parts.limits.waitMs(channel)))
+    const waitMs = Math.min(...channels.map(({ channel }) => this.#services.limits.waitMs(channel)))
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
   // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
   // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
-    const { health, keyRings, limits } = this.#parts
+    const { health, keyRings, limits } = this.#services
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
@@ -213,7 +213,7 @@ export class Attempts {
       const keys = keysFor(plan, keyRings.rotated(channel))
       all.push({ plan, keys })
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
-      if (this.#parts.missing.isMissing(channel, model, nowMs)) continue
+      if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length > 0) good.push({ plan, keys: usable })
     }
@@ -231,8 +231,8 @@ export class Attempts {
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
-    using counted = this.#parts.health.begin(channel)
-    const { load, minutes } = this.#parts
+    using counted = this.#services.health.begin(channel)
+    const { load, minutes } = this.#services
     const startedMs = performance.now()
     const attempt = new Attempt(call, target, load, startedMs)
     const unsubscribe = response.onClosed(() => {
@@ -256,26 +256,30 @@ export class Attempts {
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
-      this.#parts.keyRings.endCooldown(channel, key)
-      this.#parts.missing.remove(channel, request.model)
+      this.#services.keyRings.endCooldown(channel, key)
+      this.#services.missing.remove(channel, request.model)
     }
     if (end === 'settled') {
       const { cut } = call
       if (cut)
-        this.#parts.failureLog.report({ call, channel, key, ...cut }, 'ended the stream', performance.now())
+        this.#services.failureLog.report(
+          { call, channel, key, ...cut },
+          'ended the stream',
+          performance.now(),
+        )
       return undefined
     }
     incoming.record.failure = end.cause
     call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
-      this.#parts.metrics.add('upstreamErrors', 1, channel.name, end.cause)
+      this.#services.metrics.add('upstreamErrors', 1, channel.name, end.cause)
     return end
   }
 
   #send(attempt: Attempt, call: Call, target: Target): void {
     const { channel, key, request } = target
     try {
-      const sent = this.#parts.upstreams.send(call.hold, channel, key, request, attempt)
+      const sent = this.#services.upstreams.send(call.hold, channel, key, request, attempt)
       call.attempts.onSent(sent)
       attempt.onSent(sent, (body) => this.#send(attempt, call, { ...target, request: { ...request, body } }))
     } catch (error) {
@@ -301,7 +305,7 @@ export class Attempts {
   }
 
   #tick(nowMs: number): void {
-    this.#parts.failureLog.tick(nowMs)
+    this.#services.failureLog.tick(nowMs)
     for (const attempt of this.#underWay) {
       attempt.tick(nowMs)
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)

@@ -2,7 +2,7 @@ import type { Response, UpstreamRequest } from '@sluice/http1'
 import { particularsText, type AttemptEntry, type CallDelays } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { charge } from '../domain/charge.ts'
-import { type AnsweredError, keptName, type KeptError } from '../domain/failure-cause.ts'
+import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
@@ -22,7 +22,7 @@ import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { DrainedResponses } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
 import { CALL_STOPPED, type Failure } from './failure.ts'
-import { keptWords, RequestWords } from './provider-words.ts'
+import { storableMessage, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import {
@@ -104,7 +104,7 @@ export class Call implements MediaRequester {
     else record.fallback = plan.model.name
   }
 
-  onGone(listener: () => void): () => void {
+  onClientGone(listener: () => void): () => void {
     const { response } = this
     if (response.isAborted) listener()
     return response.onClosed(() => {
@@ -293,10 +293,10 @@ export class Call implements MediaRequester {
   get #failure(): Pick<Settlement, 'cause' | 'error_status' | 'error'> | undefined {
     const error = this.#error
     if (!error) return undefined
-    const kept: KeptError = {
-      type: keptName(error.type),
-      code: keptName(error.code),
-      message: this.#mayKeepWords ? keptWords(error.message, this.words) : '',
+    const kept: StoredError = {
+      type: shortNameOrEmpty(error.type),
+      code: shortNameOrEmpty(error.code),
+      message: this.#mayKeepWords ? storableMessage(error.message, this.words) : '',
     }
     return { cause: error.cause, error_status: error.status, error: JSON.stringify(kept) }
   }
@@ -441,7 +441,7 @@ export class AttemptLog {
       ? [{ ...this.#entry(this.#open, 200, cut?.cause ?? null), said: cut?.upstreamMessage }]
       : []
     const entries = [...(this.#failed ?? []), ...last].map(({ said, ...entry }) => {
-      const message = words ? keptWords(said, words) : ''
+      const message = words ? storableMessage(said, words) : ''
       return message === '' ? entry : { ...entry, message }
     })
     return JSON.stringify(entries satisfies AttemptEntry[])

@@ -56,7 +56,7 @@ export function estimate(
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
-  const tools = heldTools(channels, request.stream, rate, settings)
+  const tools = toolsToHold(channels, request.stream, rate, settings)
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, named, addedPrompt } = callBounds(bounds, channels, holdTokens)
   const context = request.contextTokens ?? 0
@@ -128,7 +128,7 @@ const NONE: readonly PricedTool[] = []
  * The most expensive tool uses that a hold covers at any of the channels. For a whole response that is the
  * maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
-function heldTools(
+function toolsToHold(
   channels: readonly ChannelPlan[],
   stream: boolean,
   rate: Rate,
@@ -137,24 +137,24 @@ function heldTools(
   let dearest = NONE
   for (const plan of channels) {
     if (!plan.tools) continue
-    const held = heldAt(plan, stream, rate, settings)
+    const held = toolsToHoldAt(plan, stream, rate, settings)
     if (isMore(sumOfLines(held), sumOfLines(dearest))) dearest = held
   }
   return dearest
 }
 
-function heldAt(
+function toolsToHoldAt(
   { channel, tools: offered }: ChannelPlan,
   stream: boolean,
   rate: Rate,
   settings: Settings,
 ): readonly PricedTool[] {
   if (!offered) return NONE
-  const { terms, known } = toolsAt(settings, rate, channel, offered)
+  const { pricing, known } = toolsAt(settings, rate, channel, offered)
   const uses = known.flatMap(({ kind, form, maxUses }): PricedTool[] => {
     if (!kind) return []
     const count = stream ? 1 : (maxUses ?? offered.maxCalls ?? UNSTATED_USES)
-    return [{ kind, count, price: priceOfUse({ kind, form }, terms) }]
+    return [{ kind, count, price: priceOfUse({ kind, form }, pricing) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
   // The maximum applies to all tools together; the most expensive ones may use all of it.

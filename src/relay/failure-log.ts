@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
-import { keptWords, type RequestWords } from './provider-words.ts'
+import { storableMessage, type RequestWords } from './provider-words.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** Maximum log lines for one channel and cause per window. */
@@ -76,7 +76,7 @@ export class FailureLog {
         key: place === -1 ? undefined : place + 1,
         status,
         cause: causeText(cause),
-        said: keptWords(upstreamMessage, call.words) || undefined,
+        said: storableMessage(upstreamMessage, call.words) || undefined,
         reaction,
       },
       'upstream failed',
@@ -85,11 +85,11 @@ export class FailureLog {
 
   /** Ends the windows that have expired. Must be called about once a second. */
   tick(nowMs: number): void {
-    for (const [name, { channel, cause, endsMs, suppressed: untold }] of this.#windows) {
+    for (const [name, { channel, cause, endsMs, suppressed: unreported }] of this.#windows) {
       if (endsMs > nowMs) continue
       this.#windows.delete(name)
-      if (untold > 0)
-        this.#log.warn({ channel, cause: causeText(cause), suppressed: untold }, 'upstream failed')
+      if (unreported > 0)
+        this.#log.warn({ channel, cause: causeText(cause), suppressed: unreported }, 'upstream failed')
     }
   }
 

@@ -109,7 +109,7 @@ const STATUSES = new Map<number, StatusRule>([
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
 /** Channel that responded, the dialect of its request, and the client's dialect. */
-interface AskedUpstream {
+interface UpstreamContext {
   readonly channel: Channel
   readonly client: ProtocolName
   readonly request: Pick<WireRequest, 'protocol'>
@@ -117,7 +117,7 @@ interface AskedUpstream {
 
 /** The failure that corresponds to an unsuccessful response. */
 export function failureOfStatus(
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   sent: number,
   body: Buffer,
   given: string | undefined,
@@ -159,7 +159,7 @@ const ERRORS: Readonly<Record<ProtocolName, ErrorForm>> = {
 }
 
 function readError(
-  { client, request: { protocol } }: AskedUpstream,
+  { client, request: { protocol } }: UpstreamContext,
   body: Buffer,
 ): Partial<GeminiErrorText> & UpstreamErrorText {
   const error = ERRORS[protocol].read(body)
@@ -174,7 +174,7 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
@@ -195,7 +195,7 @@ function refusalOf(
 }
 
 function envelopeOf(
-  { channel, request: { protocol } }: AskedUpstream,
+  { channel, request: { protocol } }: UpstreamContext,
   bytes: Buffer,
 ): ErrorEnvelope | undefined {
   const body = ERRORS[protocol].passedOn?.(bytes, (text) => redact(text, channel))
@@ -238,7 +238,7 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
 }
 
 /** An error event of a stream, for the client, with the upstream's message redacted. */
-export function streamErrorText(asked: AskedUpstream, data: string): ErrorContent {
+export function streamErrorText(asked: UpstreamContext, data: string): ErrorContent {
   const { channel } = asked
   const error = readError(asked, Buffer.from(data))
   const message = redact(error.message ?? 'the upstream reported an error', channel)

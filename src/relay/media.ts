@@ -29,7 +29,7 @@ export interface MediaRequester {
    * Calls the listener once when the client has left, immediately if it already has. The returned function
    * unsubscribes.
    */
-  onGone(listener: () => void): () => void
+  onClientGone(listener: () => void): () => void
 }
 
 /** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */
@@ -70,7 +70,7 @@ export class Media {
       const parts = await Promise.all(part.parts.map(inlined))
       return { ...part, parts: parts as typeof part.parts }
     }
-    const unsubscribe = requester.onGone(() => batch.abort())
+    const unsubscribe = requester.onClientGone(() => batch.abort())
     try {
       const turns = await Promise.all(
         conversation.turns.map(

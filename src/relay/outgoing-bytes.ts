@@ -14,14 +14,14 @@ export class OutgoingBytes {
    */
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  #heldSince = 0
+  #bufferedSince = 0
   #isHeldBack = true
 
   /** Adds bytes. `isEvent`: whether an event has begun, in these bytes or before them. */
   add(bytes: Buffer, isEvent: boolean): void {
     this.#chunks.push(bytes)
     if (!this.#isHeldBack) return
-    if (this.#heldSince === 0) this.#heldSince = performance.now()
+    if (this.#bufferedSince === 0) this.#bufferedSince = performance.now()
     this.#bytes += bytes.length
     if (isEvent || this.#bytes > MAX_HELD_BYTES) this.#isHeldBack = false
   }
@@ -33,7 +33,7 @@ export class OutgoingBytes {
 
   /** Releases bytes that were held long enough. Must be called once a second. */
   tick(nowMs: number): void {
-    if (this.#heldSince > 0 && nowMs - this.#heldSince >= MAX_HELD_MS) this.release()
+    if (this.#bufferedSince > 0 && nowMs - this.#bufferedSince >= MAX_HELD_MS) this.release()
   }
 
   /** Makes all bytes due; nothing is held for an event any more. */

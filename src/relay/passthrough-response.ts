@@ -208,7 +208,7 @@ export class PassedResponse extends ResponseHandler {
     this.close()
     this.#pauses.discardRest()
     const left = { take: () => Buffer.concat(this.#outgoing.splice(0)) }
-    this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
+    this.continueUnlessSettled(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
   }
 
   async #settleAndEnd(

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../test/generators/characters.ts'
-import { keptWords, RequestWords } from './provider-words.ts'
+import { storableMessage, RequestWords } from './provider-words.ts'
 
 function kept(message: string | undefined, request: unknown, fields: readonly string[] | null = []) {
   const body = Buffer.from(JSON.stringify(request))
-  return keptWords(
+  return storableMessage(
     message,
     new RequestWords(() => ({
       body,
@@ -96,7 +96,7 @@ describe('the message of a provider', () => {
     expect(kept('no', { messages: 'x'.repeat(1024 * 1024) })).toBe('')
     expect(kept('no', {}, null)).toBe('')
     const unreadable = new RequestWords(() => ({ body: Buffer.from('{'), fields: [], url: '/' }))
-    expect(keptWords('no', unreadable)).toBe('')
+    expect(storableMessage('no', unreadable)).toBe('')
   })
 
   test("a provider's message takes time in proportion to the request, whatever both repeat", () => {

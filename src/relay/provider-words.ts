@@ -67,7 +67,7 @@ interface RequestTexts {
  * at most 300 characters. Empty if there is none, or if the request is too large to be compared with it.
  * `docs/operations.md: Words of providers`.
  */
-export function keptWords(message: string | undefined, request: RequestWords): string {
+export function storableMessage(message: string | undefined, request: RequestWords): string {
   if (message === undefined || message === '') return ''
   const { texts } = request
   if (!texts) return ''

@@ -44,7 +44,7 @@ import {
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { keptWords, RequestWords, shortSentence } from './provider-words.ts'
+import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
@@ -77,7 +77,7 @@ export class Relay {
   readonly responses: ResponseRequests
   /** The calls under way. */
   readonly running = new RunningCalls()
-  readonly #parts: RelayServices
+  readonly #services: RelayServices
   readonly #rates: CallRates
   readonly #routing: Routing
   readonly #conversions: Conversions
@@ -87,23 +87,23 @@ export class Relay {
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
 
-  constructor(parts: RelayServices) {
-    this.#parts = parts
-    this.#rates = new CallRates(parts.ledger.priceSets)
-    this.#routing = new Routing(parts.load)
-    const conversions = new Conversions(parts.media, parts.signatures)
+  constructor(services: RelayServices) {
+    this.#services = services
+    this.#rates = new CallRates(services.ledger.priceSets)
+    this.#routing = new Routing(services.load)
+    const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
-    this.responses = new ResponseRequests(parts)
-    this.#compaction = compactionDialect(parts.responses)
-    this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
-    this.#dialects = clientDialects(conversions, parts)
-    this.#media = mediaDialects(parts.recordings)
-    this.#attempts = new Attempts(parts)
+    this.responses = new ResponseRequests(services)
+    this.#compaction = compactionDialect(services.responses)
+    this.#counting = { messages: messagesCounting, responses: responsesCounting(services.responses) }
+    this.#dialects = clientDialects(conversions, services)
+    this.#media = mediaDialects(services.recordings)
+    this.#attempts = new Attempts(services)
   }
 
   /** Determines where a call would go. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
-    return simulateCall(this.#parts, this.#dialects, caller, call)
+    return simulateCall(this.#services, this.#dialects, caller, call)
   }
 
   /** Number of running streams. */
@@ -132,8 +132,8 @@ export class Relay {
   }
 
   async #count(counting: CountTokensEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const settings = this.#parts.settings()
-    const body = await this.#parts.bodies.read(incoming, bodyOptions(caller, settings))
+    const settings = this.#services.settings()
+    const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
       await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
@@ -144,7 +144,7 @@ export class Relay {
       const isComposed = error instanceof CountingUnsupported
       const scan = isComposed ? error.composed : scanObject(body.bytes)
       const { text, extraTokens } = counting.countable(scan, isComposed)
-      const tokens = (await this.#parts.count.countLowPriority(text)) + extraTokens
+      const tokens = (await this.#services.count.countLowPriority(text)) + extraTokens
       incoming.response
         .writeHead(200, {
           'content-type': 'application/json',
@@ -169,7 +169,7 @@ export class Relay {
     replay: Replay,
     caller: Caller,
   ): Promise<void> {
-    const { accounts } = this.#parts.ledger
+    const { accounts } = this.#services.ledger
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
     const request = replayRequest(replay)
@@ -202,7 +202,7 @@ export class Relay {
       estimate: UNBOUNDED,
       channels: await request.forChannels([channel], model),
     }
-    const call = new Call(this.#parts, incoming, plan, hold)
+    const call = new Call(this.#services, incoming, plan, hold)
     try {
       await this.#attempts.run(call, [plan])
     } finally {
@@ -231,14 +231,14 @@ export class Relay {
   }
 
   async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
-    const settings = this.#parts.settings()
-    const leave = await this.#parts.limits.begin(caller)
+    const settings = this.#services.settings()
+    const leave = await this.#services.limits.begin(caller)
     let body: Body | FormBody | undefined
     try {
-      body = await readBody(this.#parts.bodies, dialects, incoming, bodyOptions(caller, settings))
+      body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
       await this.#relay(dialects, body, incoming, caller, settings)
     } catch (error) {
-      if (error instanceof BudgetExceeded) this.#parts.ledger.exceededBudgets.note(error)
+      if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
       const refusal = error instanceof Unaffordable ? withAmountText(error, settings.options) : error
       noteRefusal(incoming, caller, body, refusal, body && dialectOf(dialects, body).endpoint)
       throw refusal
@@ -255,7 +255,7 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { ledger, limits, reads } = this.#parts
+    const { ledger, limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
     const parsing = parseRequest(dialects, body, incoming.request.headers, {
       caller,
@@ -311,7 +311,7 @@ export class Relay {
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
       : ledger.admit(account, amount, facts, budgets)
-    const call = new Call(this.#parts, incoming, first, hold)
+    const call = new Call(this.#services, incoming, first, hold)
     const entry = this.running.add(call, caller)
     try {
       if (!ledger.isWritable) await hold.whenDurable()
@@ -354,7 +354,7 @@ function noteRefusal(
   // names and amounts, so that no body has to be searched for them.
   const quotes = error.kind.status === 400
   const message =
-    (error.limit ? '' : keptWords(error.message, words)) || (quotes ? '' : shortSentence(error.message))
+    (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
 }
 

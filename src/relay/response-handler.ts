@@ -158,7 +158,7 @@ export abstract class ResponseHandler {
    * the remaining bytes and an error event; a client that has received nothing gets the error as its
    * response.
    */
-  protected settledOrTold(
+  protected continueUnlessSettled(
     work: Promise<void>,
     tap: Tap | undefined,
     left: { take(): Buffer | undefined },

@@ -30,7 +30,7 @@ import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './ro
 const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
 
 /** Services that a simulation reads. */
-export interface SimulationParts {
+export interface SimulationServices {
   readonly settings: () => Settings
   readonly ledger: Pick<Ledger, 'accounts'>
   readonly load: ChannelLoad
@@ -48,12 +48,12 @@ const UNSTORED = { note: () => {} }
  * logged. `docs/administration.md: Routing`.
  */
 export async function simulateCall(
-  parts: SimulationParts,
+  services: SimulationServices,
   dialects: ClientDialects,
   caller: Caller,
   call: SimulatedCall,
 ): Promise<Simulation> {
-  const all = parts.settings()
+  const all = services.settings()
   const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
   const { model: name, protocol } = call
   // The table lacks gemini, because the paths of its calls name the model.
@@ -65,7 +65,7 @@ export async function simulateCall(
   let resolutions: readonly Resolution[] = []
   try {
     if (call.isKey) requireAllowedModel(caller.token, name, name)
-    const routing = new Routing(parts.load)
+    const routing = new Routing(services.load)
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
@@ -80,7 +80,7 @@ export async function simulateCall(
     }
     const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    if (call.isKey) await requireAffordable(parts, caller, plans, hold)
+    if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {
     refusal = simulatedRefusal(error)
   }
@@ -90,7 +90,7 @@ export async function simulateCall(
     group,
     ratio: ratio ? decimalText(ratio) : '1',
     hold,
-    route: routeOf(parts, all, call, dialect, group, resolutions),
+    route: routeOf(services, all, call, dialect, group, resolutions),
   }
 }
 
@@ -118,7 +118,7 @@ function requestOf({
 }
 
 async function requireAffordable(
-  { ledger }: SimulationParts,
+  { ledger }: SimulationServices,
   caller: Caller,
   plans: readonly Plan[],
   amount: number,
@@ -130,7 +130,7 @@ async function requireAffordable(
 }
 
 function routeOf(
-  parts: SimulationParts,
+  services: SimulationServices,
   settings: Settings,
   call: SimulatedCall,
   called: CalledEndpoint,
@@ -148,7 +148,7 @@ function routeOf(
     const channels = serving.map((channel) => ({
       channel,
       native: channel.protocol.includes(called.name),
-      whyNot: whyNotOf(parts, call, called, { channel, model: name, nowMs }),
+      whyNot: whyNotOf(services, call, called, { channel, model: name, nowMs }),
     }))
     return { name, channels }
   })
@@ -157,7 +157,7 @@ function routeOf(
   const hasFree = stated.some(({ channels }) => channels.some(isFree))
   return stated.flatMap(({ name, channels }) => {
     const { balance } = settings.models.get(name)
-    const measure = parts.load.measure(balance, { model: name, stream: false }, () => 1)
+    const measure = services.load.measure(balance, { model: name, stream: false }, () => 1)
     const priorities = [...new Set(channels.map(({ channel }) => channel.priority))].sort((a, b) => b - a)
     return priorities.map((priority) => {
       const ofStep = channels.filter(({ channel }) => channel.priority === priority)
@@ -176,7 +176,7 @@ function routeOf(
 }
 
 function whyNotOf(
-  { health, keyRings, missing, limits }: SimulationParts,
+  { health, keyRings, missing, limits }: SimulationServices,
   { without, disabled }: SimulatedCall,
   called: CalledEndpoint,
   { channel, model, nowMs }: { readonly channel: Channel; readonly model: string; readonly nowMs: number },

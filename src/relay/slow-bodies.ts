@@ -92,14 +92,14 @@ export class SlowBodies {
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
     const { client } = requester.allocation.owner
-    const own = memory.heldBy(client)
+    const own = memory.usedBy(client)
     let worst: PendingBody | undefined
     let max = Math.max(STALL_RATIO, requester.stallRatio)
     for (const body of this.#pending) {
       const { stallRatio, allocation } = body
       if (stallRatio <= max) continue
       const other = allocation.owner.client
-      if (other !== client && memory.heldBy(other) < own) continue
+      if (other !== client && memory.usedBy(other) < own) continue
       worst = body
       max = stallRatio
     }

@@ -292,7 +292,7 @@ export class StreamedResponse extends ResponseHandler {
     this.close()
     // The remaining response is discarded, so that its connection can be reused.
     this.#pauses.discardRest()
-    this.settledOrTold(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
+    this.continueUnlessSettled(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
   }
 
   // The last frame is sent once the charge is durable, together with everything that was not sent before.

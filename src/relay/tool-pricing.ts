@@ -43,9 +43,9 @@ export function toolsAt(
   rate: Rate,
   channel: Channel,
   { dialect, model, tools: offered }: ChannelTools,
-): { readonly terms: ToolPricingInputs; readonly known: readonly KnownTool[] } {
-  const terms = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
-  return { terms, known: offered.flatMap((tool) => knownTool(tool, terms) ?? []) }
+): { readonly pricing: ToolPricingInputs; readonly known: readonly KnownTool[] } {
+  const pricing = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
+  return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
 }
 
 /** Types of the tools without a price, without duplicates and without characters that must not be shown. */

@@ -62,7 +62,7 @@ export interface AccountState {
 }
 
 /** Report of a node's open holds on an account, in quota units. */
-export interface HeldReport {
+export interface HoldReport {
   readonly account: AccountName
   /** Sum of the open holds. */
   readonly held: number
@@ -92,7 +92,7 @@ export interface Bank {
    * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, even if it is reported
    * repeatedly. Renews the node's leases for another minute.
    */
-  apply(calls: readonly string[], held: readonly HeldReport[]): Promise<BankStatement>
+  apply(calls: readonly string[], held: readonly HoldReport[]): Promise<BankStatement>
   /** Resolves to the states of all accounts that the node borrows from; recovers leases of lost nodes. */
   compare(): Promise<readonly AccountState[]>
   /** Returns the leases of these accounts, except the amounts to keep, and except locked accounts. */

@@ -11,7 +11,7 @@ const PART_LENGTH = 262_144
 const REMOVED_AT_A_TIME = 8
 
 /** Stored response that has a content. */
-type KeptResponse = StoredResponse & { readonly content: StoredContent }
+type ResponseWithContent = StoredResponse & { readonly content: StoredContent }
 
 /** Tells whether the content of a response is to be stored in parts. */
 export function isLarge({ input, response }: StoredContent): boolean {
@@ -28,7 +28,7 @@ export class LargeContents {
   }
 
   /** Stores the content in parts, and then the row of the response, as `storeResponse` does. */
-  async store({ content, ...response }: KeptResponse): Promise<StoredBytesOfUser | undefined> {
+  async store({ content, ...response }: ResponseWithContent): Promise<StoredBytesOfUser | undefined> {
     const input = partsOf(content.input)
     const parts = [...input, ...partsOf(content.response)]
     for (const [part, text] of parts.entries())

@@ -55,20 +55,20 @@ export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageL
 }
 
 /** The limits of a new token that an operator creates. */
-export function operatorLimitsOfNewToken(terms: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
+export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
   const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
-  return { ...afterOperatorChange(NO_OPERATOR_LIMITS, terms, MINUTE_MS), ...(given && { grants: given }) }
+  return { ...afterOperatorChange(NO_OPERATOR_LIMITS, limits, MINUTE_MS), ...(given && { grants: given }) }
 }
 
 /**
  * The columns of a row whose limits are in gateway.yaml; for a token, they are also stored as those of the operator.
  */
 export function declaredUsageLimitColumns(
-  terms: UsageLimitChanges,
+  limits: UsageLimitChanges,
   row: { readonly operator_terms?: string },
 ): Readonly<Record<string, string | number>> {
   const { operator_terms: before } = row
-  if (before === undefined) return { ...usageLimitColumns(terms) }
-  const operator_terms = afterOperatorChange(parseOperatorLimits(before), terms, MINUTE_MS)
-  return { ...usageLimitColumns(terms), operator_terms: formatOperatorLimits(operator_terms) }
+  if (before === undefined) return { ...usageLimitColumns(limits) }
+  const operator_terms = afterOperatorChange(parseOperatorLimits(before), limits, MINUTE_MS)
+  return { ...usageLimitColumns(limits), operator_terms: formatOperatorLimits(operator_terms) }
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
 
 /** Number of minutes kept for a channel, including the current one. */
-export const KEPT_MINUTES = 60
+export const RECORDED_MINUTES = 60
 /** Histogram buckets per doubling of the duration; the error of a percentile is at most 9 %. */
 const STEPS = 4
 /** Number of buckets; the last one contains everything above an hour. */
@@ -58,7 +58,7 @@ interface Minute {
   readonly durations: Uint32Array
 }
 
-interface Kept {
+interface ChannelFigures {
   readonly minutes: (Minute | undefined)[]
   lastError: LastError | undefined
   /** Unix milliseconds of the first of the last failures, between which less than `RECENT_MINUTES` passed. */
@@ -86,7 +86,7 @@ const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null
  * they survive a reload of the configuration. `docs/administration.md: Channel health`.
  */
 export class ChannelMinutes {
-  readonly #channels = new Map<string, Kept>()
+  readonly #channels = new Map<string, ChannelFigures>()
   readonly #now: () => number
 
   /** `now` reads Unix milliseconds, so that minutes begin at the same time on all nodes. */
@@ -101,21 +101,21 @@ export class ChannelMinutes {
     cause: string | undefined,
     key = '',
   ): void {
-    const kept = this.#keptOf(name)
+    const figures = this.#figuresOf(name)
     const nowMs = this.#now()
-    const minute = minuteAt(kept, minuteOf(nowMs))
+    const minute = minuteAt(figures, minuteOf(nowMs))
     minute.requests += 1
     minute.sinceRecovery.requests += 1
-    if (keys.length > 1 || kept.keys) noteKey((kept.keys ??= new Map()), key, minute.number)
+    if (keys.length > 1 || figures.keys) noteKey((figures.keys ??= new Map()), key, minute.number)
     if (cause === undefined) {
-      kept.record = 'answered'
-      kept.hasFailedTest = false
+      figures.record = 'answered'
+      figures.hasFailedTest = false
       const at = countOf(tookMs)
       minute.durations[at] = (minute.durations[at] ?? 0) + 1
     } else {
       minute.failed += 1
       minute.sinceRecovery.failed += 1
-      noteFailure(kept, nowMs, cause)
+      noteFailure(figures, nowMs, cause)
     }
   }
 
@@ -127,21 +127,21 @@ export class ChannelMinutes {
 
   /** Records a test; `cause` of its failure, if it failed. Tests are not counted among the attempts. */
   noteTest(name: string, cause: string | undefined): void {
-    const kept = this.#keptOf(name)
-    kept.hasFailedTest = cause !== undefined
-    if (cause === undefined) kept.record = 'answered'
-    else noteFailure(kept, this.#now(), cause)
+    const figures = this.#figuresOf(name)
+    figures.hasFailedTest = cause !== undefined
+    if (cause === undefined) figures.record = 'answered'
+    else noteFailure(figures, this.#now(), cause)
   }
 
   /** Records the end of a call of which an attempt failed here. */
   noteCall({ name }: Channel, outcome: 'rescued' | 'lost'): void {
-    minuteAt(this.#keptOf(name), minuteOf(this.#now()))[outcome] += 1
+    minuteAt(this.#figuresOf(name), minuteOf(this.#now()))[outcome] += 1
   }
 
-  #keptOf(name: string): Kept {
-    let kept = this.#channels.get(name)
-    if (kept) return kept
-    kept = {
+  #figuresOf(name: string): ChannelFigures {
+    let figures = this.#channels.get(name)
+    if (figures) return figures
+    figures = {
       minutes: [],
       lastError: undefined,
       failingSinceMs: 0,
@@ -149,8 +149,8 @@ export class ChannelMinutes {
       hasFailedTest: false,
       keys: undefined,
     }
-    this.#channels.set(name, kept)
-    return kept
+    this.#channels.set(name, figures)
+    return figures
   }
 
   /** Whether a channel has answered since the start, and whether its last test failed. */
@@ -161,10 +161,10 @@ export class ChannelMinutes {
 
   /** The attempts of the last 15 minutes, and since when some of them failed, in Unix milliseconds. */
   recent(name: string): RecentFigures & { readonly failingSinceMs: number } {
-    const kept = this.#channels.get(name)
+    const figures = this.#channels.get(name)
     const sums = { requests: 0, failed: 0, rescued: 0, lost: 0, sinceRecovery: { requests: 0, failed: 0 } }
     const after = minuteOf(this.#now()) - RECENT_MINUTES
-    for (const minute of kept?.minutes ?? []) {
+    for (const minute of figures?.minutes ?? []) {
       if (!minute || minute.number <= after) continue
       sums.requests += minute.requests
       sums.failed += minute.failed
@@ -173,12 +173,12 @@ export class ChannelMinutes {
       sums.sinceRecovery.requests += minute.sinceRecovery.requests
       sums.sinceRecovery.failed += minute.sinceRecovery.failed
     }
-    return { ...sums, failingSinceMs: kept?.failingSinceMs ?? 0 }
+    return { ...sums, failingSinceMs: figures?.failingSinceMs ?? 0 }
   }
 
   /** The attempts of the last hour. */
   hour(name: string): HourFigures {
-    const after = minuteOf(this.#now()) - KEPT_MINUTES
+    const after = minuteOf(this.#now()) - RECORDED_MINUTES
     const durations = new Uint32Array(COUNTS)
     let [requests, failed] = [0, 0]
     for (const minute of this.#channels.get(name)?.minutes ?? []) {
@@ -192,10 +192,10 @@ export class ChannelMinutes {
 
   /** The attempts of a key in the last hour. */
   ofKey(name: string, key: string): number {
-    const kept = this.#channels.get(name)
-    if (!kept?.keys) return this.hour(name).requests
-    const after = minuteOf(this.#now()) - KEPT_MINUTES
-    const { numbers = [], requests = [] } = kept.keys.get(key) ?? {}
+    const figures = this.#channels.get(name)
+    if (!figures?.keys) return this.hour(name).requests
+    const after = minuteOf(this.#now()) - RECORDED_MINUTES
+    const { numbers = [], requests = [] } = figures.keys.get(key) ?? {}
     let sum = 0
     for (const [at, number] of numbers.entries()) if (number > after) sum += requests[at] ?? 0
     return sum
@@ -203,11 +203,11 @@ export class ChannelMinutes {
 
   /** The minutes of a channel, the oldest first; the last one is the current minute. */
   of(name: string): readonly MinuteFigures[] {
-    const kept = this.#channels.get(name)
+    const figures = this.#channels.get(name)
     const last = minuteOf(this.#now())
-    return Array.from({ length: KEPT_MINUTES }, (_, index) => {
-      const number = last - KEPT_MINUTES + 1 + index
-      const minute = kept?.minutes[number % KEPT_MINUTES]
+    return Array.from({ length: RECORDED_MINUTES }, (_, index) => {
+      const number = last - RECORDED_MINUTES + 1 + index
+      const minute = figures?.minutes[number % RECORDED_MINUTES]
       return minute?.number === number ? figuresOf(minute) : IDLE
     })
   }
@@ -218,20 +218,20 @@ export class ChannelMinutes {
   }
 }
 
-function noteFailure(kept: Kept, nowMs: number, cause: string): void {
-  const { lastError } = kept
-  if (!lastError || nowMs - lastError.atMs > RECENT_MINUTES * 60_000) kept.failingSinceMs = nowMs
-  kept.lastError = { atMs: nowMs, cause }
-  if (kept.record === 'untried') kept.record = 'failed'
+function noteFailure(figures: ChannelFigures, nowMs: number, cause: string): void {
+  const { lastError } = figures
+  if (!lastError || nowMs - lastError.atMs > RECENT_MINUTES * 60_000) figures.failingSinceMs = nowMs
+  figures.lastError = { atMs: nowMs, cause }
+  if (figures.record === 'untried') figures.record = 'failed'
 }
 
 function noteKey(keys: Map<string, KeyMinutes>, key: string, number: number): void {
   let minutes = keys.get(key)
   if (!minutes) {
-    minutes = { numbers: new Float64Array(KEPT_MINUTES), requests: new Uint32Array(KEPT_MINUTES) }
+    minutes = { numbers: new Float64Array(RECORDED_MINUTES), requests: new Uint32Array(RECORDED_MINUTES) }
     keys.set(key, minutes)
   }
-  const slot = number % KEPT_MINUTES
+  const slot = number % RECORDED_MINUTES
   const isSame = minutes.numbers[slot] === number
   minutes.numbers[slot] = number
   minutes.requests[slot] = (isSame ? (minutes.requests[slot] ?? 0) : 0) + 1
@@ -241,8 +241,8 @@ function minuteOf(unixMs: number): number {
   return Math.floor(unixMs / 60_000)
 }
 
-function minuteAt({ minutes }: Kept, number: number): Minute {
-  const slot = number % KEPT_MINUTES
+function minuteAt({ minutes }: ChannelFigures, number: number): Minute {
+  const slot = number % RECORDED_MINUTES
   const found = minutes[slot]
   if (found?.number === number) return found
   const durations = found?.durations.fill(0) ?? new Uint32Array(COUNTS)

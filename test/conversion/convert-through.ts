@@ -9,7 +9,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { converseCodec } from '@sluice/wire/converse'
 import { geminiCodec, readGeminiRequest } from '@sluice/wire/gemini'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
-import { withTakenFields } from '@sluice/wire/shared-fields'
+import { withAcceptedFields } from '@sluice/wire/shared-fields'
 import { takesSharedField } from '../../src/relay/dialects/conversion-dialects.ts'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
@@ -83,7 +83,11 @@ export function requestAs(
     const { capabilities } = upstream
     const taken =
       to === 'chat'
-        ? withTakenFields(decoded, (field) => takesSharedField(field, channelOf({}), capabilities), dropped)
+        ? withAcceptedFields(
+            decoded,
+            (field) => takesSharedField(field, channelOf({}), capabilities),
+            dropped,
+          )
         : decoded
     const conversation = withAcceptedSampling(
       inlined(taken, UPSTREAM_CODECS[to]),

@@ -53,7 +53,7 @@ const READER = { settings: { options: { keep_signatures: 0 } } } as unknown as R
 const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */
-const ASKER: MediaRequester = { client: 1, takeMemory: () => {}, onGone: () => () => {} }
+const ASKER: MediaRequester = { client: 1, takeMemory: () => {}, onClientGone: () => () => {} }
 
 /**
  * Converts a request of the dialect `from` for a channel of the other dialect, by the gateway's own path,

@@ -75,7 +75,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'json-edits',
     {
       file: 'packages/wire/src/json/json-edit.ts',
-      text: 'from: lastKept?.end ?? cutFrom',
+      text: 'from: lastRemaining?.end ?? cutFrom',
       by: 'from: cutFrom',
     },
     'it is no JSON any more',

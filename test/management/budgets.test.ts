@@ -67,12 +67,12 @@ test('a budget that is set within a period counts the calls from then on, and co
 })
 
 test('a user has a budget and a rate limit, which administrators set and the user sees', async () => {
-  const terms = { budget: 20_000, budget_period: 'week', rate_limit_requests: 50, rate_limit_window: 30 }
-  const made = await put(ADMIN, 'PUT /api/user/', { id: 2, ...terms })
-  expect(made.data, made.message).toMatchObject({ ...terms, budget_used: 0, rate_limit_parallel: 0 })
+  const limits = { budget: 20_000, budget_period: 'week', rate_limit_requests: 50, rate_limit_window: 30 }
+  const made = await put(ADMIN, 'PUT /api/user/', { id: 2, ...limits })
+  expect(made.data, made.message).toMatchObject({ ...limits, budget_used: 0, rate_limit_parallel: 0 })
   expect(await codeOf()).toBe('OK')
   const own = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
-  expect(own.data).toMatchObject({ ...terms, budget_used: COST })
+  expect(own.data).toMatchObject({ ...limits, budget_used: COST })
   const { data: created } = await put(ADMIN, 'POST /api/user/', {
     username: 'bob',
     password: 'a password of bob',

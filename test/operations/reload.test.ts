@@ -1,4 +1,5 @@
 import { renameSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -122,6 +123,45 @@ describe('when a change of the file is applied', () => {
     expect(again.price_version).toBe(one.price_version)
     expect([one.quota, two.quota]).toEqual([30, 60])
     expect(two.price_version).not.toBe(one.price_version)
+  })
+})
+
+describe('the prices file', () => {
+  const pricesFile = () => join(program.folder.path, 'prices.yaml')
+  const pricesTimes = (factor: number): string => `m: { input: ${2 * factor}, output: ${8 * factor} }\n`
+  const writes = async (text: string, expected: 'applied' | 'refused' = 'applied'): Promise<void> => {
+    const before = await readings(expected)
+    writeFileSync(pricesFile(), text)
+    await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
+  }
+
+  test('a change of the prices file is applied, and one with a mistake is refused with its line', async () => {
+    writeFileSync(pricesFile(), pricesTimes(2))
+    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } })
+    const two = await charged(await chat())
+    await writes(pricesTimes(3))
+    const three = await charged(await chat())
+    expect([two.quota, three.quota]).toEqual([60, 90])
+    expect(two.price_version).not.toBe(three.price_version)
+
+    await writes(`${pricesTimes(4)}n: { input: 1 }\n`, 'refused')
+    const still = await charged(await chat())
+    expect([still.quota, still.price_version]).toEqual([90, three.price_version])
+    const mistake = `${pricesFile()}:2: n.output: expected a price per million tokens (0 if it is free), found nothing`
+    await eventually(() => program.out().includes(JSON.stringify(mistake)), 'the mistake with its line')
+    await writes('', 'refused')
+    expect((await charged(await chat())).quota).toBe(90)
+    await writes(pricesTimes(5))
+    expect((await charged(await chat())).quota).toBe(150)
+  })
+
+  test('a prices file that was refused when it was named is read again once it is corrected', async () => {
+    writeFileSync(pricesFile(), 'm: { input: 1 }\n')
+    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } }, 'refused')
+    await writes(pricesTimes(2))
+    expect((await charged(await chat())).quota).toBe(60)
+    await change(base)
+    expect((await charged(await chat())).quota).toBe(30)
   })
 })
 

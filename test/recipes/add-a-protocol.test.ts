@@ -18,7 +18,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'console/locales/en/channels.ts',
     'console/pages/channels/advanced-inputs.tsx',
     'console/pages/channels/channel-inputs.tsx',
-    'console/pages/playground/ask.ts',
+    'console/pages/playground/call-model.ts',
     'console/pages/playground/call-inputs.tsx',
     'console/pages/playground/comparison.tsx',
     'console/pages/playground/exchange-view.tsx',

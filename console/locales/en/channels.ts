@@ -90,7 +90,7 @@ export const channels = {
   baseUrlHint: 'Empty: the provider’s own address.',
   apiKeys: 'API keys',
   apiKeysHint: 'One a line; several are used in turn.',
-  apiKeysKept: 'Empty: the keys stay as they are.',
+  apiKeysUnchanged: 'Empty: the keys stay as they are.',
   modelsHint: 'Names as callers use them. Enter adds one; several can be pasted.',
   groups: 'Groups',
   weight: 'Weight',

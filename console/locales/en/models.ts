@@ -30,7 +30,7 @@ export const models = {
   tickOf: (model: string) => `Choose ${model}`,
   perMillion: (currency: string) => `${currency} per million tokens, before the ratio of your group`,
   source: 'Source',
-  sources: { file: 'gateway.yaml', set: 'Set here', 'built-in': 'Built in', none: 'Without a price' },
+  sources: { file: 'gateway.yaml', set: 'Set here', prices_file: 'Prices file', 'built-in': 'Built in', none: 'Without a price' },
   channels: 'Channels',
   channelCount: (count: number) => `${count} channel${s(count)}`,
   editPrice: 'Edit price',

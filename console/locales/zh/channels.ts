@@ -86,7 +86,7 @@ export const channels: Texts['channels'] = {
   baseUrlHint: '留空表示服务商自己的地址。',
   apiKeys: 'API 密钥',
   apiKeysHint: '每行一个；多个密钥轮流使用。',
-  apiKeysKept: '留空表示密钥不变。',
+  apiKeysUnchanged: '留空表示密钥不变。',
   modelsHint: '调用方使用的名称。按回车添加，可粘贴多个。',
   groups: '分组',
   weight: '权重',

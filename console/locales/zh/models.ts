@@ -30,7 +30,7 @@ export const models: Texts['models'] = {
   tickOf: (model) => `选择 ${model}`,
   perMillion: (currency) => `每百万 token 的价格（${currency}），未乘以你的分组倍率`,
   source: '来源',
-  sources: { file: 'gateway.yaml', set: '在此设置', 'built-in': '内置', none: '无价格' },
+  sources: { file: 'gateway.yaml', set: '在此设置', prices_file: '价格文件', 'built-in': '内置', none: '无价格' },
   channels: '渠道',
   channelCount: (count) => `${count} 个渠道`,
   editPrice: '编辑价格',

@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { changeProfile, shellQuery } from '../../api/account.ts'
 import { FormSection } from '../../components/form-section.tsx'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
@@ -44,7 +44,7 @@ function ProfileSection() {
   const saving = useAction(async (name: string) => {
     const changed = await changeProfile({ display_name: name.trim() })
     client.setQueryData(shellQuery.queryKey, (shell) => shell && { ...shell, user: changed })
-    say(common.saved)
+    showNotice(common.saved)
   })
   return (
     <FormSection title={account.profile} text={`${profile.username} · ${roles[profile.role] ?? ''}`}>

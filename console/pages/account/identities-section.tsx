@@ -11,7 +11,7 @@ import {
 } from '../../api/account.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { FormSection } from '../../components/form-section.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -32,7 +32,7 @@ export function IdentitiesSection() {
     try {
       location.assign(await beginLink(provider, '/account'))
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
   })
   const unlink = async (identity: LinkedIdentity): Promise<void> => {

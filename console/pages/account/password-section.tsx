@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts'
 import { changeProfile, shellQuery, signIn } from '../../api/account.ts'
 import { characterCount } from '../../components/character-count.ts'
 import { FormSection } from '../../components/form-section.tsx'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -40,7 +40,7 @@ export function PasswordSection() {
     if (!isFirst) await signIn({ username: profile.username, password: next })
     await client.invalidateQueries({ queryKey: shellQuery.queryKey })
     form.reset()
-    say(account.passwordChanged)
+    showNotice(account.passwordChanged)
   })
   return (
     <FormSection title={account.password} text={isFirst ? account.firstPasswordHint : account.passwordHint}>

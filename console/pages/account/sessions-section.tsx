@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSession, type Session, sessionsQuery, signOut } from '../../api/account.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { FormSection } from '../../components/form-section.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -17,7 +17,7 @@ export function SessionsSection() {
   const client = useQueryClient()
   const query = useQuery(sessionsQuery(profile.id))
   const ending = useAction(async (id: string) => {
-    await endSession(id).catch((error: unknown) => sayFailure(error, texts))
+    await endSession(id).catch((error: unknown) => showFailure(error, texts))
     await client.invalidateQueries({ queryKey: [profile.id, 'sessions'] })
   })
   const leaving = useAction(async (sessions: readonly Session[]) => {
@@ -26,7 +26,7 @@ export function SessionsSection() {
   })
   return (
     <FormSection title={account.sessions}>
-      <AnswerOf query={query} rows={2}>
+      <QueryResult query={query} rows={2}>
         {(sessions) => (
           <>
             <ul className={classes['sessions']}>
@@ -44,7 +44,7 @@ export function SessionsSection() {
             </Button>
           </>
         )}
-      </AnswerOf>
+      </QueryResult>
     </FormSection>
   )
 }

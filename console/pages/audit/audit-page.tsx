@@ -3,7 +3,7 @@ import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { AUDIT_KINDS, AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -44,7 +44,7 @@ export function AuditPage() {
         </Button>
       </PageHead>
       <Filters search={search} onChange={change} onClear={clear} />
-      <AnswerOf query={query} rows={12}>
+      <QueryResult query={query} rows={12}>
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty} />
@@ -67,7 +67,7 @@ export function AuditPage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
       <p>
         <small>{common.zone(timeZone)}</small>
       </p>

@@ -4,7 +4,7 @@ import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { FormSection } from '../../components/form-section.tsx'
 import { PairRows } from '../../components/pair-rows.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { ADVANCED_NAMES, givenAdvanced, keptOverrides, type Pair } from './advanced.ts'
+import { ADVANCED_NAMES, countAdvanced, hiddenOverrides, type Pair } from './advanced.ts'
 import { type ChannelForm, protocolsOf } from './channel-form.ts'
 import classes from './channels-page.module.css'
 
@@ -13,7 +13,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
   const { advanced, channels } = useTexts()
   const [isOpen, setIsOpen] = useState(false)
   const hasError = Object.keys(form.errors).some((name) => ADVANCED_NAMES.has(name))
-  const given = givenAdvanced(form.values)
+  const given = countAdvanced(form.values)
   return (
     <FormSection
       title={advanced.title}
@@ -35,7 +35,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
         valueLabel={advanced.value}
         {...rowsOf(form, 'headers')}
       />
-      {keptOverrides(form.values.settings) === undefined ? (
+      {hiddenOverrides(form.values.settings) === undefined ? (
         <PairRows
           label={advanced.overrides}
           description={advanced.overridesHint}

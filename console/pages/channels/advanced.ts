@@ -63,7 +63,7 @@ export function typedAdvanced(channel: Channel | undefined): Advanced {
   return {
     mapping: pairsOf(textOf(fields?.['model_mapping']), String),
     headers: pairsOf(textOf(fields?.['header_override']), String),
-    overrides: keptOverrides(stored) === undefined ? pairsOf(stored.overrides, shownValue) : [],
+    overrides: hiddenOverrides(stored) === undefined ? pairsOf(stored.overrides, shownValue) : [],
     proxy: textOf(setting['proxy']),
     probe: textOf(setting['probe']),
     testModel: stored.testModel,
@@ -86,7 +86,7 @@ export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
   }
   const testModel = typed.testModel.trim()
   const overrides =
-    keptOverrides(typed.settings) ??
+    hiddenOverrides(typed.settings) ??
     textOfPairs(typed.overrides.map(({ name, value }) => [name, jsonOf(value)]))
   return {
     model_mapping: textOfPairs(typed.mapping.map(({ name, value }) => [name, value.trim()])),
@@ -99,12 +99,12 @@ export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
 }
 
 /** Overrides of other tools that rows cannot show; undefined if there are none. */
-export function keptOverrides({ overrides }: Stored): string | undefined {
+export function hiddenOverrides({ overrides }: Stored): string | undefined {
   return overrides.trim() !== '' && overrides.includes('"operations"') ? overrides : undefined
 }
 
 /** The number of values that differ from those of a new channel. */
-export function givenAdvanced(typed: Advanced): number {
+export function countAdvanced(typed: Advanced): number {
   const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt]
   const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
   return texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length

@@ -2,9 +2,15 @@ import { useForm } from '@mantine/form'
 import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
 import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
-import { givenValue, type TypedValue, typedValue } from '../../components/record-input.tsx'
+import { jsonValueOf, type TypedValue, typedValue } from '../../components/record-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { ADVANCED_FIELDS, type Advanced, advancedFieldsOf, keptOverrides, typedAdvanced } from './advanced.ts'
+import {
+  ADVANCED_FIELDS,
+  type Advanced,
+  advancedFieldsOf,
+  hiddenOverrides,
+  typedAdvanced,
+} from './advanced.ts'
 import { AZURE, BEDROCK, nameFor, needsUrl, VERTEX } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS
@@ -43,7 +49,7 @@ export function useChannelForm(channel: Channel | undefined) {
       baseUrl: (text, { type }) => (needsUrl(Number(type)) && text.trim() === '' ? common.required : null),
       other: (text, { type }) => (Number(type) === BEDROCK && text.trim() === '' ? common.required : null),
       overrides: (_, { overrides, settings }) =>
-        keptOverrides(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
+        hiddenOverrides(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
     },
   })
 }
@@ -82,7 +88,7 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
     key: keysOf(typed.keys, type === BEDROCK ? other : ''),
     models: typed.models.join(','),
     group: typed.groups.join(','),
-    ...(ofSettings((name) => givenValue(fields[name].type, typed[name])) as Pick<
+    ...(ofSettings((name) => jsonValueOf(fields[name].type, typed[name])) as Pick<
       ChannelFields,
       TypedSetting
     >),

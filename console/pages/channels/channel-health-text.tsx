@@ -2,7 +2,7 @@ import type { ChannelHealth } from '../../api/channel-health.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { hourOf } from './hour.ts'
+import { sumHour } from './sum-hour.ts'
 import { Sparkline } from './sparkline.tsx'
 
 /** The last hour and the last failure of a channel, as one node has seen them. */
@@ -15,7 +15,7 @@ export function ChannelHealthText({
 }) {
   const { channels } = useTexts()
   const { count, recent } = useFormats()
-  const { requests, failed } = hourOf(health.minutes ?? [])
+  const { requests, failed } = sumHour(health.minutes ?? [])
   const { last_error: error, keys, failures } = health
   const rows: readonly (readonly [string, string])[] = [
     [channels.calls, count(requests)],

@@ -145,7 +145,7 @@ function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly 
       )}
       <Textarea
         label={type === VERTEX ? advanced.account : channels.apiKeys}
-        description={isNew ? keysHint : channels.apiKeysKept}
+        description={isNew ? keysHint : channels.apiKeysUnchanged}
         autosize
         minRows={2}
         maxRows={8}

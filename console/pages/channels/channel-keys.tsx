@@ -10,10 +10,10 @@ import {
   setKeyState,
 } from '../../api/channel-keys.ts'
 import type { Channel } from '../../api/channels.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
@@ -46,7 +46,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
       await setKeyState(channel.id, id, state)
       await reload()
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
   }
   return (
@@ -64,7 +64,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
           </Button>
         )}
       </Group>
-      <AnswerOf query={query} rows={2}>
+      <QueryResult query={query} rows={2}>
         {(keys) => (
           <DataTable
             label={channels.keys}
@@ -116,7 +116,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
             ]}
           />
         )}
-      </AnswerOf>
+      </QueryResult>
       <AddKeys
         opened={isAdding}
         onAdd={async (text) => {

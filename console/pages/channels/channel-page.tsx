@@ -10,8 +10,8 @@ import {
   type ChannelTest,
   createChannel,
 } from '../../api/channels.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
-import { say } from '../../components/notify.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
@@ -33,7 +33,7 @@ import { channelLabels } from './channel-labels.ts'
 import { ChannelKeys } from './channel-keys.tsx'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
-import { HEALTH_MS } from './hour.ts'
+import { HEALTH_MS } from './sum-hour.ts'
 import { TestButton, TestLine } from './test-button.tsx'
 import { TestFields } from './test-fields.tsx'
 
@@ -52,7 +52,7 @@ export function NewChannelPage() {
     try {
       const id = await createChannel(channelFieldsOf(typed))
       await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
-      say(channels.saved(typed.name))
+      showNotice(channels.saved(typed.name))
       if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
       return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
     } catch (error) {
@@ -93,9 +93,9 @@ export function ChannelPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(channelQuery(profile.id, Number(id)))}>
+    <QueryResult query={useQuery(channelQuery(profile.id, Number(id)))}>
       {(channel) => <OneChannel key={channel.id} channel={channel} />}
-    </AnswerOf>
+    </QueryResult>
   )
 }
 

@@ -12,11 +12,11 @@ import {
   filteredIds,
   testAllChannels,
 } from '../../api/channels.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { Refusal } from '../../components/refusal.tsx'
@@ -25,7 +25,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChannelFilters } from './channel-filters.tsx'
-import { HEALTH_MS } from './hour.ts'
+import { HEALTH_MS } from './sum-hour.ts'
 import { TestLine } from './test-button.tsx'
 import { useChannelColumns } from './use-channel-columns.tsx'
 
@@ -82,7 +82,7 @@ export function ChannelsPage() {
         condition={state}
         onFilter={(changes) => setSearch({ ...changes, p: undefined })}
       />
-      <AnswerOf query={query}>
+      <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={isFiltered ? channels.emptyFiltered : channels.empty}>
@@ -118,7 +118,7 @@ export function ChannelsPage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
       <ConfirmDialog
         opened={toDelete !== undefined}
         title={channels.deleteTitle}
@@ -128,7 +128,7 @@ export function ChannelsPage() {
           if (!toDelete) return
           await deleteChannel(toDelete.id)
           await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
-          say(channels.deleted(toDelete.name))
+          showNotice(channels.deleted(toDelete.name))
         }}
         onClose={() => setToDelete(undefined)}
       />

@@ -1,20 +1,20 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { hourOf, sparkline } from './hour.ts'
+import { sumHour, sparkline } from './sum-hour.ts'
 import classes from './sparkline.module.css'
 
 /** The last hour of a channel: its median durations, and below them the minutes with failures. */
 export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinute[] }) {
   const { channels } = useTexts()
   const { count, duration } = useFormats()
-  const { requests, failed, latestMs } = hourOf(minutes)
+  const { requests, failed, latestMs } = sumHour(minutes)
   if (requests === 0) return <span className={classes['none']}>{'–'}</span>
   const { width, height, lines, failures } = sparkline(minutes)
-  const said = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))
+  const label = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))
   return (
-    <span className={classes['cell']} title={said}>
-      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={said}>
+    <span className={classes['cell']} title={label}>
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
         <path d={`M0 ${height - 0.5}H${width}`} />
         {lines.map((points) => (
           <polyline key={points} points={points} />

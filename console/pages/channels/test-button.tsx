@@ -2,13 +2,13 @@ import { Button, CloseButton } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type Channel, type ChannelTest, testChannel } from '../../api/channels.ts'
 import { reloadChannels } from '../../components/channel-actions.ts'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { faultOf } from './fault-of.ts'
+import { channelFaultOf } from './channel-fault.ts'
 
 /** A button that tests a channel; the result is shown elsewhere. */
 export function TestButton({
@@ -30,7 +30,7 @@ export function TestButton({
     try {
       onResult(await testChannel(id))
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
     await reloadChannels(client)
   }
@@ -90,7 +90,7 @@ function Outcome({ result: { success, message, time } }: { readonly result: Chan
   ) : (
     <StateMark
       tone="bad"
-      word={channels.testFailed(message, channels.faults[faultOf(message)])}
+      word={channels.testFailed(message, channels.faults[channelFaultOf(message)])}
       title={message}
     />
   )

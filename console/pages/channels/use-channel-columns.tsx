@@ -11,13 +11,13 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
 import type { Channel, ChannelTest } from '../../api/channels.ts'
-import { drain, turn } from '../../components/channel-actions.ts'
+import { setChannelDraining, setChannelEnabled } from '../../components/channel-actions.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { hourOf } from './hour.ts'
+import { sumHour } from './sum-hour.ts'
 import { sharesOf } from './shares.ts'
 import { Sparkline } from './sparkline.tsx'
 import { TestButton } from './test-button.tsx'
@@ -58,7 +58,7 @@ export function useChannelColumns(
       label: channels.latency,
       isNumber: true,
       cell: ({ id, test_time, response_time }) =>
-        hourOf(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
+        sumHour(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
           <Sparkline minutes={healthOf.get(id)?.minutes ?? []} />
         ) : test_time > 0 ? (
           <span className={classes['latency']} title={channels.lastTest(recent(test_time))}>
@@ -74,14 +74,14 @@ export function useChannelColumns(
       key: 'calls',
       label: channels.calls,
       isNumber: true,
-      cell: ({ id }) => count(hourOf(healthOf.get(id)?.minutes ?? []).requests),
+      cell: ({ id }) => count(sumHour(healthOf.get(id)?.minutes ?? []).requests),
     },
     {
       key: 'errors',
       label: channels.errors,
       isNumber: true,
       cell: ({ id }) => {
-        const { requests, failed } = hourOf(healthOf.get(id)?.minutes ?? [])
+        const { requests, failed } = sumHour(healthOf.get(id)?.minutes ?? [])
         return requests === 0 ? '–' : <span title={count(failed)}>{percent(failed / requests)}</span>
       },
     },
@@ -164,7 +164,7 @@ function ChannelActions({
       <ActionIcon
         aria-label={draining}
         title={draining}
-        onClick={() => void drain(client, texts, channel, !channel.drained)}
+        onClick={() => void setChannelDraining(client, texts, channel, !channel.drained)}
       >
         {channel.drained ? <IconArrowBackUp size={16} /> : <IconDropletOff size={16} />}
       </ActionIcon>
@@ -173,7 +173,7 @@ function ChannelActions({
           <ActionIcon
             aria-label={toggle}
             title={toggle}
-            onClick={() => void turn(client, texts, channel, !isEnabled)}
+            onClick={() => void setChannelEnabled(client, texts, channel, !isEnabled)}
           >
             {isEnabled ? <IconBan size={16} /> : <IconCircleCheck size={16} />}
           </ActionIcon>

@@ -27,8 +27,8 @@ export function KeyFieldInputs({
   const { time } = useFormats()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
-  const keptExpiry = apiKey && apiKey.expired_time > 0 ? apiKey.expired_time : undefined
-  const end = expiry === 'kept' ? keptExpiry : expiryTime(expiry, Date.now() / 1000)
+  const currentExpiry = apiKey && apiKey.expired_time > 0 ? apiKey.expired_time : undefined
+  const end = expiry === 'kept' ? currentExpiry : expiryTime(expiry, Date.now() / 1000)
   const names = Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]
   const presets = names
     .filter((preset) => isInTime(preset, limits))
@@ -36,7 +36,7 @@ export function KeyFieldInputs({
       value: preset as Expiry,
       label: keys.expiry[preset],
     }))
-  const kept = keptExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(keptExpiry) }]
+  const kept = currentExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(currentExpiry) }]
   return (
     <Stack gap="md">
       {Object.entries(TEXT_FIELDS).map(([name, maxLength]) => (

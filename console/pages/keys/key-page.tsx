@@ -11,9 +11,9 @@ import {
   stoppedKeysQuery,
 } from '../../api/keys.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { KeyState } from '../../components/key-state.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
@@ -30,7 +30,9 @@ export function KeyPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(keyQuery(profile.id, Number(id)))}>{(key) => <Key apiKey={key} />}</AnswerOf>
+    <QueryResult query={useQuery(keyQuery(profile.id, Number(id)))}>
+      {(key) => <Key apiKey={key} />}
+    </QueryResult>
   )
 }
 
@@ -98,7 +100,7 @@ function KeySnippets({ apiKey }: { readonly apiKey: ApiKey }) {
             : () =>
                 void reveal(apiKey.id).catch((error: unknown) => {
                   setHasFailed(true)
-                  sayFailure(error, texts)
+                  showFailure(error, texts)
                 })
         }
       />

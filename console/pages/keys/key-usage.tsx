@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { callsQuery } from '../../api/calls.ts'
 import type { ApiKey } from '../../api/keys.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -41,7 +41,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
       <Figures figures={figures} />
       <BudgetMeters budgets={[{ name: apiKey.name, state: apiKey }, ...binding]} />
       <h2>{overview.recent}</h2>
-      <AnswerOf query={calls}>
+      <QueryResult query={calls}>
         {({ items }) =>
           items.length === 0 ? (
             <Empty text={logs.empty} />
@@ -56,7 +56,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
     </>
   )
 }

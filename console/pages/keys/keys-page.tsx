@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -49,7 +49,7 @@ export function KeysPage() {
           onFilter={(text) => setSearch({ q: text, p: undefined })}
         />
       </Toolbar>
-      <AnswerOf query={query}>
+      <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={q === '' ? keys.empty : keys.emptyFiltered}>
@@ -77,7 +77,7 @@ export function KeysPage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
       <CreateKeyDialog
         opened={isNew !== undefined}
         onClose={() => setSearch({ new: undefined })}

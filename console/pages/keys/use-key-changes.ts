@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ApiKey, deleteKey, setKeyEnabled } from '../../api/keys.ts'
-import { say, sayFailure } from '../../components/notify.tsx'
+import { showNotice, showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -21,15 +21,16 @@ export function useKeyChanges() {
     try {
       await setKeyEnabled(key.id, isEnabled)
       await reload()
-      if (!isEnabled) say(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
+      if (!isEnabled)
+        showNotice(keys.disabled(key.name), { label: keys.undo, run: () => void turn(key, true) })
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
   }
   const remove = async (key: ApiKey): Promise<void> => {
     await deleteKey(key.id)
     await reload()
-    say(keys.deleted(key.name))
+    showNotice(keys.deleted(key.name))
   }
   return { turn, remove, reload }
 }

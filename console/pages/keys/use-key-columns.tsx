@@ -4,10 +4,10 @@ import { Link } from '@tanstack/react-router'
 import { type ApiKey, isLimitedFor, stoppedKeysQuery } from '../../api/keys.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { LeftText } from '../../components/left-text.tsx'
+import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { KeyState } from '../../components/key-state.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -27,7 +27,7 @@ export function useKeyColumns(
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown))
   const { turn } = useKeyChanges()
   const [revealed, { reveal, hide }] = useRevealedKey()
-  const show = (id: number): void => void reveal(id).catch((error: unknown) => sayFailure(error, texts))
+  const show = (id: number): void => void reveal(id).catch((error: unknown) => showFailure(error, texts))
   return [
     {
       key: 'name',
@@ -63,7 +63,7 @@ export function useKeyColumns(
       key: 'left',
       label: keys.left,
       isNumber: true,
-      cell: (row) => <LeftText of={row} group={row.group || profile.group} />,
+      cell: (row) => <RemainingText of={row} group={row.group || profile.group} />,
     },
     {
       key: 'budget',

@@ -3,11 +3,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type RunningCall, runningCallsQuery, stopCall } from '../../api/running.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -27,7 +27,7 @@ export function LivePage() {
     setStopping((before) => new Set([...before, id]))
     try {
       await stopCall(id)
-      say(live.stopped)
+      showNotice(live.stopped)
     } finally {
       setStopping((before) => new Set([...before].filter((one) => one !== id)))
       await client.invalidateQueries({ queryKey: [profile.id, 'running'] })
@@ -38,7 +38,7 @@ export function LivePage() {
     <>
       <PageHead title={live.title} />
       <Refusal error={error} />
-      <AnswerOf query={query}>
+      <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={live.empty} />
@@ -49,7 +49,7 @@ export function LivePage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
     </>
   )
 }

@@ -21,7 +21,7 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
   const { call: texts } = useTexts()
   const { duration } = useFormats()
   const { channel, cause, status, message, started_ms: started, duration_ms: taken } = attempt
-  const said = status === null || cause?.includes(String(status)) === true ? cause : `${cause}, ${status}`
+  const label = status === null || cause?.includes(String(status)) === true ? cause : `${cause}, ${status}`
   const share = (time: number): string => `${Math.min(100, (time / total) * 100)}%`
   return (
     <li>
@@ -29,7 +29,7 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
       {cause === null ? (
         <StateMark tone="ok" word={texts.answered} />
       ) : (
-        <StateMark tone="bad" word={said ?? ''} />
+        <StateMark tone="bad" word={label ?? ''} />
       )}
       {message !== '' && <q>{message}</q>}
       <span>{texts.attemptTime(duration(taken), duration(started))}</span>

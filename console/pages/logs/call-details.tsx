@@ -7,7 +7,7 @@ import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
-import { Why } from './why.tsx'
+import { FailureExplanation } from './failure-explanation.tsx'
 
 /** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: CallDetail }) {
@@ -36,7 +36,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       }
       rows={rows}
     >
-      <Why call={call} />
+      <FailureExplanation call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
       <h3>{texts.call.timing}</h3>

@@ -2,7 +2,7 @@ import { Drawer } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { loggedCallQuery, type Scope } from '../../api/calls.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -35,7 +35,7 @@ function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope })
   const { call } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(loggedCallQuery(profile.id, scope, id))}>
+    <QueryResult query={useQuery(loggedCallQuery(profile.id, scope, id))}>
       {(found) =>
         !found ? (
           <Empty text={call.gone} />
@@ -45,6 +45,6 @@ function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope })
           <CallDetails call={found} />
         )
       }
-    </AnswerOf>
+    </QueryResult>
   )
 }

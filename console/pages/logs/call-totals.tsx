@@ -2,7 +2,7 @@ import type { Call, CallSums } from '../../api/calls.ts'
 import type { Paged } from '../../api/paged.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { freshCalls, mergedSums } from './merged-calls.ts'
+import { unlistedCalls, mergedSums } from './merged-calls.ts'
 
 /** The sums of all calls that a filter finds, including those that ended in the meantime. */
 export function CallTotals({
@@ -23,7 +23,7 @@ export function CallTotals({
   const listed = page?.items ?? []
   const merged = mergedSums(sums, live, listed)
   // The sums only count answered calls, but with a filter for failed ones their number is wanted.
-  const calls = isByStatus && page ? page.total + freshCalls(live, listed).length : merged.requests
+  const calls = isByStatus && page ? page.total + unlistedCalls(live, listed).length : merged.requests
   const tokens = merged.prompt_tokens + merged.completion_tokens
   return (
     <div role="status" aria-label={logs.totals} title={exact(merged.quota)}>

@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -86,7 +86,7 @@ export function LogsPage() {
         )}
         <span>{common.zone(timeZone)}</span>
       </div>
-      <AnswerOf query={calls} rows={12}>
+      <QueryResult query={calls} rows={12}>
         {({ items, total }) =>
           items.length + live.shown.length === 0 ? (
             <Empty text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
@@ -113,7 +113,7 @@ export function LogsPage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
       <CallSheet id={id} scope={scope} />
     </>
   )

@@ -1,13 +1,13 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 
 /** The list with the calls that ended since it was requested, newest first, each once. */
-export function mergedCalls(live: readonly Call[], listed: readonly Call[], most: number): readonly Call[] {
-  return [...freshCalls(live, listed), ...listed].slice(0, Math.max(most, listed.length))
+export function mergedCalls(live: readonly Call[], listed: readonly Call[], max: number): readonly Call[] {
+  return [...unlistedCalls(live, listed), ...listed].slice(0, Math.max(max, listed.length))
 }
 
 /** The sums plus the calls that are not in the list, which was requested at the same time. */
 export function mergedSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
-  const fresh = freshCalls(live, listed)
+  const fresh = unlistedCalls(live, listed)
   return {
     ...sums,
     quota: sums.quota + total(fresh, ({ quota }) => quota),
@@ -18,7 +18,7 @@ export function mergedSums(sums: CallSums, live: readonly Call[], listed: readon
 }
 
 /** Calls of the stream that are not in the list. */
-export function freshCalls(live: readonly Call[], listed: readonly Call[]): readonly Call[] {
+export function unlistedCalls(live: readonly Call[], listed: readonly Call[]): readonly Call[] {
   const known = new Set(listed.map(({ id }) => id))
   return live.filter(({ id }) => !known.has(id))
 }

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Call, CallFilter, Scope } from '../../api/calls.ts'
 import { followCalls } from '../../api/live-calls.ts'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -33,17 +33,17 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
   const isVisible = usePageVisible()
   const [calls, setCalls] = useState<Pick<LiveCalls, 'shown' | 'waiting'>>(NONE)
   const filterText = JSON.stringify(filter)
-  const told = useRef(texts)
-  told.current = texts
+  const latestTexts = useRef(texts)
+  latestTexts.current = texts
   useEffect(() => {
     setCalls(NONE)
     if (!isLive || !isVisible) return
     const stopping = new AbortController()
     let asking: ReturnType<typeof setTimeout> | undefined
-    let lastAsked = Number.NEGATIVE_INFINITY
-    const askForList = (): void => {
+    let lastRequestedMs = Number.NEGATIVE_INFINITY
+    const reloadList = (): void => {
       asking = undefined
-      lastAsked = performance.now()
+      lastRequestedMs = performance.now()
       for (const name of ['calls', 'call-sums'])
         void client.invalidateQueries({ queryKey: [profile.id, name, scope] })
     }
@@ -55,11 +55,11 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
             : { shown, waiting: [...ended, ...waiting].slice(0, MAX_LIVE) },
         ),
       onGap: () => {
-        asking ??= setTimeout(askForList, Math.max(0, lastAsked + ASK_AGAIN_MS - performance.now()))
+        asking ??= setTimeout(reloadList, Math.max(0, lastRequestedMs + ASK_AGAIN_MS - performance.now()))
       },
     }
     followCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
-      (error: unknown) => sayFailure(error, told.current),
+      (error: unknown) => showFailure(error, latestTexts.current),
     )
     return () => {
       stopping.abort()

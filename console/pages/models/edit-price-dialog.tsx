@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ManagedModel, setPrice, setPrices } from '../../api/models.ts'
 import { keepFocus } from '../../components/keep-focus.ts'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -120,10 +120,10 @@ function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
     try {
       if (only && others.length === 0) {
         await setPrice(only, typed && editedPrice(only, typed))
-        say(models.priceSaved(only.model))
+        showNotice(models.priceSaved(only.model))
       } else if (typed) {
         await setPrices(edited.map((model) => ({ ...model, price: priceOfEach(model, typed) })))
-        say(models.pricesSaved(edited.length))
+        showNotice(models.pricesSaved(edited.length))
       }
       onSaved()
     } finally {

@@ -2,7 +2,7 @@ import { Button, Select, Switch } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ManagedModel, managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
@@ -40,7 +40,7 @@ function AllModels({ wanted }: { readonly wanted: string }) {
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set())
   const [edited, setEdited] = useState<readonly ManagedModel[]>([])
   return (
-    <AnswerOf query={useQuery(managedModelsQuery(profile.id))} rows={10}>
+    <QueryResult query={useQuery(managedModelsQuery(profile.id))} rows={10}>
       {(all) => {
         const found = all.filter(
           (one) =>
@@ -99,7 +99,7 @@ function AllModels({ wanted }: { readonly wanted: string }) {
           </>
         )
       }}
-    </AnswerOf>
+    </QueryResult>
   )
 }
 
@@ -108,7 +108,7 @@ function OwnModels({ wanted }: { readonly wanted: string }) {
   const { profile } = useSignedIn()
   const columns = useColumns()
   return (
-    <AnswerOf query={useQuery(modelsQuery(profile.id))} rows={10}>
+    <QueryResult query={useQuery(modelsQuery(profile.id))} rows={10}>
       {(all) => {
         const found = all.filter(({ name, vendor }) => isWanted(wanted, name, vendor))
         return found.length === 0 ? (
@@ -117,7 +117,7 @@ function OwnModels({ wanted }: { readonly wanted: string }) {
           <DataTable label={models.title} columns={columns} rows={found} keyOf={({ name }) => name} />
         )
       }}
-    </AnswerOf>
+    </QueryResult>
   )
 }
 

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Usage, usageQuery } from '../../api/usage.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { startOfDay } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { atThisPace } from './pace.ts'
+import { projectMonth } from './project-month.ts'
 import classes from './overview-page.module.css'
 
 const DAY_S = 86_400
@@ -18,7 +18,7 @@ export function AllSpend({ month }: { readonly month: Usage }) {
   const { overview } = useTexts()
   const { money, exact, count, percent, duration, timeZone } = useFormats()
   const { quota, requests, failed } = month.totals
-  const pace = atThisPace(quota, Date.now() / 1000, timeZone)
+  const pace = projectMonth(quota, Date.now() / 1000, timeZone)
   const p95 = month.latency.at(-1)?.p95_ms ?? undefined
   const all = requests + failed
   return (
@@ -59,9 +59,9 @@ function LastDays() {
   return (
     <figure aria-label={overview.last30} className={classes['days']}>
       <figcaption>{overview.last30}</figcaption>
-      <AnswerOf query={query} rows={1}>
+      <QueryResult query={query} rows={1}>
         {(usage) => <Bars usage={usage} />}
-      </AnswerOf>
+      </QueryResult>
     </figure>
   )
 }
@@ -71,14 +71,14 @@ function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
-  const most = Math.max(1, ...amounts)
+  const max = Math.max(1, ...amounts)
   return (
     <ol className={classes['bars']}>
       {slots.map((slot, place) => {
         const text = `${time(slot)}: ${money(amounts[place] ?? 0)}`
         return (
           <li key={slot} title={text} aria-label={text}>
-            <span style={{ height: `${((amounts[place] ?? 0) / most) * 100}%` }} />
+            <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
           </li>
         )
       })}

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { callsQuery } from '../../api/calls.ts'
 import { type UsagePoint, usageQuery } from '../../api/usage.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Figures } from '../../components/figures.tsx'
@@ -14,11 +14,11 @@ import { startOfMonth } from '../../components/time.ts'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AllSpend } from './all-spend.tsx'
-import { Callable } from './callable.tsx'
-import { Connect, RECENT } from './connect.tsx'
+import { AvailableModels } from './available-models.tsx'
+import { ConnectSection, RECENT_CALLS } from './connect-section.tsx'
 import { KeyList } from './key-list.tsx'
 import classes from './overview-page.module.css'
-import { Left } from './left.tsx'
+import { RemainingQuota } from './remaining-quota.tsx'
 import { OverviewBudgets } from './overview-budgets.tsx'
 import { TopSpenders } from './top-spenders.tsx'
 import { TroubledChannels } from './troubled-channels.tsx'
@@ -44,30 +44,30 @@ export function OverviewPage() {
     }),
   )
   const { recentKeys } = useAccountLimits()
-  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT))
+  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT_CALLS))
   return (
     <>
       <PageHead title={overview.title} />
-      {!isAdmin && <Connect />}
+      {!isAdmin && <ConnectSection />}
       <section aria-label={overview.spend}>
         <h2 className={classes['heading']}>
           {overview.spend}
           <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
         </h2>
-        <AnswerOf query={month} rows={2}>
+        <QueryResult query={month} rows={2}>
           {(found) => (isAdmin ? <AllSpend month={found} /> : <Spend totals={found.totals} />)}
-        </AnswerOf>
+        </QueryResult>
       </section>
-      <Left name={isAdmin ? overview.yourAccount : overview.left} />
+      <RemainingQuota name={isAdmin ? overview.yourAccount : overview.left} />
       <OverviewBudgets />
-      {!isAdmin && <Callable />}
+      {!isAdmin && <AvailableModels />}
       <div className={classes['two']}>
         <section aria-label={overview.recent}>
           <h2 className={classes['heading']}>
             {overview.recent}
             <Link to="/logs">{overview.allCalls}</Link>
           </h2>
-          <AnswerOf query={calls}>
+          <QueryResult query={calls}>
             {({ items }) =>
               items.length === 0 ? (
                 <Empty text={overview.noCalls} />
@@ -75,7 +75,7 @@ export function OverviewPage() {
                 <CallTable calls={items} hidden={['channel', 'first', 'key', ...(isAdmin ? [] : ['user'])]} />
               )
             }
-          </AnswerOf>
+          </QueryResult>
         </section>
         <div className={classes['side']}>
           {isAdmin && <TroubledChannels />}
@@ -87,7 +87,7 @@ export function OverviewPage() {
                   {overview.allSpenders}
                 </Link>
               </h2>
-              <AnswerOf query={month}>{(found) => <TopSpenders month={found} />}</AnswerOf>
+              <QueryResult query={month}>{(found) => <TopSpenders month={found} />}</QueryResult>
             </section>
           )}
           <section aria-label={overview.keys}>

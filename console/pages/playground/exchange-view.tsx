@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Problem } from '../../components/problem.tsx'
 import type { Answer, Exchange, Question, Target, ToolResult } from './answer.ts'
-import { AnswerFoot } from './answer-foot.tsx'
+import { AnswerFooter } from './answer-footer.tsx'
 import classes from './exchange-view.module.css'
 import { Markdown } from './markdown.tsx'
 import { ToolCalls } from './tool-calls.tsx'
@@ -82,17 +82,17 @@ function AnswerView({
       )}
       <AnswerProblem answer={answer} />
       {state === 'stopped' && <p className={classes['waiting']}>{playground.stopped}</p>}
-      {state !== 'running' && <AnswerFoot answer={answer} />}
+      {state !== 'running' && <AnswerFooter answer={answer} />}
     </section>
   )
 }
 
 function AnswerProblem({ answer: { keyId, content, refused } }: { readonly answer: Answer }) {
   const { playground } = useTexts()
-  const said = refused?.message ?? content.error
-  if (said === undefined) return null
+  const message = refused?.message ?? content.error
+  if (message === undefined) return null
   return (
-    <Problem text={said}>
+    <Problem text={message}>
       {refused?.code.includes('quota') === true && (
         <p>
           <Link to="/keys/$id" params={{ id: String(keyId) }}>

@@ -1,5 +1,5 @@
 import type { Answer, Question } from './answer.ts'
-import { BUDGETS, given, objectIn, type TypedRequest } from './typed-request.ts'
+import { BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
 
 /** The body of a request by the Gemini protocol; its model is in the path. */
 export function geminiBody(request: TypedRequest): object {
@@ -8,7 +8,7 @@ export function geminiBody(request: TypedRequest): object {
     asked.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
   )
   const generationConfig = {
-    ...given({ temperature, topP, maxOutputTokens: maxTokens }),
+    ...withoutUndefined({ temperature, topP, maxOutputTokens: maxTokens }),
     ...(thinking !== 'off' && {
       thinkingConfig: { thinkingBudget: BUDGETS[thinking], includeThoughts: true },
     }),
@@ -25,7 +25,7 @@ export function geminiBody(request: TypedRequest): object {
         {
           functionDeclarations: tools.map(({ name, description, schema }) => ({
             name,
-            ...given({ description }),
+            ...withoutUndefined({ description }),
             parameters: schema,
           })),
         },
@@ -55,7 +55,7 @@ function modelContent({ content: { text, calls } }: Answer): object {
     role: 'model',
     parts: [
       ...(text === '' ? [] : [{ text }]),
-      ...calls.map(({ name, input }) => ({ functionCall: { name, args: objectIn(input) } })),
+      ...calls.map(({ name, input }) => ({ functionCall: { name, args: parseObject(input) } })),
     ],
   }
 }

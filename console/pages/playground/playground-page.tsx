@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, keysQuery } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
@@ -17,16 +17,16 @@ import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
 import { callableModels, usableKeys } from './callable-models.ts'
-import { keptConversation, useKeptConversation } from './kept-conversation.ts'
+import { readSavedConversation, useSavedConversation } from './saved-conversation.ts'
 import { MAX_MODELS, ModelChoices } from './model-choices.tsx'
 import classes from './playground-page.module.css'
 import { requestBody } from './request-body.ts'
 import type { CallSettings } from './typed-request.ts'
-import { Talk } from './talk.tsx'
+import { ConversationView } from './conversation-view.tsx'
 import type { TypedCall } from './typed-call.ts'
 import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
-import { useFollowing } from './use-following.ts'
+import { useScrollFollowing } from './use-scroll-following.ts'
 
 /** The width from which the settings are beside the conversation. */
 const WIDE = '(width >= 900px)'
@@ -37,9 +37,9 @@ export function PlaygroundPage() {
   const keys = useQuery(keysQuery(profile.id, 1, ''))
   const models = useQuery(modelsQuery(profile.id))
   return (
-    <AnswerOf query={keys}>
+    <QueryResult query={keys}>
       {({ items }) => (
-        <AnswerOf query={models}>
+        <QueryResult query={models}>
           {(all) =>
             usableKeys(items).length === 0 || all.length === 0 ? (
               <NothingToCall hasModel={all.length > 0} />
@@ -47,9 +47,9 @@ export function PlaygroundPage() {
               <Playground keys={usableKeys(items)} models={all} />
             )
           }
-        </AnswerOf>
+        </QueryResult>
       )}
-    </AnswerOf>
+    </QueryResult>
   )
 }
 
@@ -87,13 +87,13 @@ function Playground({
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
-  const [kept] = useState(() => keptConversation(profile.id))
+  const [kept] = useState(() => readSavedConversation(profile.id))
   const [typed, setTyped] = useState<TypedCall>(kept.typed)
   const [draft, setDraft] = useState(search['hello'] === undefined ? kept.draft : playground.hello)
   const [isCodeOpen, setIsCodeOpen] = useState(false)
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false })
   const [isOpen, setIsOpen] = useState(isWide)
-  const following = useFollowing()
+  const following = useScrollFollowing()
   const key = keys.find(({ id }) => String(id) === search['key']) ?? keys[0]
   const callable = callableModels(models, key)
   const chosen = chosenModels(callable, search)
@@ -102,7 +102,7 @@ function Playground({
       void client.invalidateQueries({ queryKey: [profile.id, name] })
   })
   const { exchanges } = conversation
-  useKeptConversation(profile.id, { exchanges, typed, draft })
+  useSavedConversation(profile.id, { exchanges, typed, draft })
   const tools = toolsIn(typed.tools)
   const settings: CallSettings = { ...settingsOf(typed), tools: tools ?? [] }
   const targets = targetsOf(chosen, typed)
@@ -131,7 +131,7 @@ function Playground({
             isOpen={isOpen}
             onOpen={setIsOpen}
           />
-          <Talk
+          <ConversationView
             exchanges={exchanges}
             isRunning={conversation.isRunning}
             following={following}

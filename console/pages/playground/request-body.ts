@@ -2,11 +2,11 @@ import type { Answer, Exchange, Question, Target } from './answer.ts'
 import { geminiBody } from './gemini-body.ts'
 import { responsesBody } from './responses-body.ts'
 import {
-  type Asked,
+  type AnsweredQuestion,
   BUDGETS,
   type CallSettings,
-  given,
-  objectIn,
+  withoutUndefined,
+  parseObject,
   type TypedRequest,
 } from './typed-request.ts'
 
@@ -20,7 +20,12 @@ export function requestBody(
   before: readonly Exchange[],
   question: Question,
 ): object {
-  const request = { ...settings, model: target.model, asked: askedBefore(target, before, question), question }
+  const request = {
+    ...settings,
+    model: target.model,
+    asked: questionsForTarget(target, before, question),
+    question,
+  }
   return BODIES[target.protocol](request)
 }
 
@@ -35,7 +40,11 @@ const BODIES = {
  * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
  * of tools are only for the model that called them, and calls without results are left out.
  */
-function askedBefore(target: Target, before: readonly Exchange[], question: Question): readonly Asked[] {
+function questionsForTarget(
+  target: Target,
+  before: readonly Exchange[],
+  question: Question,
+): readonly AnsweredQuestion[] {
   const asked = before.flatMap((exchange) => {
     const own = exchange.answers.find(
       ({ model, protocol }) => model === target.model && protocol === target.protocol,
@@ -64,12 +73,12 @@ function chatBody(request: TypedRequest): object {
       ...asked.flatMap((one) => [...chatQuestion(one.question), chatAnswer(one.answer)]),
       ...chatQuestion(question),
     ],
-    ...given({ temperature, top_p: topP, max_tokens: maxTokens }),
+    ...withoutUndefined({ temperature, top_p: topP, max_tokens: maxTokens }),
     ...(thinking !== 'off' && { reasoning_effort: thinking }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         type: 'function',
-        function: { name, ...given({ description }), parameters: schema },
+        function: { name, ...withoutUndefined({ description }), parameters: schema },
       })),
     }),
     ...(stream && { stream: true, stream_options: { include_usage: true } }),
@@ -77,13 +86,13 @@ function chatBody(request: TypedRequest): object {
 }
 
 function chatQuestion({ text, images, results }: Question): readonly object[] {
-  const told = results.map(({ id, text: content }) => ({ role: 'tool', tool_call_id: id, content }))
-  if (text === '' && images.length === 0) return told
+  const toolMessages = results.map(({ id, text: content }) => ({ role: 'tool', tool_call_id: id, content }))
+  if (text === '' && images.length === 0) return toolMessages
   const content =
     images.length === 0
       ? text
       : [{ type: 'text', text }, ...images.map((url) => ({ type: 'image_url', image_url: { url } }))]
-  return [...told, { role: 'user', content }]
+  return [...toolMessages, { role: 'user', content }]
 }
 
 function chatAnswer({ content: { text, calls } }: Answer): object {
@@ -110,12 +119,12 @@ function messagesBody(request: TypedRequest): object {
       ...asked.flatMap((one) => [messagesQuestion(one.question), messagesAnswer(one.answer)]),
       messagesQuestion(question),
     ],
-    ...given({ temperature, top_p: topP }),
+    ...withoutUndefined({ temperature, top_p: topP }),
     ...(budget > 0 && { thinking: { type: 'enabled', budget_tokens: budget } }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         name,
-        ...given({ description }),
+        ...withoutUndefined({ description }),
         input_schema: schema,
       })),
     }),
@@ -150,7 +159,7 @@ function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer):
     content: [
       ...thoughts.map((thought) => ({ type: 'thinking', ...thought })),
       ...(text === '' ? [] : [{ type: 'text', text }]),
-      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: objectIn(input) })),
+      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: parseObject(input) })),
     ],
   }
 }

@@ -1,5 +1,5 @@
 import type { Answer, Question } from './answer.ts'
-import { given, type TypedRequest } from './typed-request.ts'
+import { withoutUndefined, type TypedRequest } from './typed-request.ts'
 
 /** The body of a request by the responses protocol, with the conversation as its input. */
 export function responsesBody(request: TypedRequest): object {
@@ -13,13 +13,13 @@ export function responsesBody(request: TypedRequest): object {
     ],
     // The conversation is in the tab alone.
     store: false,
-    ...given({ temperature, top_p: topP, max_output_tokens: maxTokens }),
+    ...withoutUndefined({ temperature, top_p: topP, max_output_tokens: maxTokens }),
     ...(thinking !== 'off' && { reasoning: { effort: thinking, summary: 'auto' } }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         type: 'function',
         name,
-        ...given({ description }),
+        ...withoutUndefined({ description }),
         parameters: schema,
       })),
     }),

@@ -24,18 +24,18 @@ export const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 /** A request before it has the form of a protocol. */
 export interface TypedRequest extends CallSettings {
   readonly model: string
-  readonly asked: readonly Asked[]
+  readonly asked: readonly AnsweredQuestion[]
   readonly question: Question
 }
 
 /** A question of before, with the answer that the conversation has. */
-export interface Asked {
+export interface AnsweredQuestion {
   readonly question: Question
   readonly answer: Answer
 }
 
 /** The object of a JSON text; empty if there is none. */
-export function objectIn(text: string): object {
+export function parseObject(text: string): object {
   try {
     const value: unknown = JSON.parse(text || '{}')
     return typeof value === 'object' && value !== null ? value : {}
@@ -45,6 +45,6 @@ export function objectIn(text: string): object {
 }
 
 /** An object without its undefined fields. */
-export function given(fields: Readonly<Record<string, unknown>>): object {
+export function withoutUndefined(fields: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { Answer, Exchange, Question, Target } from './answer.ts'
-import { ask } from './ask.ts'
+import { callModel } from './call-model.ts'
 import { requestBody } from './request-body.ts'
 import type { CallSettings } from './typed-request.ts'
 
@@ -48,7 +48,7 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
     const bodyOf = (target: Target): object => requestBody(target, settings, exchanges, question)
     setLast({ ...first, isStream: settings.stream, bodyOf })
     const asked = targets.map((target, place) =>
-      ask(
+      callModel(
         { ...target, keyId, body: bodyOf(target), isStream: settings.stream, signal: stopping.signal },
         (answer) =>
           setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),

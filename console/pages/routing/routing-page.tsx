@@ -6,7 +6,7 @@ import { useState } from 'react'
 import { managedModelsQuery } from '../../api/models.ts'
 import { type RoutedChannel, type Simulation, simulationQuery } from '../../api/routing.ts'
 import { groupsQuery } from '../../api/users.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -78,7 +78,7 @@ export function RoutingPage() {
       {model === '' ? (
         <Empty text={t.empty} />
       ) : (
-        <AnswerOf query={query}>
+        <QueryResult query={query}>
           {(simulation) => (
             <>
               <Route simulation={simulation} left={new Set(left)} onLeave={leave} />
@@ -102,7 +102,7 @@ export function RoutingPage() {
               {isSimulated && <Verdict simulation={simulation} />}
             </>
           )}
-        </AnswerOf>
+        </QueryResult>
       )}
     </>
   )

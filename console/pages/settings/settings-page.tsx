@@ -5,11 +5,11 @@ import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
 import { shellQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
@@ -23,9 +23,9 @@ import { SettingInput } from './setting-input.tsx'
 export function SettingsPage() {
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(optionsQuery(profile.id))} rows={10}>
+    <QueryResult query={useQuery(optionsQuery(profile.id))} rows={10}>
       {(options) => <SettingsForm options={options} />}
-    </AnswerOf>
+    </QueryResult>
   )
 }
 
@@ -58,7 +58,7 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
       }
     }
     await begin()
-    say(common.saved)
+    showNotice(common.saved)
   })
   /** Restarts the form with the stored values. */
   const begin = async (): Promise<void> => {

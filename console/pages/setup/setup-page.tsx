@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { watchedShellQuery } from '../../api/account.ts'
 import { callsQuery } from '../../api/calls.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { setPreferences } from '../../components/preferences.ts'
 import { useSignedIn } from '../../components/session.tsx'
@@ -39,9 +39,9 @@ export function SetupPage() {
         </Button>
       </PageHead>
       <p className={classes['hint']}>{setup.hint}</p>
-      <AnswerOf query={query} rows={4}>
+      <QueryResult query={query} rows={4}>
         {({ setup: state }) => <Steps state={{ ...state, newestCall: newest?.items[0]?.id }} />}
-      </AnswerOf>
+      </QueryResult>
     </div>
   )
 }

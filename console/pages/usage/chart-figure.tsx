@@ -6,7 +6,7 @@ import type { Usage } from '../../api/usage.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { usePreferences } from '../../components/preferences.ts'
-import { BarPart } from './bar-part.tsx'
+import { BarSegment } from './bar-segment.tsx'
 import type { ChartData, ChartSeries } from './chart-rows.ts'
 import { formatSlot } from './format-slot.ts'
 import classes from './usage-page.module.css'
@@ -116,7 +116,7 @@ function Drawing({
       maxBarWidth={32}
       fillOpacity={1}
       barChartProps={{ accessibilityLayer: false }}
-      barProps={{ isAnimationActive: false, shape: BarPart }}
+      barProps={{ isAnimationActive: false, shape: BarSegment }}
       series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
     />
   )

@@ -25,7 +25,7 @@ function colorOf(place: number): string {
 }
 
 /** One field of the largest series, and the sum of all others. */
-export function dividedData(
+export function largestSeriesData(
   usage: Usage,
   field: (point: UsagePoint) => number,
   otherLabel: string,
@@ -48,7 +48,7 @@ export function dividedData(
 }
 
 /** Fields of all calls together, with one series each. */
-export function summedData(
+export function fieldSeriesData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],
 ): ChartData {

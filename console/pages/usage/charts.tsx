@@ -2,7 +2,7 @@ import type { Usage } from '../../api/usage.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChartFigure } from './chart-figure.tsx'
-import { dividedData, latencyData, summedData } from './chart-rows.ts'
+import { largestSeriesData, latencyData, fieldSeriesData } from './chart-rows.ts'
 import classes from './usage-page.module.css'
 
 /** Cost, calls, tokens, latency and errors of a period by time. */
@@ -22,7 +22,7 @@ export function Charts({
       <ChartFigure
         title={texts.spend}
         step={usage.step}
-        data={dividedData(usage, ({ quota }) => quota, texts.other)}
+        data={largestSeriesData(usage, ({ quota }) => quota, texts.other)}
         format={money}
         axis={money}
         onFilter={onFilter}
@@ -31,14 +31,14 @@ export function Charts({
       <ChartFigure
         title={texts.calls}
         step={usage.step}
-        data={dividedData(usage, ({ requests }) => requests, texts.other)}
+        data={largestSeriesData(usage, ({ requests }) => requests, texts.other)}
         {...counted}
         onFilter={onFilter}
       />
       <ChartFigure
         title={texts.tokens}
         step={usage.step}
-        data={summedData(usage, [
+        data={fieldSeriesData(usage, [
           { label: texts.input, of: ({ input }) => input },
           { label: texts.cached, of: ({ cached }) => cached },
           { label: texts.cacheWrite, of: ({ cache_write }) => cache_write },
@@ -51,9 +51,9 @@ export function Charts({
         step={usage.step}
         data={latencyData(usage, {
           p50_ms: texts.wholeHalf,
-          p95_ms: texts.wholeMost,
+          p95_ms: texts.wholeP95,
           first_p50_ms: texts.firstHalf,
-          first_p95_ms: texts.firstMost,
+          first_p95_ms: texts.firstP95,
         })}
         format={duration}
         axis={duration}
@@ -62,7 +62,7 @@ export function Charts({
       <ChartFigure
         title={texts.errors}
         step={usage.step}
-        data={dividedData(usage, ({ failed }) => failed, texts.other)}
+        data={largestSeriesData(usage, ({ failed }) => failed, texts.other)}
         {...counted}
         onFilter={onFilter}
       />

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { askedUsage, groupingOf } from './usage-filter.ts'
+import { usageQueryOf, groupingOf } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 
@@ -10,19 +10,19 @@ test.each([
   [{ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, '2026-11-04T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-01-01' }, '2025-12-31T16:00:00.000Z', 'month'],
 ])('39: the sums of %o begin with a day of the chosen time zone', (search, start, step) => {
-  const asked = askedUsage(search, 'own', NOW, 'Asia/Shanghai')
+  const asked = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai')
   expect([new Date(asked.from * 1000).toISOString(), asked.step]).toEqual([start, step])
 })
 
 test('a period of chosen days ends with the last of them', () => {
-  const { to } = askedUsage({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
+  const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
 
 test('members can neither group nor filter by user and channel', () => {
   expect(groupingOf({ by: 'user' }, 'own')).toBe('model')
-  expect(askedUsage({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')
-  expect(askedUsage({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC')).toMatchObject({
+  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')
+  expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC')).toMatchObject({
     username: 'ann',
     by: 'channel',
   })

@@ -16,7 +16,7 @@ export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group'] as const
 export type Grouping = (typeof GROUPINGS)[number]
 
 /** The groupings and filters that only administrators have. */
-export const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
+export const ADMIN_DIMENSIONS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The filters by their name in the address. */
 export const FILTERS: Readonly<Record<Grouping, keyof UsageQuery>> = {
@@ -53,11 +53,11 @@ export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
 
 /** Groupings available in this scope. */
 export function groupings(scope: Scope): readonly Grouping[] {
-  return GROUPINGS.filter((one) => scope === 'all' || !OF_ADMINS.has(one))
+  return GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
 /** The query for an address. The period ends with the present minute, so that a page makes one request. */
-export function askedUsage(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
+export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
   const span = spanOf(search, now, timeZone)
   const filters = groupings(scope).map((name) => [FILTERS[name], search[name] || undefined])

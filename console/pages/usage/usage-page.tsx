@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Scope } from '../../api/calls.ts'
 import { type Usage, usageCsvUrl, usageQuery } from '../../api/usage.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
@@ -15,7 +15,7 @@ import { Breakdown } from './breakdown.tsx'
 import { Charts } from './charts.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 import { Totals } from './totals.tsx'
-import { askedUsage, type Grouping, groupingOf } from './usage-filter.ts'
+import { usageQueryOf, type Grouping, groupingOf } from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
 import classes from './usage-page.module.css'
 
@@ -29,7 +29,7 @@ export function UsagePage() {
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
   const scope: Scope = isAdmin ? 'all' : 'own'
-  const asked = askedUsage(search, scope, openedAt, timeZone)
+  const asked = usageQueryOf(search, scope, openedAt, timeZone)
   const query = useQuery({
     ...usageQuery(profile.id, scope, asked),
     placeholderData: keepPreviousData,
@@ -50,7 +50,7 @@ export function UsagePage() {
         </Button>
       </PageHead>
       <UsageFilters scope={scope} search={search} onChange={setSearch} />
-      <AnswerOf query={query} rows={12}>
+      <QueryResult query={query} rows={12}>
         {(found) => (
           <Sums
             usage={found}
@@ -59,7 +59,7 @@ export function UsagePage() {
             onFilter={(value) => setSearch({ [grouping]: value })}
           />
         )}
-      </AnswerOf>
+      </QueryResult>
       <RefusedCalls scope={scope} asked={asked} />
     </>
   )

@@ -7,7 +7,7 @@ import { createUser, groupsQuery } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
 import { LimitInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { moneyUnit, parseMoney } from '../../components/money.ts'
-import { say } from '../../components/notify.tsx'
+import { showNotice } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import {
@@ -99,7 +99,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
       return
     }
     await reload()
-    say(users.created(fields.username))
+    showNotice(users.created(fields.username))
     onClose()
   })
   const roles = ROLES.filter((role) => role < profile.role)

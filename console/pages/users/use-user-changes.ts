@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ManagedUser, manageUser } from '../../api/users.ts'
-import { say, sayFailure } from '../../components/notify.tsx'
+import { showNotice, showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -20,9 +20,9 @@ export function useUserChanges() {
       await manageUser(user.id, isEnabled ? 'enable' : 'disable')
       await reload()
       if (!isEnabled)
-        say(users.switchedOff(user.username), { label: keys.undo, run: () => void turn(user, true) })
+        showNotice(users.switchedOff(user.username), { label: keys.undo, run: () => void turn(user, true) })
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
   }
   return { turn, reload }

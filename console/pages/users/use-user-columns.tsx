@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { ManagedUser } from '../../api/users.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { LeftText } from '../../components/left-text.tsx'
+import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -36,7 +36,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       key: 'left',
       label: users.left,
       isNumber: true,
-      cell: (user) => <LeftText of={user} group={user.group} />,
+      cell: (user) => <RemainingText of={user} group={user.group} />,
     },
     {
       key: 'budget',

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { callSumsQuery, callsQuery } from '../../api/calls.ts'
 import type { ManagedUser } from '../../api/users.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Figures } from '../../components/figures.tsx'
@@ -19,7 +19,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
   const { logs, overview } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, RECENT))}>
+    <QueryResult query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, RECENT))}>
       {({ items }) =>
         items.length === 0 ? (
           <Empty text={logs.empty} />
@@ -34,7 +34,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
           </>
         )
       }
-    </AnswerOf>
+    </QueryResult>
   )
 }
 
@@ -47,7 +47,7 @@ export function UserUsage({ user }: { readonly user: ManagedUser }) {
   const [openedAt] = useState(() => Date.now() / 1000)
   const filter = { username: user.username, start_timestamp: startOfMonth(openedAt, timeZone) }
   return (
-    <AnswerOf query={useQuery(callSumsQuery(profile.id, 'all', filter))}>
+    <QueryResult query={useQuery(callSumsQuery(profile.id, 'all', filter))}>
       {(sums) => (
         <Figures
           figures={[
@@ -57,6 +57,6 @@ export function UserUsage({ user }: { readonly user: ManagedUser }) {
           ]}
         />
       )}
-    </AnswerOf>
+    </QueryResult>
   )
 }

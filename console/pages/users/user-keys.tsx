@@ -2,14 +2,14 @@ import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ApiKey, stoppedKeysQuery } from '../../api/keys.ts'
 import { type ManagedUser, switchUserKey, userKeysQuery } from '../../api/users.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { KeyState } from '../../components/key-state.tsx'
-import { LeftText } from '../../components/left-text.tsx'
+import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { sayFailure } from '../../components/notify.tsx'
+import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -23,7 +23,7 @@ export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const query = useQuery(userKeysQuery(profile.id, user.id))
   const columns = useColumns(user, query.data?.items ?? [])
   return (
-    <AnswerOf query={query}>
+    <QueryResult query={query}>
       {({ items }) =>
         items.length === 0 ? (
           <Empty text={users.noKeys} />
@@ -31,7 +31,7 @@ export function UserKeys({ user }: { readonly user: ManagedUser }) {
           <DataTable label={keys.title} columns={columns} rows={items} keyOf={({ id }) => id} />
         )
       }
-    </AnswerOf>
+    </QueryResult>
   )
 }
 
@@ -46,7 +46,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
       await switchUserKey(user.id, key.id, key.status !== ENABLED)
       await client.invalidateQueries({ queryKey: [profile.id, 'user-keys', user.id] })
     } catch (error) {
-      sayFailure(error, texts)
+      showFailure(error, texts)
     }
   }
   return [
@@ -62,7 +62,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
       key: 'left',
       label: keys.left,
       isNumber: true,
-      cell: (row) => <LeftText of={row} group={row.group || user.group} />,
+      cell: (row) => <RemainingText of={row} group={row.group || user.group} />,
     },
     {
       key: 'budget',

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
@@ -23,7 +23,9 @@ export function UserPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
   return (
-    <AnswerOf query={useQuery(userQuery(profile.id, Number(id)))}>{(user) => <User user={user} />}</AnswerOf>
+    <QueryResult query={useQuery(userQuery(profile.id, Number(id)))}>
+      {(user) => <User user={user} />}
+    </QueryResult>
   )
 }
 

@@ -3,7 +3,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
@@ -44,7 +44,7 @@ export function UsersPage() {
           onFilter={(text) => setSearch({ q: text, p: undefined })}
         />
       </Toolbar>
-      <AnswerOf query={query}>
+      <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={users.emptyFiltered} />
@@ -66,7 +66,7 @@ export function UsersPage() {
             </>
           )
         }
-      </AnswerOf>
+      </QueryResult>
       <AddUserDialog opened={isNew !== undefined} onClose={() => setSearch({ new: undefined })} />
       <AddAmountDialog {...fund.dialog} />
     </>

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { questionOf } from './changes.ts'
+import { whatIfQuestionOf } from './changes.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 24, 12)
 
 test('a calculation at other prices is requested for the chosen period and account, in the form that the gateway expects', () => {
-  const question = questionOf(
+  const question = whatIfQuestionOf(
     'last-month',
     [
       { kind: 'price', model: 'a', input: ' 1 ', output: '2', cached: '' },
@@ -23,6 +23,6 @@ test('a calculation at other prices is requested for the chosen period and accou
 })
 
 test('a period of some days is counted back from the present', () => {
-  const { from, to } = questionOf('7d', [], NOW_MS, 'UTC')
+  const { from, to } = whatIfQuestionOf('7d', [], NOW_MS, 'UTC')
   expect(to - from).toBe(7 * 86_400 + 1)
 })

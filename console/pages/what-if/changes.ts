@@ -32,7 +32,7 @@ export type Period = (typeof PERIODS)[number]
 const DAY_S = 86_400
 
 /** The question for typed changes; those without a name are left out. */
-export function questionOf(
+export function whatIfQuestionOf(
   period: Period,
   changes: readonly TypedChange[],
   nowMs: number,

@@ -3,7 +3,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { managedModelsQuery } from '../../api/models.ts'
-import { askWhatIf, type WhatIf } from '../../api/what-if.ts'
+import { requestWhatIf, type WhatIf } from '../../api/what-if.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -13,7 +13,14 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChangeRow } from './change-row.tsx'
-import { CHANGE_KINDS, NO_CHANGE, type Period, PERIODS, questionOf, type TypedChange } from './changes.ts'
+import {
+  CHANGE_KINDS,
+  NO_CHANGE,
+  type Period,
+  PERIODS,
+  whatIfQuestionOf,
+  type TypedChange,
+} from './changes.ts'
 import classes from './what-if-page.module.css'
 
 /** What the calls of a period would have cost at other prices, ratios or models. Nothing is changed. */
@@ -28,7 +35,7 @@ export function WhatIfPage() {
   const [result, setResult] = useState<WhatIf>()
   const { run, isRunning, error } = useAction(async () => {
     setResult(undefined)
-    setResult(await askWhatIf(questionOf(period, changes, Date.now(), timeZone)))
+    setResult(await requestWhatIf(whatIfQuestionOf(period, changes, Date.now(), timeZone)))
   })
   const groupNames = [...new Set([...models.flatMap((one) => one.groups), ...Object.keys(groups)])]
   return (

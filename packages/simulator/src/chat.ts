@@ -1,6 +1,6 @@
 import { type ModelOutput, generate } from './model-output.ts'
 import { chatPrompt } from './chat-request.ts'
-import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
+import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { COMPLETIONS, completionsReply } from './completions.ts'
 import { type Fields, asFields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -24,7 +24,7 @@ export function chatUpstream(models: readonly string[], cache: PromptCache): Ups
 
 function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompt = chatPrompt(body, model)
-  const outputs = Array.from({ length: choicesAskedFor(body) }, (_, index) => generate(prompt, index))
+  const outputs = Array.from({ length: requestedChoices(body) }, (_, index) => generate(prompt, index))
   const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),

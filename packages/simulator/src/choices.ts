@@ -16,7 +16,7 @@ export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
 const MIN_CACHED_TOKENS = 1024
 
 /** Returns the number of choices that a request asks for; throws `Refusal` where a provider would. */
-export function choicesAskedFor(body: Fields): number {
+export function requestedChoices(body: Fields): number {
   const n = asNumber(body.n) ?? 1
   if (!Number.isInteger(n) || n < 1 || n > 128)
     throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")

@@ -1,4 +1,4 @@
-import { choicesAskedFor, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
+import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { generate } from './model-output.ts'
@@ -16,7 +16,7 @@ const MAX_TOKENS = 16
 export function completionsReply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompts = promptTexts(body.prompt)
   if (prompts.length === 0) throw new Refusal('malformed', "Invalid 'prompt': a prompt is required")
-  const n = choicesAskedFor(body)
+  const n = requestedChoices(body)
   const choices = prompts.flatMap((text) => {
     const prompt = completionPrompt(text, body, model)
     return Array.from({ length: n }, (_, choice) => ({

@@ -2,7 +2,7 @@ import { asFields, asList } from './fields.ts'
 import { type Mentions, stem, stemsOf } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { RUNNING } from './tool-fit.ts'
+import { RUN_VERB } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
 
@@ -16,7 +16,7 @@ export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatche
   const path = mentions.paths.find(({ text }) => !text.endsWith('/'))?.text
   const shell = tools.find(isShell)
   const editor = tools.find(isPatchTool) ?? (shellPatches ? shell : undefined)
-  if (!editor || path === undefined || !asksToEdit(mentions)) return []
+  if (!editor || path === undefined || !isEditRequest(mentions)) return []
   const patch: PlannedCall = { tool: editor, path, task: 'patch' }
   if (mentions.quoted.length < 2 || !shell) return [patch]
   return [
@@ -26,7 +26,7 @@ export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatche
 }
 
 /** Whether one of the verbs precedes the quoted texts that are to be written. */
-function asksToEdit(mentions: Mentions): boolean {
+function isEditRequest(mentions: Mentions): boolean {
   const first = mentions.quoted[0]
   return first !== undefined && stemsOf(mentions).some(({ text, at }) => at < first.at && EDITING.has(text))
 }
@@ -35,7 +35,7 @@ function asksToEdit(mentions: Mentions): boolean {
 export function isShell({ name, schema }: Tool): boolean {
   const members = asFields(schema.properties)
   return (
-    wordsOfName(name).some((part) => RUNNING.nameStems.has(stem(part))) &&
+    wordsOfName(name).some((part) => RUN_VERB.nameStems.has(stem(part))) &&
     asList(schema.required).some(
       (member) => needOf(String(member), asFields(members[String(member)])) === 'command',
     )

@@ -40,8 +40,8 @@ export function geminiUpstream(models: readonly string[], cache: PromptCache): U
 
 function asked({ method, path, body }: Call): Fields | undefined {
   const [, model, name] = METHOD.exec(decodeURIComponent(path)) ?? []
-  const isAsked = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
-  return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
+  const isCall = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
+  return isCall ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
 }
 
 function countedTokens({ path, body }: Call): unknown {
@@ -87,7 +87,7 @@ function timedParts(
   const { thinking, text, calls } = output
   const hidden = showsThoughts ? 0 : thinking.length
   const shown = showsThoughts ? thinking : []
-  const said: TimedPart[] = [
+  const segment: TimedPart[] = [
     ...shown.map((one) => ({ part: { text: one, thought: true }, tokens: 1, thoughts: 1 })),
     ...text.map((one) => ({ part: { text: one }, tokens: 1, thoughts: 0 })),
     ...calls.map(({ tool, input }, at) => ({
@@ -102,7 +102,7 @@ function timedParts(
       ? [{ part: { text: '', thoughtSignature: signature(seed) }, tokens: 0, thoughts: 0 }]
       : []),
   ]
-  return said.map((one, at) =>
+  return segment.map((one, at) =>
     at === 0 ? { ...one, tokens: one.tokens + hidden, thoughts: one.thoughts + hidden } : one,
   )
 }

@@ -1,6 +1,6 @@
 import type { Fields } from './fields.ts'
 import type { Random } from './random.ts'
-import { valueFor } from './schema-value.ts'
+import { valueMatchingSchema } from './schema-value.ts'
 import { titleOf } from './title.ts'
 import { wordsOfName } from './tool-needs.ts'
 
@@ -10,7 +10,7 @@ const SENTENCES =
 
 /** Generates a JSON value that satisfies the schema; `proseText` returns the prose of the model. */
 export function jsonReply(schema: Fields, message: string, proseText: () => string, random: Random): unknown {
-  return valueFor({ type: 'object', ...schema }, message, random, {
+  return valueMatchingSchema({ type: 'object', ...schema }, message, random, {
     text: (name) => {
       const words = wordsOfName(name)
       if (words.some((word) => SENTENCES.test(word))) return proseText()

@@ -8,7 +8,12 @@ const RANGE = 20
  * Chooses a number within the schema's bounds: one that the message mentions, else the default, else a small
  * one.
  */
-export function numberFor(schema: Fields, isInteger: boolean, message: string, random: Random): number {
+export function numberMatchingSchema(
+  schema: Fields,
+  isInteger: boolean,
+  message: string,
+  random: Random,
+): number {
   const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
   const max = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
   const multiple = asNumber(schema.multipleOf)

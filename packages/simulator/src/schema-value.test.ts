@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededBy } from './random.ts'
-import { type ValueHints, valueFor } from './schema-value.ts'
+import { type ValueHints, valueMatchingSchema } from './schema-value.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
 const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
@@ -10,7 +10,9 @@ const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
 
 /** Values for the schema with a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
-  return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed)), PLAIN))
+  return Array.from({ length: 100 }, (_, seed) =>
+    valueMatchingSchema(schema, message, seededBy(String(seed)), PLAIN),
+  )
 }
 
 test('an object has its required members, and those that the caller adds', () => {
@@ -20,7 +22,10 @@ test('an object has its required members, and those that the caller adds', () =>
     required: ['city'],
   }
   expect(new Set(values(schema).map((one) => JSON.stringify(one)))).toEqual(new Set(['{"city":"Lisbon"}']))
-  expect(valueFor(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({ city: 'Lisbon', note: 'Lisbon' })
+  expect(valueMatchingSchema(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({
+    city: 'Lisbon',
+    note: 'Lisbon',
+  })
 })
 
 test('numbers keep their bounds, and are taken from the message where they fit', () => {
@@ -31,7 +36,7 @@ test('numbers keep their bounds, and are taken from the message where they fit',
 })
 
 test('a number that the message does not mention is the default, else a small one', () => {
-  expect(valueFor({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
+  expect(valueMatchingSchema({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
   const wide = { type: 'integer', minimum: -9007199254740991, exclusiveMinimum: 0, maximum: 9007199254740991 }
   expect(values(wide, 'Hello')).toSatisfy((all: number[]) => all.every((value) => value >= 1 && value <= 20))
 })
@@ -50,13 +55,16 @@ test('references are resolved, and a recursive schema ends', () => {
     required: ['child', 'place'],
     $defs: { place: { anyOf: [{ const: 'here' }, { type: 'null' }] } },
   }
-  expect(valueFor(schema, '', seededBy(''), PLAIN)).toMatchObject({ place: 'here', child: { place: 'here' } })
+  expect(valueMatchingSchema(schema, '', seededBy(''), PLAIN)).toMatchObject({
+    place: 'here',
+    child: { place: 'here' },
+  })
 })
 
 test('a schema with endless branches has a small value', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
-  expect(JSON.stringify(valueFor(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)
+  expect(JSON.stringify(valueMatchingSchema(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)
 })
 
 describe('generated values', () => {
@@ -107,7 +115,7 @@ describe('generated values', () => {
   ])('a generated value satisfies the schema: %s', (_, schema) => {
     const check = ajv.compile(schema)
     for (const reading of [PLAIN, WHOLE]) {
-      const made = valueFor(schema, 'Plan a trip to Lisbon for 4 people', seededBy('x'), reading)
+      const made = valueMatchingSchema(schema, 'Plan a trip to Lisbon for 4 people', seededBy('x'), reading)
       expect(check(made), JSON.stringify(made)).toBe(true)
     }
   })
@@ -138,7 +146,7 @@ describe('generated values', () => {
     fc.assert(
       fc.property(anySchema, fc.string(), fc.boolean(), (schema, message, whole) => {
         const asked = schema as Record<string, unknown>
-        const made = valueFor(asked, message, seededBy(message), whole ? WHOLE : PLAIN)
+        const made = valueMatchingSchema(asked, message, seededBy(message), whole ? WHOLE : PLAIN)
         expect(ajv.validate(asked, made), JSON.stringify({ asked, made })).toBe(true)
       }),
       { numRuns: lawRuns(200) },

@@ -1,6 +1,6 @@
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { pickOne, type Random } from './random.ts'
-import { numberFor } from './schema-number.ts'
+import { numberMatchingSchema } from './schema-number.ts'
 import { resolveSchema } from './resolve-schema.ts'
 import { topicOf, words } from './topic.ts'
 
@@ -45,7 +45,12 @@ const FORMATS = new Map([
  * Creates a value that satisfies a JSON schema and fits the message: objects with their required members and
  * those that the hints add, numbers and enumeration values from the message. `pattern` is not supported.
  */
-export function valueFor(schema: Fields, message: string, random: Random, hints: ValueHints): unknown {
+export function valueMatchingSchema(
+  schema: Fields,
+  message: string,
+  random: Random,
+  hints: ValueHints,
+): unknown {
   return build(schema, '', { message, random, root: schema, hints: hints, valuesLeft: MAX_VALUES }, 0)
 }
 
@@ -60,9 +65,9 @@ function build(given: Fields, name: string, source: Source, depth: number): unkn
     case 'array':
       return array(schema, name, source, depth)
     case 'integer':
-      return numberFor(schema, true, source.message, source.random)
+      return numberMatchingSchema(schema, true, source.message, source.random)
     case 'number':
-      return numberFor(schema, false, source.message, source.random)
+      return numberMatchingSchema(schema, false, source.message, source.random)
     case 'boolean':
       return typeof schema.default === 'boolean' ? schema.default : false
     case 'null':

@@ -1,8 +1,8 @@
-import { asksFor } from './asks-for.ts'
+import { isRequestFor } from './is-request-for.ts'
 import type { Fields } from './fields.ts'
 import { requestedJsonSchema } from './json-request.ts'
 import type { Prompt } from './prompt.ts'
-import { asksForTitle, subjectOf, titleOf } from './title.ts'
+import { isTitleRequest, subjectOf, titleOf } from './title.ts'
 
 const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
@@ -18,8 +18,8 @@ export function replySchema({ jsonSchema, tools, instructions, lastUser }: Promp
 /** Generates the title that a client requests separately from a conversation; undefined if it does not. */
 export function titleFor({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
   if (tools.length > 0) return undefined
-  const bySystem = asksForTitle(instructions.slice(0, 2000))
-  if (!bySystem && !(asksForTitle(lastUser) && asksFor(lastUser, CONVERSATION, /\btitle\b/i)))
+  const bySystem = isTitleRequest(instructions.slice(0, 2000))
+  if (!bySystem && !(isTitleRequest(lastUser) && isRequestFor(lastUser, CONVERSATION, /\btitle\b/i)))
     return undefined
   return titleOf(subjectOf(lastUser) || (userTexts.map(subjectOf).find((text) => text !== '') ?? ''))
 }

@@ -1,4 +1,4 @@
-import { asksFor } from './asks-for.ts'
+import { isRequestFor } from './is-request-for.ts'
 import { COMMON_WORDS } from './topic.ts'
 
 const MAX_TEXT = 20_000
@@ -11,8 +11,8 @@ const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:
 const CONVERSATION = /<(?:chat_history|conversation|session)>/i
 
 /** Whether a line of a message or a system prompt asks for a title. */
-export function asksForTitle(text: string): boolean {
-  return /\btitle generator\b/i.test(text) || asksFor(text, TITLE_NAMED, VERBS)
+export function isTitleRequest(text: string): boolean {
+  return /\btitle generator\b/i.test(text) || isRequestFor(text, TITLE_NAMED, VERBS)
 }
 
 /** Returns a message without the lines that ask for a title; empty if nothing else is left. */
@@ -22,7 +22,7 @@ export function subjectOf(message: string): string {
   const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
   const lines = inside.split('\n')
   return lines
-    .filter((line) => /\p{L}/u.test(line) && !asksForTitle(line))
+    .filter((line) => /\p{L}/u.test(line) && !isTitleRequest(line))
     .join('\n')
     .trim()
 }

@@ -5,7 +5,7 @@ import { isPatchTool, patchCommand, patchFor } from './patch.ts'
 import type { Prompt } from './prompt.ts'
 import { prose } from './prose.ts'
 import type { Random } from './random.ts'
-import { valueFor } from './schema-value.ts'
+import { valueMatchingSchema } from './schema-value.ts'
 import { titleOf } from './title.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
@@ -22,7 +22,7 @@ export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): 
   const source = { mentions, unused: [...quoted], path, workingDirectory, message: lastUser, random }
   const stems = new Set(mentions.words.map(({ text }) => stem(text.toLowerCase())))
   const isMentioned = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && stems.has(stem(word))
-  return valueFor({ type: 'object', ...tool.schema }, lastUser, random, {
+  return valueMatchingSchema({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
       const need = needOf(name, schema)
       const done = isPatchTool(tool) || need === 'command' ? taskText(call, prompt, mentions) : undefined

@@ -26,20 +26,20 @@ function verb(asked: string, named: string, changes = false): Verb {
   return { requestStems: stems(asked), nameStems: stems(named), changes }
 }
 
-export const READING = verb(
+export const READ_VERB = verb(
   'read open view show print display cat summarize summarise say says contain contains',
   'read view open cat',
 )
-export const RUNNING = verb('run execute list', 'bash shell run exec execute terminal', true)
+export const RUN_VERB = verb('run execute list', 'bash shell run exec execute terminal', true)
 const VERBS: readonly Verb[] = [
-  READING,
+  READ_VERB,
   verb('list ls', 'list ls dir'),
   verb('search grep', 'search grep'),
   verb('find locate glob', 'find glob'),
   verb('fetch download browse visit open', 'fetch webfetch browse'),
   verb('write create save', 'write create save', true),
   verb('edit replace change', 'edit replace', true),
-  RUNNING,
+  RUN_VERB,
 ]
 
 /** Words of a tool's name that a message need not contain in addition to the verb. */
@@ -110,7 +110,7 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   if (!asked || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
   if (!mentionsArguments(tool, mentions, isClear)) return undefined
   // A shell can do most things, so a specific tool is preferred.
-  const purpose = verbs.includes(RUNNING) ? 0.5 : 1
+  const purpose = verbs.includes(RUN_VERB) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: asked.at }
 }
 

@@ -3,7 +3,7 @@ import { asFields } from './fields.ts'
 import { type Mention, type Mentions, mentionsIn, stem } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { areFewTools, type ToolMatch, matchTool, READING } from './tool-fit.ts'
+import { areFewTools, type ToolMatch, matchTool, READ_VERB } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 
 /** Call that the message asks for; `path` is its file or folder. */
@@ -58,8 +58,8 @@ function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
 
 function isReader(parts: readonly string[]): boolean {
   return (
-    parts.some((part) => READING.nameStems.has(part)) &&
-    parts.every((part) => READING.nameStems.has(part) || part === stem('file'))
+    parts.some((part) => READ_VERB.nameStems.has(part)) &&
+    parts.every((part) => READ_VERB.nameStems.has(part) || part === stem('file'))
   )
 }
 

@@ -1,6 +1,6 @@
 import { NO_USAGE } from './usage.ts'
 import { NamedVectors, type RawVector } from './vectors.ts'
-import { count } from './reported-usage.ts'
+import { countAt } from './reported-usage.ts'
 import { type EmbedForm, embedRequests, textGroups, type VectorsReading } from './texts-to-embed.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { asRecord } from './json/record.ts'
@@ -28,7 +28,7 @@ export const titanForm: EmbedForm = {
     new NamedVectors(
       'embedding',
       (reply) => {
-        const input = count(reply, 'inputTextTokenCount')
+        const input = countAt(reply, 'inputTextTokenCount')
         return input > 0 ? { ...NO_USAGE, input } : undefined
       },
       onVector,
@@ -93,7 +93,7 @@ class CohereReading implements VectorsReading {
     this.count = vectors.length
     for (const text of vectors) this.#onVector({ form: 'numbers', text: Buffer.from(text) })
     const units = asRecord(asRecord(scan?.value('meta'))?.['billed_units'])
-    const input = count(units ?? {}, 'input_tokens')
+    const input = countAt(units ?? {}, 'input_tokens')
     const usage = input > 0 ? { ...NO_USAGE, input } : undefined
     return { valid: vectors.length > 0, error: false, usage, text: () => '' }
   }

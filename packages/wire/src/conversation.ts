@@ -35,9 +35,9 @@ export interface Conversation {
   /** Whether the client requested usage at the end of a stream, in dialects where it must be requested. */
   readonly includeUsage: boolean
   /** Absent if one choice is requested. */
-  readonly choices?: ChoicesAsked
+  readonly choices?: RequestedChoices
   /** Log probabilities of the reply's tokens; absent if not requested. */
-  readonly logprobs?: LogprobsAsked
+  readonly logprobs?: RequestedLogprobs
   /**
    * Identifier of the client's user, from responses and messages requests. For chat requests it is not set:
    * `docs/api.md: Chat completions`, fields without an equivalent.
@@ -52,7 +52,7 @@ export interface Conversation {
 }
 
 /** Number of choices that a client requests. */
-export interface ChoicesAsked {
+export interface RequestedChoices {
   /** At least 2. */
   readonly count: number
   /** The client's field for it. */
@@ -60,7 +60,7 @@ export interface ChoicesAsked {
 }
 
 /** Log probabilities that a client requests. */
-export interface LogprobsAsked {
+export interface RequestedLogprobs {
   /** Number of the most probable tokens to report for each position; undefined for none. */
   readonly top: number | undefined
 }

@@ -8,7 +8,7 @@ export type IsMeaningful = (value: unknown) => boolean
 
 export const isAnyValue: IsMeaningful = () => true
 export const isNotFalse: IsMeaningful = (value) => value !== false
-export const isFilled: IsMeaningful = (value) =>
+export const isNotEmpty: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 export const isOtherThan =
   (...defaults: readonly string[]): IsMeaningful =>

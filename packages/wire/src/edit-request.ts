@@ -76,7 +76,7 @@ function rerouting(
     }
     const field = reroutingField(key)
     if (!field || allow.has(field)) continue
-    const kept = keptPart(scan, key, node, baseUrl)
+    const kept = partToKeep(scan, key, node, baseUrl)
     if (kept === scan.textOf(node)) continue
     const { remove, replace } = changed(reroutingName(key) ?? field)
     if (kept === undefined) remove.push(key)
@@ -86,7 +86,7 @@ function rerouting(
 }
 
 /** JSON text of the part of a member that is always kept; undefined if there is none. */
-function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
+function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   if (key === 'provider') return restrictingPart(scan, node)
   if (key !== 'extra_body' || !GOOGLE_HOST.test(new URL(baseUrl).hostname)) return undefined

@@ -1,4 +1,4 @@
-import { type ConversionProtocol, protocolsThat } from './protocols.ts'
+import { type ConversionProtocol, protocolsWith } from './protocols.ts'
 import type { OpaquePart, Proof } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
@@ -11,7 +11,7 @@ export const ENVELOPE_PREFIX = 'sluice-1.'
 /** The prefix at the beginning of a JSON string. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
-const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsThat(({ isConversation }) => isConversation))
+const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
 
 /** Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect has. */
 export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {

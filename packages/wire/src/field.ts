@@ -33,8 +33,8 @@ export function booleanAt(value: unknown, path: string): boolean {
 
 /** Reads one of several strings and returns its meaning. Throws `invalid_request` that lists the strings. */
 export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
-  const meant = values.get(textAt(value, path))
-  return meant ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
+  const found = values.get(textAt(value, path))
+  return found ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
 /** Names the kind of a value with its article. The value itself is not shown. */

@@ -11,9 +11,9 @@ export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
  * Log probabilities that a client requests, for spreading into a conversation. `top` is `top_logprobs`, which
  * in some dialects requests them by itself.
  */
-export function readLogprobsRequest(isAsked: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
+export function readLogprobsRequest(isRequested: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
   const count = typeof top === 'number' && top > 0 ? top : undefined
-  return isAsked || count !== undefined ? { logprobs: { top: count } } : {}
+  return isRequested || count !== undefined ? { logprobs: { top: count } } : {}
 }
 
 /** Reports log probabilities as dropped, for target dialects that have none. */

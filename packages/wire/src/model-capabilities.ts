@@ -77,7 +77,7 @@ interface Name {
 /** Capabilities that the table below has. */
 type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown' | 'takesThoughts' | 'isOpenAi'>
 
-type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
+type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
 /** Capabilities of unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
@@ -205,15 +205,15 @@ const TABLE: readonly Row[] = [
  */
 export function capabilitiesOf(
   upstreamName: string,
-  askedName: string,
+  requestedName: string,
   stated: DeclaredCapabilities = {},
 ): Capabilities {
   const own = rowOf(upstreamName)
-  const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))
-  const telling = own ? upstreamName : `${upstreamName} ${askedName}`
-  const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
+  const named = own ?? (requestedName === upstreamName ? undefined : rowOf(requestedName))
+  const describing = own ? upstreamName : `${upstreamName} ${requestedName}`
+  const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : requestedName)
   const isKnown = named !== undefined || stated.thinking !== undefined || /claude/i.test(upstreamName)
-  const takesThoughts = stated.takes_thoughts ?? THINKS_ALOUD.test(telling)
+  const takesThoughts = stated.takes_thoughts ?? THINKS_ALOUD.test(describing)
   const known = {
     ...UNKNOWN,
     ...named,
@@ -221,7 +221,7 @@ export function capabilitiesOf(
     converse,
     isKnown,
     takesThoughts,
-    isOpenAi: isOpenAiModel(telling),
+    isOpenAi: isOpenAiModel(describing),
   }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   const takesPenalties = stated.sampling ?? known.takesPenalties
@@ -290,7 +290,7 @@ export interface ConverseCapabilities {
   readonly hasShortIds: boolean
 }
 
-type ConverseRow = readonly [covers: (name: string) => boolean, says: Partial<ConverseCapabilities>]
+type ConverseRow = readonly [covers: (name: string) => boolean, capabilities: Partial<ConverseCapabilities>]
 
 /** Capabilities of unknown models: what most models accept, without what only a few do. */
 const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
@@ -352,8 +352,8 @@ const CONVERSE_TABLE: readonly ConverseRow[] = [
 ]
 
 /** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
-function converseCapabilitiesOf(upstreamName: string, askedName: string): ConverseCapabilities {
-  return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(askedName)) }
+function converseCapabilitiesOf(upstreamName: string, requestedName: string): ConverseCapabilities {
+  return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(requestedName)) }
 }
 
 function converseRowOf(name: string): Partial<ConverseCapabilities> | undefined {

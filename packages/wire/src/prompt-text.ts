@@ -41,7 +41,7 @@ class PromptWalk {
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
-  #mostOfMedia = 0
+  #maxMediaTokens = 0
 
   constructor(scan: ScannedObject, levels: PromptLevels, model: string) {
     this.#scan = scan
@@ -54,7 +54,7 @@ class PromptWalk {
     return {
       text: this.#texts.join('\n'),
       extraTokens: framed + this.#typicalOfMedia,
-      chargedExtraTokens: framed + this.#mostOfMedia,
+      chargedExtraTokens: framed + this.#maxMediaTokens,
     }
   }
 
@@ -62,7 +62,7 @@ class PromptWalk {
     return this.#levels.spelled?.(key) ?? key
   }
 
-  member({ notPrompt, read }: Level, key: string, node: Node): void {
+  member({ notPrompt, read }: PromptLevel, key: string, node: Node): void {
     if (this.#scan.kindOf(node) === 'null') return
     const name = this.spelled(key)
     if (Object.hasOwn(notPrompt, name)) return
@@ -108,7 +108,7 @@ class PromptWalk {
     else this.#add(text)
   }
 
-  #findMedia({ media: find }: Level, node: Node): void {
+  #findMedia({ media: find }: PromptLevel, node: Node): void {
     const scan = this.#scan
     const found = find?.(scan, node)
     if (!found) return
@@ -118,7 +118,7 @@ class PromptWalk {
     if (file !== undefined) return this.#add(file)
     const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
     this.#typicalOfMedia += tokens.typical(bytes)
-    this.#mostOfMedia += tokens.max(bytes, this.#model)
+    this.#maxMediaTokens += tokens.max(bytes, this.#model)
   }
 
   #frames(turns: readonly Node[]): number {
@@ -186,7 +186,7 @@ type Reason =
 type Reading = string
 
 /** Members of objects of one kind. A member in neither list counts as JSON, including its name. */
-export interface Level {
+export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
   /** Members whose names are part of the protocol and are not counted. */
   readonly read: Readonly<Record<string, Reading>>
@@ -211,7 +211,7 @@ export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefi
  * members, except for members that a level lists in `notPrompt`. `request` is the top level.
  */
 export interface PromptLevels {
-  readonly levels: Readonly<Record<string, Level>> & { readonly request: Level }
+  readonly levels: Readonly<Record<string, PromptLevel>> & { readonly request: PromptLevel }
   /**
    * The member with the turns. It is read last, because it grows at its end, and the count of its beginning
    * can be reused.

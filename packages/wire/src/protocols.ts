@@ -69,11 +69,11 @@ export type ClientProtocol = ServedProtocol & ConversionProtocol
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
 /** Lists the protocols with a property, in order. */
-export function protocolsThat(has: (row: ProtocolRow) => boolean): ProtocolName[] {
+export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
 /** Protocols from and to which a conversation can be converted, in order. */
-export const CLIENT_PROTOCOLS = protocolsThat(
+export const CLIENT_PROTOCOLS = protocolsWith(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

@@ -42,7 +42,7 @@ export function withCredibleTotal(
 }
 
 /** Reduces a usage to its prompt. Returns undefined if it has none. */
-export function promptOnly(
+export function promptUsage(
   usage: Omit<ReportedUsage, 'outputIsUnknown'> | undefined,
 ): ReportedUsage | undefined {
   if (!usage || promptTokens(usage) === 0) return undefined
@@ -50,7 +50,7 @@ export function promptOnly(
 }
 
 /** Chooses between two reports: the later one, unless only the earlier one contains the output. */
-export function laterUsage(
+export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
 ): ReportedUsage | undefined {
@@ -171,20 +171,20 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cached = Math.max(count(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
+  const cached = Math.max(countAt(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
   const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
   const written5m = maxCount(usage, ...CACHE_WRITTEN_5M)
   const lifetimes = asRecord(promptDetails['cache_write_tokens_details'])
-  const written12h = lifetimes ? count(lifetimes, 'ttl_12h_tokens') : 0
-  const written30m = lifetimes ? count(lifetimes, 'ttl_30m_tokens') : 0
+  const written12h = lifetimes ? countAt(lifetimes, 'ttl_12h_tokens') : 0
+  const written30m = lifetimes ? countAt(lifetimes, 'ttl_30m_tokens') : 0
   const written = Math.max(
     maxCount(promptDetails, ...CACHE_WRITTEN),
-    count(usage, 'cache_creation_input_tokens'),
+    countAt(usage, 'cache_creation_input_tokens'),
     written1h + written5m,
     written12h + written30m,
   )
-  const audio = detailOf(count(promptDetails, 'audio_tokens'), prompt)
-  const reasoning = detailOf(count(outputDetails, 'reasoning_tokens'), completion)
+  const audio = detailOf(countAt(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = detailOf(countAt(outputDetails, 'reasoning_tokens'), completion)
   const read = detailOf(cached, prompt)
   const write = detailOf(written, prompt)
 
@@ -201,15 +201,15 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const isUnknown = others > 0 && !lifetimes && written1h + written5m === 0
   const uncached = input - cacheRead - cacheWrite
   const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
-  const heard = splitByCache(audio, count(cachedDetails, 'audio_tokens'), uncached, cacheRead)
-  const audioInput = heard.input
+  const split = splitByCache(audio, countAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const audioInput = split.input
   const seen = splitByCache(
-    detailOf(count(promptDetails, 'image_tokens'), input),
-    count(cachedDetails, 'image_tokens'),
+    detailOf(countAt(promptDetails, 'image_tokens'), input),
+    countAt(cachedDetails, 'image_tokens'),
     uncached - audioInput,
-    cacheRead - heard.cached,
+    cacheRead - split.cached,
   )
-  const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
+  const audioOutput = Math.min(countAt(outputDetails, 'audio_tokens'), output)
   const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
   const counts: ReportedUsage = {
     ...NO_USAGE,
@@ -220,10 +220,10 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     input: uncached,
     audioInput,
     imageInput: seen.input,
-    ...(heard.cached > 0 && { audioCacheRead: heard.cached }),
+    ...(split.cached > 0 && { audioCacheRead: split.cached }),
     ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
     audioOutput,
-    imageOutput: Math.min(count(outputDetails, 'image_tokens'), output - audioOutput),
+    imageOutput: Math.min(countAt(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
     cacheWrite5m: lifetimes ? 0 : others,
     cacheWrite1h,
@@ -233,11 +233,11 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     output,
     reasoning: Math.min(reasoning.tokens + thought, output),
     webSearches: Math.max(
-      count(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
-      count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+      countAt(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
+      countAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
-  return knownOutput === undefined ? promptOnly(counts) : counts
+  return knownOutput === undefined ? promptUsage(counts) : counts
 }
 
 /**
@@ -273,13 +273,13 @@ export function toCount(value: unknown): number | undefined {
 }
 
 /** Returns the count of this name; 0 if it is implausible. */
-export function count(counts: Counts, name: string): number {
+export function countAt(counts: Counts, name: string): number {
   return toCount(counts[name]) ?? 0
 }
 
 /** Returns the largest of several counts with the same meaning. */
 export function maxCount(counts: Counts, ...names: readonly string[]): number {
   let largest = 0
-  for (const name of names) largest = Math.max(largest, count(counts, name))
+  for (const name of names) largest = Math.max(largest, countAt(counts, name))
   return largest
 }

@@ -78,7 +78,7 @@ export function dropSharedFields(
  * Returns the conversation with only the shared fields that its upstream accepts; `docs/api.md: Chat
  * completions`, shared fields.
  */
-export function withTakenFields(
+export function withAcceptedFields(
   conversation: Conversation,
   takes: (field: SharedField) => boolean,
   dropped: Dropped,

@@ -36,10 +36,10 @@ export interface Authenticated {
 
 /** Authenticates account holders by access token together with their id in a header, or by session. */
 export class AccountAuthenticator {
-  readonly #parts: AccountAuthenticatorDependencies
+  readonly #dependencies: AccountAuthenticatorDependencies
 
-  constructor(parts: AccountAuthenticatorDependencies) {
-    this.#parts = parts
+  constructor(dependencies: AccountAuthenticatorDependencies) {
+    this.#dependencies = dependencies
   }
 
   /**
@@ -49,7 +49,7 @@ export class AccountAuthenticator {
    */
   async session(request: Request): Promise<SignedIn | undefined> {
     const session = request.headers.authorization === undefined ? sessionOf(request) : undefined
-    const { store, hashSession, trustedProxies } = this.#parts
+    const { store, hashSession, trustedProxies } = this.#dependencies
     if (session === undefined || isCrossSite(request, trustedProxies())) return undefined
     const sessionHash = hashSession(session)
     const nowSeconds = Math.floor(Date.now() / 1000)
@@ -85,7 +85,7 @@ export class AccountAuthenticator {
 
   async #fromToken(authorization: string): Promise<User> {
     if (authorization.trim() === '') throw notAuthenticated()
-    const { store, hashAccessToken } = this.#parts
+    const { store, hashAccessToken } = this.#dependencies
     const accessToken = authorization.replace(/^bearer +/i, '').trim()
     const user = await store.read('userByAccessToken', hashAccessToken(accessToken))
     if (!user) throw new GatewayError('unauthorized', 'invalid access token')
@@ -94,7 +94,7 @@ export class AccountAuthenticator {
 
   #refuseSession(request: Request): never {
     if (sessionOf(request) === undefined) throw notAuthenticated()
-    refuseCrossSite(request, this.#parts.trustedProxies())
+    refuseCrossSite(request, this.#dependencies.trustedProxies())
     throw new GatewayError('unauthorized', 'the session is over: log in again')
   }
 }

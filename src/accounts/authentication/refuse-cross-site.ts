@@ -26,7 +26,7 @@ export function refuseCrossSite(request: Request, trustedProxies: readonly strin
  * Refuses a request that another site began according to the browser, whatever its credentials. Needed for a
  * GET that changes something, because a page can make a browser send one without the user's consent.
  */
-export function refuseBegunElsewhere({ headers: { 'sec-fetch-site': site } }: Request): void {
+export function refuseRequestOfOtherSite({ headers: { 'sec-fetch-site': site } }: Request): void {
   if (site !== undefined && !OWN_SITE.has(site.toLowerCase())) throw otherSite()
 }
 

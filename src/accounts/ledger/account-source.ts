@@ -32,9 +32,9 @@ export interface AccountSource {
    * The cached accounts of the budgets that a call of this account is charged to, with the amounts in
    * `terms`; undefined if one must be loaded.
    */
-  budgets(account: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined
+  budgets(account: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined
   /** Resolves once `budgets` returns the accounts. */
-  loadBudgets(terms: readonly PeriodBudget[]): Promise<void>
+  loadBudgets(periodBudgets: readonly PeriodBudget[]): Promise<void>
   /**
    * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
    * `Unaffordable`, which states what remains, if that is impossible.

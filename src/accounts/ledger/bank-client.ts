@@ -12,7 +12,7 @@ const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another session has locked. */
 const LOCKED_RETRY_MS = 100
 /** Minimum interval between reports requested by other nodes. */
-const ASKED_MS = 20
+const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
 /** Interval of full comparisons with the bank, which also fence lost nodes. */
@@ -30,7 +30,7 @@ const FLUSH_TIMEOUT_MS = 1_000
  */
 export class BankClient {
   readonly leases: LeaseTable
-  readonly #parts: BankClientDependencies
+  readonly #dependencies: BankClientDependencies
   readonly #loans = new LoanQueue()
   readonly #outbox: Outbox
   readonly #clock = new LeaseClock()
@@ -41,16 +41,16 @@ export class BankClient {
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
   /** Set while another node is waiting for a report. */
-  #isAsked = false
+  #isReportRequested = false
   #isDown = false
   #isStopping = false
   readonly #alarm = new Alarm()
   #running: Promise<void> | undefined
   #onForgotten: (accounts: readonly string[]) => void = () => {}
 
-  constructor(parts: BankClientDependencies) {
-    this.#parts = parts
-    this.#outbox = new Outbox(parts.file)
+  constructor(dependencies: BankClientDependencies) {
+    this.#dependencies = dependencies
+    this.#outbox = new Outbox(dependencies.file)
     this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
@@ -123,8 +123,8 @@ export class BankClient {
    * yet.
    */
   ask(): void {
-    this.#isAsked = true
-    if (performance.now() - this.#roundMs >= ASKED_MS) this.#alarm.ring()
+    this.#isReportRequested = true
+    if (performance.now() - this.#roundMs >= REQUESTED_MS) this.#alarm.ring()
   }
 
   /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
@@ -157,7 +157,7 @@ export class BankClient {
     const keepsLeases = this.#outbox.hasLocked
     if (keepsLeases) await this.#compare()
     await this.#releaseSpare(Number.POSITIVE_INFINITY)
-    if (!keepsLeases) await this.#parts.bank.leave()
+    if (!keepsLeases) await this.#dependencies.bank.leave()
   }
 
   #waitForReport(): Promise<void> {
@@ -176,7 +176,7 @@ export class BankClient {
       try {
         await this.#runRound()
         if (this.#isDown) this.#setReachability(undefined)
-        if (!this.#outbox.hasMore) await this.#sleep(this.#isAsked ? ASKED_MS : REPORT_MS)
+        if (!this.#outbox.hasMore) await this.#sleep(this.#isReportRequested ? REQUESTED_MS : REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
@@ -190,7 +190,7 @@ export class BankClient {
 
   #setReachability(failure: Error | undefined): void {
     this.#isDown = failure !== undefined
-    this.#parts.onReachabilityChange(failure)
+    this.#dependencies.onReachabilityChange(failure)
   }
 
   async #runRound(): Promise<void> {
@@ -204,7 +204,7 @@ export class BankClient {
     }
     const nowMs = performance.now()
     const isUrgent = this.#outbox.isFull || this.#flushes.length > 0
-    if (isUrgent || nowMs - this.#roundMs >= (this.#isAsked ? ASKED_MS : REPORT_MS)) {
+    if (isUrgent || nowMs - this.#roundMs >= (this.#isReportRequested ? REQUESTED_MS : REPORT_MS)) {
       this.#roundMs = nowMs
       await this.#report()
       await this.#releaseSpare(nowMs)
@@ -213,7 +213,7 @@ export class BankClient {
 
   async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     try {
-      const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request()))
+      const loans = await this.#dependencies.bank.acquire(batch.map(({ request }) => request()))
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan === 'locked') {
@@ -246,17 +246,17 @@ export class BankClient {
     this.#mustResync = false
     const flushes = [...this.#flushes]
     const entries = await this.#outbox.read()
-    const held = this.leases.takeReports(this.#parts.openHolds(), isFull)
+    const held = this.leases.takeReports(this.#dependencies.openHolds(), isFull)
     const isDue =
       isFull ||
       flushes.length > 0 ||
-      this.#isAsked ||
+      this.#isReportRequested ||
       this.#outbox.hasLocked ||
       sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
     if (entries.length === 0 && held.length === 0 && !isDue) return
-    this.#isAsked = false
+    this.#isReportRequested = false
     await this.#apply(entries, held)
-    await this.#parts.onReported?.()
+    await this.#dependencies.onReported?.()
     if (isFull) await this.#compare()
     if (isFull) this.#comparedMs = sentMs
     this.#reportedMs = sentMs
@@ -268,20 +268,20 @@ export class BankClient {
 
   // Finds loans whose response was lost.
   async #compare(): Promise<void> {
-    for (const state of await this.#parts.bank.compare())
+    for (const state of await this.#dependencies.bank.compare())
       this.leases.getOrCreate(state.account).applyState(state)
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {
     try {
-      const { states, locked } = await this.#parts.bank.apply(
+      const { states, locked } = await this.#dependencies.bank.apply(
         entries.map(({ row }) => row),
         held,
       )
       const known = new Set<string>(states.map(({ account }) => account))
       const { counted, fresh } = this.#outbox.heed(entries, locked)
       const unknown = counted.filter(({ token_id: tokenId }) => !known.has(`t:${tokenId}`))
-      if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
+      if (unknown.length > 0) this.#dependencies.onUnknownTokens(unknown)
       this.leases.applyReported(fresh)
       this.leases.applyStates(states)
       this.leases.markUnsynced(locked)
@@ -294,7 +294,7 @@ export class BankClient {
 
   async #releaseSpare(nowMs: number): Promise<void> {
     const spare = this.leases.releaseSpare(nowMs)
-    if (spare.length > 0) this.leases.applyStates(await this.#parts.bank.release(spare))
+    if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))
     const forgotten = this.leases.evictIdle(nowMs)
     if (forgotten.length > 0) this.#onForgotten(forgotten)
   }

@@ -32,13 +32,13 @@ interface Terms {
 
 async function admitted(
   { accounts, admit }: Pick<Ledger, 'accounts'> & { admit: Ledger['admit'] },
-  terms: Terms,
+  periodBudgets: Terms,
   { id, startedMs, amount }: { id: string; startedMs: number; amount: number },
 ): Promise<OpenHold> {
   const { account, budgets } = await findPayer(accounts, {
-    token: { id: terms.tokenId, budget: terms.token },
-    user: { id: terms.userId, budget: terms.user },
-    groups: [{ name: 'default', budget: terms.group }],
+    token: { id: periodBudgets.tokenId, budget: periodBudgets.token },
+    user: { id: periodBudgets.userId, budget: periodBudgets.user },
+    groups: [{ name: 'default', budget: periodBudgets.group }],
     startedMs,
     amount,
   })
@@ -50,11 +50,11 @@ const of = (ledger: Ledger) => ({
   admit: ledger.admit.bind(ledger),
 })
 
-function namesAt(terms: Terms, startedMs: number): BudgetName[] {
+function namesAt(periodBudgets: Terms, startedMs: number): BudgetName[] {
   const owners = [
-    [terms.token, `t:${terms.tokenId}`],
-    [terms.user, `u:${terms.userId}`],
-    [terms.group, 'g:default'],
+    [periodBudgets.token, `t:${periodBudgets.tokenId}`],
+    [periodBudgets.user, `u:${periodBudgets.userId}`],
+    [periodBudgets.group, 'g:default'],
   ] as const
   return owners.flatMap(([budget, owner]) => (budget ? [budgetAt(budget, owner, startedMs).name] : []))
 }
@@ -104,7 +104,7 @@ test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the s
   }
   let [refusals, runs] = [0, 0]
   for (let n = 0; n < CALLS; n += 1) {
-    const terms: Terms = {
+    const periodBudgets: Terms = {
       tokenId: random() < 0.1 ? tokenId : second.id,
       userId,
       token: { amount: 3000, period: 'day' },
@@ -113,13 +113,13 @@ test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the s
       group: { amount: 8000 + amountOf(12_000), period: 'month' },
     }
     const startedMs = BOUNDARY + Math.floor((random() - 0.5) * 3 * DAY_MS)
-    const names = namesAt(terms, startedMs)
-    const amounts = [3000, 9000, terms.group?.amount ?? 0]
+    const names = namesAt(periodBudgets, startedMs)
+    const amounts = [3000, 9000, periodBudgets.group?.amount ?? 0]
     const amount = amountOf(700)
     const free = Math.min(...names.map((name, i) => (amounts[i] ?? 0) - sumOf(name).used - sumOf(name).held))
     const id = `${n}`
     try {
-      const hold = await admitted(of(ledger), terms, { id, startedMs, amount })
+      const hold = await admitted(of(ledger), periodBudgets, { id, startedMs, amount })
       expect(amount, `SEED=${SEED} ${n}`).toBeLessThanOrEqual(free)
       for (const name of names) sumOf(name).held += amount
       open.set(id, { hold, names, amount })
@@ -168,18 +168,18 @@ describe.each(ENGINES)('a budget on $name', (engine) => {
     }
     async function notesCrossings(ledger: Ledger): Promise<void> {
       const user: Budget = { amount: 1000, period: 'month' }
-      const terms: Terms = { tokenId, userId, user }
+      const periodBudgets: Terms = { tokenId, userId, user }
       let spent = 0
       for (const [id, amount] of Object.entries({ a: 799, b: 1, c: 199, d: 1 })) {
-        const hold = await admitted(of(ledger), terms, { id, startedMs: BOUNDARY, amount })
+        const hold = await admitted(of(ledger), periodBudgets, { id, startedMs: BOUNDARY, amount })
         await hold.settle(settlementOf(amount))
         spent += amount
-        await expectUsed(store, namesAt(terms, BOUNDARY), spent)
+        await expectUsed(store, namesAt(periodBudgets, BOUNDARY), spent)
       }
       const later = BOUNDARY + 40 * DAY_MS
-      const last = await admitted(of(ledger), terms, { id: 'e', startedMs: later, amount: 900 })
+      const last = await admitted(of(ledger), periodBudgets, { id: 'e', startedMs: later, amount: 900 })
       await last.settle(settlementOf(900))
-      await expectUsed(store, namesAt(terms, later), 900)
+      await expectUsed(store, namesAt(periodBudgets, later), 900)
     }
     const rows = await database.sql(
       'SELECT account, percent, used FROM budget_crossings ORDER BY account, percent',
@@ -196,15 +196,15 @@ test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are 
   const store = await openedStore()
   const { userId, tokenId } = await addAccount(store)
   const ledger = new Ledger(store, 'run')
-  const terms: Terms = { tokenId, userId, user: { amount: 1000, period: 'day' } }
+  const periodBudgets: Terms = { tokenId, userId, user: { amount: 1000, period: 'day' } }
   const call = (id: string): Promise<OpenHold> =>
-    admitted(of(ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
+    admitted(of(ledger), periodBudgets, { id, startedMs: BOUNDARY, amount: 10 })
   const calls = await Promise.allSettled(Array.from({ length: 1000 }, (_, n) => call(`c${n}`)))
   const holds = calls.flatMap((made) => (made.status === 'fulfilled' ? [made.value] : []))
   expect(holds).toHaveLength(100)
   for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(BudgetExceeded)
   await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
-  const names = namesAt(terms, BOUNDARY)
+  const names = namesAt(periodBudgets, BOUNDARY)
   expect([...(await usedOf(store, names)).values()]).toEqual([1000])
   await expect(call('late')).rejects.toThrow(BudgetExceeded)
 })
@@ -214,13 +214,13 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     'on %i nodes, of 1,000 concurrent calls on a budget for 100, exactly 100 are admitted',
     async (count, { signal }) => {
       const { store, userId, tokenId, nodes } = await open(count)
-      const terms: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
+      const periodBudgets: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
       const call = async (n: number, id: string): Promise<OpenHold | undefined> => {
         const node = nodes[n % count]
         if (!node) throw new Error('no node')
         for (;;) {
           try {
-            return await admitted(of(node.ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
+            return await admitted(of(node.ledger), periodBudgets, { id, startedMs: BOUNDARY, amount: 10 })
           } catch (error) {
             if (error instanceof BudgetExceeded) return undefined
             // A busy database may be late: the gateway responds with 503, and clients retry.
@@ -243,7 +243,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       )
       expect(holds).toHaveLength(100)
       await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
-      await expectUsed(store, namesAt(terms, BOUNDARY), 1000)
+      await expectUsed(store, namesAt(periodBudgets, BOUNDARY), 1000)
       for (let n = 0; n < count; n += 1) expect(await call(n, `late ${n}`)).toBeUndefined()
     },
   )

@@ -26,10 +26,10 @@ const NO_TERMS: readonly PeriodBudget[] = []
  * evicted afterwards.
  */
 export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
-  const terms = periodBudgets(call)
+  const periodBudgets = budgetsOfCall(call)
   const account = accounts.get(call.token.id)
-  const budgets = account && accounts.budgets(account, terms)
-  if (!account || !budgets) return loadPayer(accounts, terms, call)
+  const budgets = account && accounts.budgets(account, periodBudgets)
+  if (!account || !budgets) return loadPayer(accounts, periodBudgets, call)
   return isAffordable({ account, budgets }, call)
     ? { account, budgets }
     : accounts.ensureAffordable({ account, budgets }, call.amount ?? 0)
@@ -37,16 +37,16 @@ export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | P
 
 async function loadPayer(
   accounts: AccountSource,
-  terms: readonly PeriodBudget[],
+  periodBudgets: readonly PeriodBudget[],
   call: ChargedCall,
 ): Promise<Payer> {
   const { id } = call.token
   for (;;) {
     const account = accounts.get(id) ?? (await accounts.load(id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
-    const budgets = accounts.budgets(account, terms)
+    const budgets = accounts.budgets(account, periodBudgets)
     if (!budgets) {
-      await accounts.loadBudgets(terms)
+      await accounts.loadBudgets(periodBudgets)
       continue
     }
     const payer = { account, budgets }
@@ -59,7 +59,7 @@ function isAffordable({ account, budgets }: Payer, { amount }: ChargedCall): boo
 }
 
 /** The budgets that a call is charged to, each in the period in which the call began. */
-function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
+function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
     budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],
@@ -79,23 +79,23 @@ export async function findPayerOfParkedHold(
   budgets: readonly BudgetName[],
   amount: number,
 ): Promise<Payer | undefined> {
-  const terms = budgets.map(budgetOfStoredHold)
-  const payer = await loadStoredPayer(accounts, tokenId, terms)
+  const periodBudgets = budgets.map(budgetOfStoredHold)
+  const payer = await loadStoredPayer(accounts, tokenId, periodBudgets)
   if (!payer) return undefined
   try {
     return await accounts.ensureAffordable(payer, amount)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    return loadStoredPayer(accounts, tokenId, terms)
+    return loadStoredPayer(accounts, tokenId, periodBudgets)
   }
 }
 
 async function loadStoredPayer(
   accounts: AccountSource,
   tokenId: number,
-  terms: readonly PeriodBudget[],
+  periodBudgets: readonly PeriodBudget[],
 ): Promise<Payer | undefined> {
-  await accounts.loadBudgets(terms)
+  await accounts.loadBudgets(periodBudgets)
   const account = await accounts.load(tokenId)
-  return account && { account, budgets: accounts.budgets(account, terms) ?? NO_BUDGETS }
+  return account && { account, budgets: accounts.budgets(account, periodBudgets) ?? NO_BUDGETS }
 }

@@ -1,5 +1,5 @@
 import { chargedBudgets } from '../../domain/budget.ts'
-import { type AccountName, accountsOf, type AccountState, type HeldReport } from '../../store/bank.ts'
+import { type AccountName, accountsOf, type AccountState, type HoldReport } from '../../store/bank.ts'
 import type { OutboxEntry } from '../../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -55,14 +55,14 @@ export class LeaseTable {
   }
 
   /** Reports of held amounts that the bank does not know yet; with `all`, of all held amounts. */
-  takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
+  takeReports(open: Iterable<OpenHold>, all: boolean): HoldReport[] {
     const estimates = new Map<AccountName, number>()
     for (const { account, budgets, facts, expectedCost } of open) {
       const names = chargedBudgets(namesOf(budgets), facts.group)
       for (const name of [`t:${account.token.id}` as const, ...names])
         estimates.set(name, (estimates.get(name) ?? 0) + expectedCost)
     }
-    const reports: HeldReport[] = []
+    const reports: HoldReport[] = []
     for (const balance of this.#balances.values()) {
       if (all) balance.markUnsynced()
       const report = balance.takeReport(estimates.get(balance.account) ?? 0)

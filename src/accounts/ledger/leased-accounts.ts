@@ -63,9 +63,9 @@ export class LeasedAccounts implements AccountSource {
     return account
   }
 
-  budgets({ token }: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+  budgets({ token }: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] {
     const account = this.#accounts.get(token.id)
-    const budgets = terms.length === 0 ? NO_BUDGETS : this.#chargedBudgets(terms)
+    const budgets = periodBudgets.length === 0 ? NO_BUDGETS : this.#chargedBudgets(periodBudgets)
     if (account) account.budgets = budgets
     return budgets
   }
@@ -75,9 +75,9 @@ export class LeasedAccounts implements AccountSource {
     return Promise.resolve()
   }
 
-  #chargedBudgets(terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+  #chargedBudgets(periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] {
     const { leases } = this.#bankClient
-    return terms.map((one) => ({ terms: one, balance: leases.getOrCreate(one.name) }))
+    return periodBudgets.map((one) => ({ periodBudget: one, balance: leases.getOrCreate(one.name) }))
   }
 
   async load(tokenId: number): Promise<Account | undefined> {
@@ -94,7 +94,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
-    const terms = initial.budgets.map((budget) => budget.terms)
+    const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
     let recalls = 0
     for (let loans = 0; loans < MAX_LOANS; ) {
@@ -104,7 +104,7 @@ export class LeasedAccounts implements AccountSource {
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
       const { loan, account } = acquired
       const { token, user } = loan
-      payer = { account, budgets: this.#chargedBudgets(terms) }
+      payer = { account, budgets: this.#chargedBudgets(periodBudgets) }
       if (loan.granted) {
         loans += 1
         continue
@@ -269,9 +269,9 @@ function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount
     token: token.id,
     need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
     max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
-    budgets: budgets.map(({ terms, balance }) => ({
-      account: terms.name,
-      amount: terms.amount,
+    budgets: budgets.map(({ periodBudget, balance }) => ({
+      account: periodBudget.name,
+      amount: periodBudget.amount,
       need: need(balance.free),
       max: max(balance as LeasedBalance),
     })),
@@ -297,7 +297,7 @@ function freeIn(
   const inBank = new Map(budgetStates.map(({ account, free }) => [account, free]))
   return {
     free: unlimited ? userFree : Math.min(userFree, tokenState.free + token.free),
-    freeOf: ({ terms, balance }) => (inBank.get(terms.name) ?? 0) + balance.free,
+    freeOf: ({ periodBudget, balance }) => (inBank.get(periodBudget.name) ?? 0) + balance.free,
   }
 }
 
@@ -309,6 +309,6 @@ function shortages(loan: LoanResponse, { account, budgets }: Payer, amount: numb
   if (!unlimited && tokenState.free + token.free < amount) short.push(tokenState.account)
   if (userState.free + user.free < amount) short.push(userState.account)
   const { freeOf } = freeIn(loan, account)
-  for (const budget of budgets) if (freeOf(budget) < amount) short.push(budget.terms.name)
+  for (const budget of budgets) if (freeOf(budget) < amount) short.push(budget.periodBudget.name)
   return short
 }

@@ -1,4 +1,4 @@
-import type { AccountName, HeldReport, AccountState } from '../../store/bank.ts'
+import type { AccountName, HoldReport, AccountState } from '../../store/bank.ts'
 import { Balance } from './balance.ts'
 
 /** A new lease is requested when the remaining one covers only this number of calls. */
@@ -118,7 +118,7 @@ export class LeasedBalance extends Balance {
   }
 
   /** The held amount to report; undefined if the bank already knows it. */
-  takeReport(estimate: number): HeldReport | undefined {
+  takeReport(estimate: number): HoldReport | undefined {
     const { held, account } = this
     if (held === this.#reported.held && estimate === this.#reported.estimate) return undefined
     this.#reported = { held, estimate }

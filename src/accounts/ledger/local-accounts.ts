@@ -53,12 +53,12 @@ export class LocalAccounts implements AccountSource {
     return Promise.resolve(payer)
   }
 
-  budgets(_: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
-    return this.#budgets.get(terms)
+  budgets(_: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
+    return this.#budgets.get(periodBudgets)
   }
 
-  loadBudgets(terms: readonly PeriodBudget[]): Promise<void> {
-    return this.#budgets.load(terms)
+  loadBudgets(periodBudgets: readonly PeriodBudget[]): Promise<void> {
+    return this.#budgets.load(periodBudgets)
   }
 
   /**
@@ -148,29 +148,29 @@ class LocalBudgets {
   }
 
   /** The cached accounts, with the amounts stated in `terms`; undefined if one is missing. */
-  get(terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
-    if (terms.length === 0) return NO_BUDGETS
+  get(periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
+    if (periodBudgets.length === 0) return NO_BUDGETS
     const charged: ChargedBudget[] = []
-    for (const one of terms) {
+    for (const one of periodBudgets) {
       const budget = this.#budgets.get(one.name)
       if (!budget) return undefined
       if (one.amount > 0 && one.amount !== budget.amount) this.#changeAmount(budget, one)
-      charged.push({ terms: one, balance: budget.balance })
+      charged.push({ periodBudget: one, balance: budget.balance })
     }
     return charged
   }
 
   /** Resolves once all of them are cached. */
-  async load(terms: readonly PeriodBudget[]): Promise<void> {
-    await Promise.all(terms.map((one) => this.#loadOnce(one)))
+  async load(periodBudgets: readonly PeriodBudget[]): Promise<void> {
+    await Promise.all(periodBudgets.map((one) => this.#loadOnce(one)))
   }
 
-  #loadOnce(terms: PeriodBudget): Promise<void> {
-    const { name } = terms
+  #loadOnce(periodBudget: PeriodBudget): Promise<void> {
+    const { name } = periodBudget
     if (this.#budgets.has(name)) return Promise.resolve()
     let loading = this.#loading.get(name)
     if (!loading) {
-      loading = this.#load(terms).finally(() => this.#loading.delete(name))
+      loading = this.#load(periodBudget).finally(() => this.#loading.delete(name))
       this.#loading.set(name, loading)
     }
     return loading

@@ -3,7 +3,7 @@ import type { Account, Balance } from './balance.ts'
 
 /** The account of a budget in one period: what remains of it in that period is a balance like any other. */
 export interface ChargedBudget {
-  readonly terms: PeriodBudget
+  readonly periodBudget: PeriodBudget
   readonly balance: Balance
 }
 
@@ -51,10 +51,10 @@ function forEachBalance({ account, budgets }: Payer, change: (balance: Balance) 
 export function payerForGroup({ account, budgets }: Payer, group: string): Payer {
   if (budgets.length === 0) return { account, budgets }
   const charged = chargedBudgets(namesOf(budgets), group)
-  return { account, budgets: budgets.filter(({ terms }) => charged.includes(terms.name)) }
+  return { account, budgets: budgets.filter(({ periodBudget }) => charged.includes(periodBudget.name)) }
 }
 
 /** The names of the accounts. */
 export function namesOf(budgets: readonly ChargedBudget[]): readonly BudgetName[] {
-  return budgets.map(({ terms }) => terms.name)
+  return budgets.map(({ periodBudget }) => periodBudget.name)
 }

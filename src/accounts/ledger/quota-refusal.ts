@@ -58,12 +58,12 @@ export class BudgetExceeded extends Unaffordable {
     limit?: RefusedLimit,
     shown = NOT_SHOWN,
   ) {
-    const [terms] = exceeded
+    const [periodBudget] = exceeded
     super(
       'budget_exceeded',
-      `${nameOf(terms)} is not enough for this request: ${free} of ${terms.amount} remain, ` +
-        `${needed} are needed${shown(free, needed)}; it resets at ${resetText(terms)}`,
-      { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)), limit },
+      `${nameOf(periodBudget)} is not enough for this request: ${free} of ${periodBudget.amount} remain, ` +
+        `${needed} are needed${shown(free, needed)}; it resets at ${resetText(periodBudget)}`,
+      { retryAfter: Math.max(1, Math.ceil((periodBudget.resetsMs - nowMs) / 1000)), limit },
     )
     this.exceeded = exceeded
     this.#free = free
@@ -76,8 +76,8 @@ export class BudgetExceeded extends Unaffordable {
   }
 
   override get usedUp(): string {
-    const [terms] = this.exceeded
-    return `${nameOf(terms)} is used up; it resets at ${resetText(terms)}`
+    const [periodBudget] = this.exceeded
+    return `${nameOf(periodBudget)} is used up; it resets at ${resetText(periodBudget)}`
   }
 }
 
@@ -95,9 +95,9 @@ export function refusalOf(
 ): Unaffordable {
   const [short, ...others] = budgets
     .filter((budget) => freeOf(budget) < amount)
-    .toSorted((a, b) => b.terms.resetsMs - a.terms.resetsMs)
+    .toSorted((a, b) => b.periodBudget.resetsMs - a.periodBudget.resetsMs)
   if (!short || free < amount) return new InsufficientQuota(free, amount, quotaLimit(account, free, amount))
-  const exceeded = [short.terms, ...others.map(({ terms }) => terms)] as const
+  const exceeded = [short.periodBudget, ...others.map(({ periodBudget }) => periodBudget)] as const
   const left = freeOf(short)
   return new BudgetExceeded(exceeded, left, amount, nowMs, budgetLimit(short, left, amount))
 }
@@ -111,8 +111,8 @@ function quotaLimit({ token, user, unlimited }: Account, left: number, needed: n
 
 const SUBJECTS = { t: 'token', u: 'user', g: 'group' } as const
 
-function budgetLimit({ terms, balance }: ChargedBudget, left: number, needed: number): RefusedLimit {
-  const { owner, amount, resetsMs } = terms
+function budgetLimit({ periodBudget, balance }: ChargedBudget, left: number, needed: number): RefusedLimit {
+  const { owner, amount, resetsMs } = periodBudget
   const subject = SUBJECTS[owner.slice(0, 1) as keyof typeof SUBJECTS]
   const name = owner.slice(2)
   const { held } = balance

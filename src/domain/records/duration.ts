@@ -1,5 +1,5 @@
 import { durationText, parseDuration } from '../units.ts'
-import { type FieldType, textMatching, withRules, keepValue } from './field-types.ts'
+import { type FieldType, textMatching, withRules, unchangedValue } from './field-types.ts'
 
 /** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
 export const duration: FieldType<number, number, string> = {
@@ -8,8 +8,8 @@ export const duration: FieldType<number, number, string> = {
     expected: 'a duration from 1ms to 596h',
   }),
   column: 'integer',
-  encode: keepValue,
-  decode: keepValue,
+  encode: unchangedValue,
+  decode: unchangedValue,
   fromJson: (given) => parseDuration(given)!,
   toJson: durationText,
 }

@@ -33,12 +33,12 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
 }
 
 /** Conversion for types whose values are the same on both sides. */
-export const keepValue = (value: unknown): never => value as never
+export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
-  integer: { column: 'integer', encode: keepValue, decode: keepValue },
+  integer: { column: 'integer', encode: unchangedValue, decode: unchangedValue },
   boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
-  string: { column: 'text', encode: keepValue, decode: keepValue },
+  string: { column: 'text', encode: unchangedValue, decode: unchangedValue },
 }
 const JSON_TEXT = { column: 'text', encode: JSON.stringify, decode: JSON.parse } as const
 
@@ -53,8 +53,8 @@ function typed<V, C extends Stored, J = V>(
     bounds,
     rules: [],
     isNullable: false,
-    fromJson: keepValue,
-    toJson: keepValue,
+    fromJson: unchangedValue,
+    toJson: unchangedValue,
   }
   return { ...plain, ...(COLUMNS[json] ?? JSON_TEXT) } as unknown as FieldType<V, C, J>
 }

@@ -1,4 +1,4 @@
-import { type FieldType, keepValue, type Stored } from './field-types.ts'
+import { type FieldType, unchangedValue, type Stored } from './field-types.ts'
 
 /** Field of a record; everything that the program needs for the field is derived from it. */
 export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
@@ -136,8 +136,8 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
   property: P,
   value?: V,
 ): Pick<F, NamesWith<F, P, V>> {
-  const isMeant = (given: unknown): boolean => given !== undefined && (value ?? given) === given
-  return Object.fromEntries(Object.entries(fields).filter(([, one]) => isMeant(one[property]))) as never
+  const isEqual = (given: unknown): boolean => given !== undefined && (value ?? given) === given
+  return Object.fromEntries(Object.entries(fields).filter(([, one]) => isEqual(one[property]))) as never
 }
 
 /**
@@ -146,7 +146,7 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
  */
 export function valueListerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const members = columns.map(({ field, type, default: usual }) => {
-    return { field, usual, encoder: type.encode === keepValue ? undefined : type }
+    return { field, usual, encoder: type.encode === unchangedValue ? undefined : type }
   })
   return (given, values = []) => {
     for (const { field, usual, encoder } of members) {

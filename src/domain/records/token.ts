@@ -51,7 +51,7 @@ const addresses = nullable<string | null, string | null, string | null>({
   fromJson: (given: string | null) => allowListLines(given).join('\n') || null,
 })
 
-const operatorTerms: FieldType<OperatorLimits, string> = {
+const operatorLimits: FieldType<OperatorLimits, string> = {
   ...(plainText() as unknown as FieldType<OperatorLimits, string>),
   encode: formatOperatorLimits,
   decode: parseOperatorLimits,
@@ -160,7 +160,7 @@ export const TOKEN = declareRecord(
       option: ['json', 'groups by vendor, as a JSON map'],
     },
     /** The part of the limits that an operator gave. */
-    operator_terms: { type: operatorTerms, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
+    operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
     /** Time of the soft deletion; null if the token is not deleted. */
     deleted_time: { type: nullable(integerWithin()), default: null, shown: false, admission: 'recall' },
     /** HMAC of the key without `sk-`; unique, including deleted tokens. */
@@ -186,7 +186,7 @@ export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
   /** Undefined if not declared: a new token is enabled, an existing one keeps its status. */
   readonly status?: 1 | 2 | undefined
   /** Applied at every load of the configuration, like a declared status. */
-  readonly terms?: UsageLimitChanges | undefined
+  readonly limits?: UsageLimitChanges | undefined
 }
 
 /** Changes of a token; absent fields stay unchanged. */

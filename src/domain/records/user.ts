@@ -128,7 +128,7 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
     readonly accessToken: string | null
     /** Undefined if the user cannot log in with a password. */
     readonly passwordHash?: string | undefined
-    readonly terms?: UsageLimitChanges | undefined
+    readonly limits?: UsageLimitChanges | undefined
   }
 
 /** Declared user, created if none has that name. `docs/configuration.md: Users`. */
@@ -139,7 +139,7 @@ export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'>> & {
   readonly status?: User['status'] | undefined
   readonly access_token?: string | undefined
   /** Applied at every load of the configuration, like a declared status. */
-  readonly terms?: UsageLimitChanges | undefined
+  readonly limits?: UsageLimitChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }
 
@@ -149,7 +149,7 @@ export type UserChanges = {
 } & {
   readonly status?: User['status'] | undefined
   readonly passwordHash?: string | undefined
-  readonly terms?: UsageLimitChanges | undefined
+  readonly limits?: UsageLimitChanges | undefined
 }
 
 /** Row of a user. */

@@ -28,7 +28,7 @@ interface OpenServices extends ManagementServices, Pick<AdministrationServices, 
 
 /** Services with upstreams, which only the test of a channel needs. */
 type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams'>
-type AnyOperation = (parts: AnyServices, input: unknown) => Promise<unknown>
+type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
 
 /**
  * Runs operations in this process, on a data folder that it has locked. The first operation other than
@@ -37,27 +37,27 @@ type AnyOperation = (parts: AnyServices, input: unknown) => Promise<unknown>
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
   let opened: Promise<OpenServices> | undefined
-  const open = (): Promise<OpenServices> => (opened ??= openParts(environment))
+  const open = (): Promise<OpenServices> => (opened ??= openServices(environment))
   return {
     display: async () => quotaDisplay((await open()).settings()),
     firstCredentials: async () => (await opened)?.firstCredentials,
     async run(name, input) {
       if (name === 'backup') {
-        const parts = backupParts(environment)
-        return (await (operations.backup as (parts: BackupInputs, input: unknown) => Promise<unknown>)(
-          parts,
+        const services = backupInputs(environment)
+        return (await (operations.backup as (services: BackupInputs, input: unknown) => Promise<unknown>)(
+          services,
           input,
         )) as never
       }
-      const parts = withAuditOrigin(await open(), commandOrigin('operator', Date.now()))
+      const services = withAuditOrigin(await open(), commandOrigin('operator', Date.now()))
       const operation = operations[name] as AnyOperation
-      if (name === 'testNamedChannel') return (await runWithUpstreams(parts, operation, input)) as never
-      return (await operation(parts as AnyServices, input)) as never
+      if (name === 'testNamedChannel') return (await runWithUpstreams(services, operation, input)) as never
+      return (await operation(services as AnyServices, input)) as never
     },
     async close() {
       try {
-        const parts = await opened?.catch(() => undefined)
-        await parts?.close()
+        const services = await opened?.catch(() => undefined)
+        await services?.close()
       } finally {
         lock.release()
       }
@@ -67,20 +67,20 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
 
 // Loaded on demand: most commands do not use upstreams.
 async function runWithUpstreams(
-  parts: OpenServices,
+  services: OpenServices,
   operation: AnyOperation,
   input: unknown,
 ): Promise<unknown> {
   const { localUpstreams } = await import('./local-upstreams.ts')
-  const upstreams = localUpstreams(parts.secrets, parts.settings)
+  const upstreams = localUpstreams(services.secrets, services.settings)
   try {
-    return await operation({ ...parts, upstreams }, input)
+    return await operation({ ...services, upstreams }, input)
   } finally {
     upstreams.close()
   }
 }
 
-function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupInputs {
+function backupInputs({ databaseUrl, secret, dataDir }: Environment): BackupInputs {
   const file = join(dataDir, 'secret')
   return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
 }
@@ -92,7 +92,7 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
   return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
 }
 
-async function openParts(environment: Environment): Promise<OpenServices> {
+async function openServices(environment: Environment): Promise<OpenServices> {
   const config = readConfig(environment)
   const { users } = config
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
@@ -104,7 +104,7 @@ async function openParts(environment: Environment): Promise<OpenServices> {
     const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
     return {
-      ...backupParts(environment),
+      ...backupInputs(environment),
       store,
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),

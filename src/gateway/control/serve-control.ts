@@ -27,19 +27,19 @@ export interface ControlServices extends AdministrationServices {
   readonly log: Logger
 }
 
-type AnyOperation = (parts: AdministrationServices, input: unknown) => Promise<unknown>
+type AnyOperation = (services: AdministrationServices, input: unknown) => Promise<unknown>
 
 /**
  * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can
  * open it. `POST /OPERATION` takes and answers JSON. Close the server before the store.
  */
-export async function serveControl(parts: ControlServices): Promise<{ close(): Promise<void> }> {
-  const socket = socketPath(parts.dataDir)
+export async function serveControl(services: ControlServices): Promise<{ close(): Promise<void> }> {
+  const socket = socketPath(services.dataDir)
   const running = new Set<Promise<void>>()
   const server = new HttpServer({
     headerNames: HEADER_NAMES,
     listener(request, response) {
-      const answered = respond(parts, request, response).finally(() => running.delete(answered))
+      const answered = respond(services, request, response).finally(() => running.delete(answered))
       running.add(answered)
     },
     refusalFor: (error) => errorResponse(gatewayErrorOf(error)),
@@ -78,13 +78,13 @@ async function listenForOwner(server: Server, path: string): Promise<void> {
   await listening
 }
 
-async function respond(parts: ControlServices, request: Request, response: Response): Promise<void> {
+async function respond(services: ControlServices, request: Request, response: Response): Promise<void> {
   response.closesConnection = true
   try {
-    const value = JSON.stringify(await runOperation(parts, request))
+    const value = JSON.stringify(await runOperation(services, request))
     response.writeHead(200, JSON_HEADERS).end(value)
   } catch (error) {
-    const { status, headers, body } = errorResponse(gatewayErrorFrom(parts.log, error))
+    const { status, headers, body } = errorResponse(gatewayErrorFrom(services.log, error))
     response.writeHead(status, headers).end(body)
   }
 }
@@ -94,10 +94,10 @@ function errorResponse({ code, message, kind }: GatewayError): Refusal {
   return { status: kind.status, headers: JSON_HEADERS, body: Buffer.from(JSON.stringify(failure)) }
 }
 
-async function runOperation(parts: ControlServices, request: Request): Promise<unknown> {
+async function runOperation(services: ControlServices, request: Request): Promise<unknown> {
   const name = request.url.slice(1)
   if (name === '' && request.method === 'GET') {
-    return { display: quotaDisplay(parts.settings()) } satisfies Hello
+    return { display: quotaDisplay(services.settings()) } satisfies Hello
   }
   // Loaded with the first command, to save memory until then.
   const { operations } = await import('../../management/operations.ts')
@@ -108,9 +108,9 @@ async function runOperation(parts: ControlServices, request: Request): Promise<u
     )
   }
   const input: unknown = parseJson(await readBody(request))
-  const recorded = withAuditOrigin(parts, commandOrigin('operator', parts.nowMs()))
+  const recorded = withAuditOrigin(services, commandOrigin('operator', services.nowMs()))
   const output = await (operations[name as keyof typeof operations] as AnyOperation)(recorded, input)
-  parts.log.info({ operation: name }, 'command')
+  services.log.info({ operation: name }, 'command')
   return output
 }
 

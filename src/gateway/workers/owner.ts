@@ -3,6 +3,7 @@ import { gatewaySecrets } from '../gateway-secrets.ts'
 import { recordConfiguration } from '../record-configuration.ts'
 import type { FirstCredentials } from '../seed-accounts.ts'
 import type { Config } from '../../config/config.ts'
+import type { FileTexts } from '../../config/read-file.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
@@ -12,7 +13,7 @@ import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { FollowedCallBatch } from '../calls-of-workers.ts'
-import { explainedError, urlOf } from '../listen.ts'
+import { explainError, urlOf } from '../listen.ts'
 import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
@@ -76,7 +77,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   )
   const firstCredentials = await recordConfiguration(database.store, config)
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
-  let { fileText } = config
+  let { texts } = config
   const { workers: planned, configFile, variables } = environment
   const slots = new OwnedSlots()
   const metrics = new WorkerMetrics(() => started.serving)
@@ -91,7 +92,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       const { name, link } = worker
       answerWorker(worker, { ...shared, crew: started })
       followed.add(worker)
-      link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
+      link.answer('setup', () => ({ index, planned, name, port, configFile, texts }))
       link.answer('end', (end: { unresolved: number }) => void (unresolved += end.unresolved))
       return worker
     },
@@ -112,8 +113,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const reloading = await reloadOnChange(
     config,
     async (next) => {
-      await applyInTurn(started, next.fileText)
-      ;({ fileText } = next)
+      await applyInTurn(started, next.texts)
+      ;({ texts } = next)
     },
     (result: ReloadResult) => started.serving[0]?.link.send('reloaded', result),
     log,
@@ -146,7 +147,7 @@ async function portOf(address: { readonly host: string; readonly port: number })
       return await freePort(address)
     } catch (error) {
       const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-      if (!isTaken || performance.now() > endMs) throw explainedError(error as NodeJS.ErrnoException, address)
+      if (!isTaken || performance.now() > endMs) throw explainError(error as NodeJS.ErrnoException, address)
     }
     await new Promise((resolve) => setTimeout(resolve, PORT_RETRY_MS))
   }
@@ -154,12 +155,10 @@ async function portOf(address: { readonly host: string; readonly port: number })
 
 // Applies to one worker first, which may refuse. The others reach the same result, or are replaced by ones
 // that start with the new configuration.
-async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
+async function applyInTurn(crew: WorkerCrew, texts: FileTexts): Promise<void> {
   const [first, ...others] = crew.serving
-  await first?.link.request('reload', fileText)
-  await Promise.all(
-    others.map((worker) => worker.link.request('reload', fileText).catch(() => worker.kill())),
-  )
+  await first?.link.request('reload', texts)
+  await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
 }
 
 /** Services that the workers share. */
@@ -174,9 +173,9 @@ interface SharedResources {
 }
 
 /** Answers a worker's requests to the owner. */
-function answerWorker(worker: WorkerProcess, parts: SharedResources): void {
+function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, crew } = parts
+  const { database, announce, permits, slots, metrics, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
@@ -205,24 +204,24 @@ class FollowedCalls {
   add(worker: WorkerProcess): void {
     worker.link.on('follow', (queries: readonly LiveQuery[]) => {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
-      this.#tell()
+      this.#announce()
     })
     worker.link.on('settled', (turn: FollowedCallBatch) => {
       for (const [follower, queries] of this.#followers)
         if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })
-    this.#tellOne(worker)
+    this.#sendState(worker)
   }
 
   drop(worker: WorkerProcess): void {
-    if (this.#followers.delete(worker)) this.#tell()
+    if (this.#followers.delete(worker)) this.#announce()
   }
 
-  #tell(): void {
-    for (const worker of this.#workers()) this.#tellOne(worker)
+  #announce(): void {
+    for (const worker of this.#workers()) this.#sendState(worker)
   }
 
-  #tellOne(worker: WorkerProcess): void {
+  #sendState(worker: WorkerProcess): void {
     const others = [...this.#followers].filter(([follower]) => follower !== worker)
     const queries = new Map(others.flatMap(([, wanted]) => [...wanted]))
     worker.link.send('followed', [...queries.values()])

@@ -35,7 +35,7 @@ interface CrewDependencies {
  * be started is tried again. The others continue, and take over its connections.
  */
 export class WorkerCrew {
-  readonly #parts: CrewDependencies
+  readonly #dependencies: CrewDependencies
   readonly #workers = new Map<number, WorkerProcess>()
   readonly #running: Promise<void>[] = []
   /** Number of unanswered pings of each worker. */
@@ -48,8 +48,8 @@ export class WorkerCrew {
   readonly #starting = new Set<number>()
   readonly #firstStarts = Promise.withResolvers<void>()
 
-  constructor(parts: CrewDependencies) {
-    this.#parts = parts
+  constructor(dependencies: CrewDependencies) {
+    this.#dependencies = dependencies
     this.#pinging = setInterval(() => this.#ping(), PING_MS).unref()
     this.#firstStarts.promise.catch(() => {})
   }
@@ -66,7 +66,7 @@ export class WorkerCrew {
 
   /** Starts all workers. Resolves when all that can be started are listening; rejects if none can. */
   async start(): Promise<void> {
-    const { planned } = this.#parts
+    const { planned } = this.#dependencies
     for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
     for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
     await this.#firstStarts.promise
@@ -105,7 +105,7 @@ export class WorkerCrew {
     this.#stopping.abort()
     // The workers have these sockets too; new connections are refused once the last worker has stopped
     // listening.
-    this.#parts.sockets.close()
+    this.#dependencies.sockets.close()
     for (const { link } of this.workers) link.send('stop')
     await Promise.all(this.#running)
     clearInterval(this.#pinging)
@@ -125,24 +125,30 @@ export class WorkerCrew {
       this.#unheard.set(worker, (intervals ?? 0) + 1)
       if (intervals === undefined)
         worker.link.request('ping').then(
-          () => this.#heard(worker),
+          () => this.#onMessage(worker),
           () => {},
         )
       else if (intervals === SILENT_PINGS && worker.isServing) {
-        this.#parts.log.warn({ worker: worker.index }, 'a worker is silent: the others take its connections')
+        this.#dependencies.log.warn(
+          { worker: worker.index },
+          'a worker is silent: the others take its connections',
+        )
         this.#divide()
       } else if (intervals === LOST_PINGS) {
-        this.#parts.log.error({ worker: worker.index }, 'a worker has been silent for a minute, and is ended')
+        this.#dependencies.log.error(
+          { worker: worker.index },
+          'a worker has been silent for a minute, and is ended',
+        )
         worker.kill()
       }
     }
   }
 
-  #heard(worker: WorkerProcess): void {
+  #onMessage(worker: WorkerProcess): void {
     const wasSilent = this.#isSilent(worker)
     this.#unheard.delete(worker)
     if (!wasSilent || !worker.isServing) return
-    this.#parts.log.info({ worker: worker.index }, 'a worker that was silent answers again')
+    this.#dependencies.log.info({ worker: worker.index }, 'a worker that was silent answers again')
     this.#divide()
   }
 
@@ -155,7 +161,7 @@ export class WorkerCrew {
     try {
       await worker.link.request('listening')
     } catch (error) {
-      this.#parts.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
+      this.#dependencies.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
       worker.kill()
       throw error
     }
@@ -164,7 +170,7 @@ export class WorkerCrew {
   /** Divides the connections among the workers that answer, and informs all of them of their number. */
   #divide(): void {
     if (this.#stopping.signal.aborted) return
-    const { sockets, planned } = this.#parts
+    const { sockets, planned } = this.#dependencies
     const answering = this.serving.filter((worker) => !this.#isSilent(worker))
     sockets.divide(answering)
     const state: CrewState = { count: this.#workers.size, isComplete: answering.length === planned }
@@ -186,7 +192,7 @@ export class WorkerCrew {
 
   /** Runs a worker to its end, if it can be started, and then settles what it left open. Never rejects. */
   async #run(index: number): Promise<void> {
-    const { start, lose, log, sockets } = this.#parts
+    const { start, lose, log, sockets } = this.#dependencies
     const { signal } = this.#stopping
     let worker: WorkerProcess
     try {

@@ -1,3 +1,4 @@
+import type { FileTexts } from '../../config/read-file.ts'
 /** File descriptor of a worker's socket to its owner. */
 export const LINK_DESCRIPTOR = 3
 
@@ -11,8 +12,8 @@ export interface WorkerSetup {
   readonly name: string
   readonly port: number
   readonly configFile: string | undefined
-  /** Text of the configuration file that is in effect; the file itself may have changed since. */
-  readonly fileText: string
+  /** Texts of the configuration files that are in effect; the files may have changed since. */
+  readonly texts: FileTexts
 }
 
 /** Message of the owner to each worker, sent whenever it changes. */

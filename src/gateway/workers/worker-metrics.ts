@@ -24,9 +24,9 @@ export class WorkerMetrics {
    * The texts of the other workers, of those that have ended, and of this process. `own` is that of the
    * requesting worker.
    */
-  async collect(asker: WorkerProcess, own: string): Promise<readonly string[]> {
-    this.#last.set(asker, own)
-    const others = this.#workers().filter((worker) => worker !== asker)
+  async collect(requester: WorkerProcess, own: string): Promise<readonly string[]> {
+    this.#last.set(requester, own)
+    const others = this.#workers().filter((worker) => worker !== requester)
     const texts = await Promise.all(others.map((worker) => this.#read(worker)))
     return [...texts.filter((text) => text !== ''), ...(this.#ended ?? []), ownText()]
   }

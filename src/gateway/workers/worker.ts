@@ -15,7 +15,7 @@ import { prepareServer } from '../listen.ts'
 import { openHelpers } from '../open-helpers.ts'
 import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
-import { untilStopSignal } from '../stop-signals.ts'
+import { waitForStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
 import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
@@ -31,7 +31,10 @@ export async function runWorker(given: Environment): Promise<number> {
   void link.closed.then(() => process.exit(1))
   // A signal to the process group is meant for the owner, which reads the configuration.
   process.on('SIGHUP', () => {})
-  const stopping = Promise.race([untilStopSignal(), new Promise<void>((resolve) => link.on('stop', resolve))])
+  const stopping = Promise.race([
+    waitForStopSignal(),
+    new Promise<void>((resolve) => link.on('stop', resolve)),
+  ])
   const setup = await link.request<WorkerSetup>('setup')
   const { index, planned, name, port, configFile } = setup
   const environment = { ...given, configFile }
@@ -65,7 +68,7 @@ export async function runWorker(given: Environment): Promise<number> {
     }),
     (open) => open.close(),
   )
-  const config = readConfig(environment, setup.fileText)
+  const config = readConfig(environment, setup.texts)
   const serving = opened.use(
     await serve({
       config,

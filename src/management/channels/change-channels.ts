@@ -75,12 +75,12 @@ export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, versi
  * Resolves to the changed channel when it is live.
  */
 export async function updateChannel(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
   { id, version, ...given }: z.output<typeof channelChange>,
   by: Actor,
 ): Promise<ShownChannel> {
-  const { store, liveConfig } = parts
-  const before = await editableChannel(parts, id)
+  const { store, liveConfig } = services
+  const before = await editableChannel(services, id)
   const channel = changedChannel(before, given, by)
   requireUndeclaredName(liveConfig, channel.name)
   const after = { ...before, retired: [], ...channel }
@@ -91,10 +91,10 @@ export async function updateChannel(
         () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
       ),
     async () =>
-      shownChannel(parts, storedObject(await editableChannel(parts, id), liveConfig.drained.has(id))),
+      shownChannel(services, storedObject(await editableChannel(services, id), liveConfig.drained.has(id))),
   )
   if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return shownChannel(parts, storedObject({ ...after, version: next }, liveConfig.drained.has(id)))
+  return shownChannel(services, storedObject({ ...after, version: next }, liveConfig.drained.has(id)))
 }
 
 /** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
@@ -121,11 +121,11 @@ export const drainBody = z.object(
  * would. Resolves to the channel when the change is live.
  */
 export async function drainChannel(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
   { id, on }: z.output<typeof drainBody> & { readonly id: number },
 ): Promise<ShownChannel> {
-  const { store, liveConfig } = parts
-  const found = await findChannel(parts, id)
+  const { store, liveConfig } = services
+  const found = await findChannel(services, id)
   const entry = { section: 'drains', name: String(id), value: true } as const
   await liveConfig.change(
     (stored) => {
@@ -134,7 +134,7 @@ export async function drainChannel(
     },
     () => store.write('drainChannel', { id, name: found.name, on }),
   )
-  return shownChannel(parts, channelObject(found, liveConfig))
+  return shownChannel(services, channelObject(found, liveConfig))
 }
 
 /** The name of every draft, because its own may be missing, or be that of the channel that it changes. */
@@ -155,7 +155,7 @@ export interface Draft {
  * it lists no models yet, `model` is its only one.
  */
 export async function draftChannel(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig'>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig'>,
   { id, ...given }: z.output<typeof draftField>,
   model: string | null | undefined,
   by: Actor,
@@ -163,9 +163,9 @@ export async function draftChannel(
   const read =
     id === undefined || id === null
       ? newChannel({ ...given, name: NAME })
-      : changedChannel(await editableChannel(parts, id), given, by)
+      : changedChannel(await editableChannel(services, id), given, by)
   const definition = { ...withModel(read, model), name: NAME }
-  const channels = await parts.liveConfig.preview((stored) => ({
+  const channels = await services.liveConfig.preview((stored) => ({
     ...stored,
     channels: [...stored.channels.filter(({ name }) => name !== NAME), toStoredChannel(definition)],
   }))

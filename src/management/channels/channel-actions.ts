@@ -7,7 +7,7 @@ import type { TestResult } from './test-channel.ts'
 import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
-type ChannelParts = Pick<
+type ChannelServices = Pick<
   AdministrationServices,
   'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
 >
@@ -28,43 +28,43 @@ interface ChannelTest extends TestResult {
 
 /** Sends a minimal request to a channel's upstream, free of charge; `message` is the upstream's own. */
 export async function testNamedChannel(
-  parts: ChannelParts,
+  services: ChannelServices,
   given: z.input<typeof testedChannel>,
 ): Promise<ChannelTest> {
   const { channel, model } = readInput(testedChannel, given)
-  const { id } = await findByName(parts, channel)
+  const { id } = await findByName(services, channel)
   const { testChannel } = await import('./test-channel.ts')
-  return { channel, ...(await testChannel(parts, { id, model }, OPERATOR)) }
+  return { channel, ...(await testChannel(services, { id, model }, OPERATOR)) }
 }
 
 /** Enables a stored channel; it is used from the next call on. */
 export function enableChannel(
-  parts: ChannelParts,
+  services: ChannelServices,
   given: z.input<typeof namedChannel>,
 ): Promise<ChannelObject> {
-  return setStatus(parts, given, 1)
+  return setStatus(services, given, 1)
 }
 
 /** Disables a stored channel; no further call uses it, but running calls continue. */
 export function disableChannel(
-  parts: ChannelParts,
+  services: ChannelServices,
   given: z.input<typeof namedChannel>,
 ): Promise<ChannelObject> {
-  return setStatus(parts, given, 2)
+  return setStatus(services, given, 2)
 }
 
-async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Promise<ChannelObject> {
-  const { id } = await findByName(parts, readInput(namedChannel, given).channel)
+async function setStatus(services: ChannelServices, given: unknown, status: 1 | 2): Promise<ChannelObject> {
+  const { id } = await findByName(services, readInput(namedChannel, given).channel)
   // Loaded on demand: most commands are about accounts.
   const { updateChannel } = await import('./change-channels.ts')
-  return updateChannel(parts, { id, status }, OPERATOR)
+  return updateChannel(services, { id, status }, OPERATOR)
 }
 
 async function findByName(
-  parts: Pick<ChannelParts, 'store' | 'liveConfig'>,
+  services: Pick<ChannelServices, 'store' | 'liveConfig'>,
   name: string,
 ): Promise<FoundChannel> {
-  const found = (await allChannels(parts)).find((channel) => channel.name === name)
+  const found = (await allChannels(services)).find((channel) => channel.name === name)
   if (found) return found
   throw new GatewayError('not_found', `there is no channel "${name}": "sluice channel list" shows them`)
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
-import { type ChannelMinutes, KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
+import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel } from './channel-object.ts'
 
@@ -46,7 +46,7 @@ const item = z.object({
   keys: z.object({ total: z.int(), set_aside: z.int() }),
   minutes: z
     .array(z.object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds, p95_ms: milliseconds }))
-    .length(KEPT_MINUTES)
+    .length(RECORDED_MINUTES)
     .optional()
     .describe('Absent with `minutes=0`'),
   hour: z
@@ -81,27 +81,27 @@ type NodeHealth = z.output<typeof nodeHealth>
 
 type Breaker = ReturnType<ChannelHealth['breakerOf']>
 
-type HealthParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
+type HealthServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
 
 /**
  * The channels in the order of lists, as this node sees them: everything but their names comes from memory.
  * `docs/administration.md: Channel health`.
  */
-export async function ownHealth(parts: HealthParts, withMinutes = true): Promise<NodeHealth> {
-  const items = (await allChannels(parts)).map((found) => itemOf(parts, found, withMinutes))
-  return { node: parts.node, at: seconds(parts.nowMs()), items }
+export async function ownHealth(services: HealthServices, withMinutes = true): Promise<NodeHealth> {
+  const items = (await allChannels(services)).map((found) => itemOf(services, found, withMinutes))
+  return { node: services.node, at: seconds(services.nowMs()), items }
 }
 
 /** The channels that are failing, or whose circuit breaker is open or half-open, as this node sees them. */
 export async function troubledChannels(
-  parts: HealthParts & Pick<AdministrationServices, 'settings'>,
+  services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof troubledChannelSchema>[]> {
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
-    shownState(parts.channels.health.breakerOf(name, readMs)) !== 'works'
+    shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
   // There is nearly always none, and then nothing has to be read.
-  if (!parts.settings().channels.some(isTroubled)) return []
-  const { items } = await ownHealth(parts)
+  if (!services.settings().channels.some(isTroubled)) return []
+  const { items } = await ownHealth(services)
   return items
     .filter(({ state }) => state !== 'works' && state !== 'disabled')
     .map(({ id, name, state, condition, rests_until, last_error }) => ({
@@ -118,12 +118,12 @@ const IN_TROUBLE: ReadonlySet<Condition> = new Set(['degraded', 'failing', 'rest
 
 /** The channels that are in trouble and had calls in the last 15 minutes, as this node sees them. */
 export async function incidents(
-  parts: HealthParts & Pick<AdministrationServices, 'settings'>,
+  services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof incidentSchema>[]> {
-  const { minutes } = parts.channels
+  const { minutes } = services.channels
   // There is nearly always none, and then nothing has to be read.
-  if (!parts.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
-  const { items } = await ownHealth(parts, false)
+  if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
+  const { items } = await ownHealth(services, false)
   return items.flatMap(({ id, name, condition, last_error }) => {
     const { requests, failed, rescued, lost, failingSinceMs } = minutes.recent(name)
     if (requests === 0 || !IN_TROUBLE.has(condition)) return []
@@ -139,12 +139,12 @@ export async function incidents(
  * The channels as this node sees them; with `nodes: 'all'`, also as each other node that answers sees them.
  */
 export async function channelHealth(
-  parts: HealthParts & Pick<AdministrationServices, 'otherNodes'>,
+  services: HealthServices & Pick<AdministrationServices, 'otherNodes'>,
   { nodes, minutes }: z.output<typeof channelHealthQuery>,
 ): Promise<z.output<typeof channelHealthSchema>> {
   const [own, reports = []] = await Promise.all([
-    ownHealth(parts, minutes !== '0'),
-    nodes === 'all' ? parts.otherNodes?.others() : undefined,
+    ownHealth(services, minutes !== '0'),
+    nodes === 'all' ? services.otherNodes?.others() : undefined,
   ])
   const others = reports.flatMap((report) => readReport(report) ?? [])
   return { ...own, others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)) }
@@ -160,7 +160,7 @@ function readReport(report: string): NodeHealth | undefined {
 }
 
 function itemOf(
-  { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthParts,
+  { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthServices,
   found: FoundChannel,
   withMinutes: boolean,
 ): NodeHealth['items'][number] {

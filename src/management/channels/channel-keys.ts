@@ -42,19 +42,19 @@ export const keyState = z.object(
 /** The path of one key. */
 export const keyPath = CHANNEL_ID.path.extend({ key_id: KEY })
 
-type KeyParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'nowMs'>
+type KeyServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'nowMs'>
 
 /** The keys of a channel as this node sees them, those in use first. `docs/administration.md: Keys of a channel`. */
 export async function listChannelKeys(
-  parts: KeyParts,
+  services: KeyServices,
   id: number,
 ): Promise<z.output<typeof channelKeysSchema>> {
-  const found = await findChannel(parts, id)
+  const found = await findChannel(services, id)
   const { keys } = 'stored' in found ? found.stored : found.declared
   const retired = 'stored' in found ? (found.stored.retired ?? []) : []
   const provider =
     'stored' in found ? channelType(found.stored.family['type'] as number)?.provider : found.declared.provider
-  const { keyRings, minutes } = parts.channels
+  const { keyRings, minutes } = services.channels
   const readMs = performance.now()
   const shown = (key: string) => ({
     id: idOf(key),
@@ -74,10 +74,10 @@ export async function listChannelKeys(
 
 /** Adds keys to a stored channel; one that was retired is used again. */
 export async function addChannelKeys(
-  parts: KeyParts,
+  services: KeyServices,
   { id, key: text }: z.output<typeof addedKeys> & { readonly id: number },
 ): Promise<z.output<typeof channelKeysSchema>> {
-  await changeKeys(parts, id, (before) => {
+  await changeKeys(services, id, (before) => {
     const fields = fieldsOf(before)
     const added = keysOfType(requireType(fields.type), text)
     if (added.length === 0)
@@ -90,24 +90,24 @@ export async function addChannelKeys(
       retired: (before.retired ?? []).filter(({ key }) => !keys.includes(key)),
     }
   })
-  return listChannelKeys(parts, id)
+  return listChannelKeys(services, id)
 }
 
 /** Retires a key, which gets no further call, or uses it again. */
 export async function setKeyState(
-  parts: KeyParts,
+  services: KeyServices,
   {
     id,
     key: keyId,
     state,
   }: { readonly id: number; readonly key: string; readonly state: 'works' | 'retired' },
 ): Promise<z.output<typeof channelKeysSchema>> {
-  await changeKeys(parts, id, (before) => {
+  await changeKeys(services, id, (before) => {
     const { keys, retired = [] } = before
     const key = keyOf(before, keyId)
     const isUsed = keys.includes(key)
     if (state === 'works') {
-      parts.channels.keyRings.endCooldown(before, { value: key })
+      services.channels.keyRings.endCooldown(before, { value: key })
       return isUsed ? undefined : { keys: [...keys, key], retired: retired.filter((one) => one.key !== key) }
     }
     if (!isUsed) return undefined
@@ -116,18 +116,18 @@ export async function setKeyState(
         'invalid_request',
         'id: the last key in use cannot be retired: disable the channel',
       )
-    const since = Math.floor(parts.nowMs() / 1000)
+    const since = Math.floor(services.nowMs() / 1000)
     return { keys: keys.filter((one) => one !== key), retired: [...retired, { key, since }] }
   })
-  return listChannelKeys(parts, id)
+  return listChannelKeys(services, id)
 }
 
 /** Removes a key of a stored channel. Throws `invalid_request` for the last one. */
 export async function removeChannelKey(
-  parts: KeyParts,
+  services: KeyServices,
   { id, key_id }: z.output<typeof keyPath>,
 ): Promise<void> {
-  await changeKeys(parts, id, (before) => {
+  await changeKeys(services, id, (before) => {
     const key = keyOf(before, key_id)
     const { keys, retired = [] } = before
     if (keys.length === 1 && keys[0] === key)
@@ -140,12 +140,12 @@ type Keys = Required<Pick<StoredChannel, 'keys' | 'retired'>>
 
 /** Stores other keys of a channel; `next` returns undefined if nothing changes. */
 async function changeKeys(
-  parts: KeyParts,
+  services: KeyServices,
   id: number,
   next: (before: StoredChannel) => Keys | undefined,
 ): Promise<void> {
-  const { store, liveConfig } = parts
-  const before = await editableChannel(parts, id)
+  const { store, liveConfig } = services
+  const before = await editableChannel(services, id)
   const keys = next(before)
   if (!keys) return
   const after = { ...before, ...keys }

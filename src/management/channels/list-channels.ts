@@ -49,23 +49,23 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Stored channels, oldest first, followed by declared ones. */
 export async function listChannels(
-  parts: AdministrationServices,
+  services: AdministrationServices,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
-  const found = (await listAllChannels(parts)).filter(matching(query))
-  const all = sorted(query.condition ? await ofCondition(parts, found, query.condition) : found, query)
+  const found = (await listAllChannels(services)).filter(matching(query))
+  const all = sorted(query.condition ? await ofCondition(services, found, query.condition) : found, query)
   const page = pageOf(query)
   const from = offsetOf(page)
-  const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(parts, object))
+  const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(services, object))
   return pageObject(page, all.length, items)
 }
 
 async function ofCondition(
-  parts: AdministrationServices,
+  services: AdministrationServices,
   found: readonly ChannelObject[],
   condition: string,
 ): Promise<ChannelObject[]> {
-  const { items } = await ownHealth(parts, false)
+  const { items } = await ownHealth(services, false)
   const ids = new Set(items.filter((one) => one.condition === condition).map(({ id }) => id))
   return found.filter(({ id }) => ids.has(id))
 }
@@ -125,10 +125,13 @@ export function shownChannel(
 }
 
 /** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
-export async function revealChannelKeys(parts: AdministrationServices, id: number): Promise<{ key: string }> {
-  const found = await findChannel(parts, id)
+export async function revealChannelKeys(
+  services: AdministrationServices,
+  id: number,
+): Promise<{ key: string }> {
+  const found = await findChannel(services, id)
   if ('stored' in found) {
-    await parts.store.write('recordReveal', { kind: 'channel', ids: [id] })
+    await services.store.write('recordReveal', { kind: 'channel', ids: [id] })
     return { key: found.stored.keys.join('\n') }
   }
   throw new GatewayError(

@@ -67,20 +67,20 @@ const DEFAULT_TOKENS = 1000
 
 /** Simulates a call. Throws `not_found` for an unknown key. */
 export async function simulateRouting(
-  parts: AdministrationServices,
+  services: AdministrationServices,
   given: z.output<typeof simulationBody>,
   by: User,
 ): Promise<z.output<typeof simulationSchema>> {
-  const { liveConfig, settings } = parts
-  const { items } = await ownHealth(parts, false)
+  const { liveConfig, settings } = services
+  const { items } = await ownHealth(services, false)
   const isWithout = new Set(given.without)
   const byName = new Map(settings().channels.map((channel) => [channel.name, channel]))
   const listed = items.flatMap(({ id, name, condition }) => {
     const channel = byName.get(name) ?? liveConfig.storedChannel(name)
     return channel ? [{ id, name, condition, channel }] : []
   })
-  const { caller, refusal } = await callerOf(parts, given, by)
-  const simulation = await parts.simulate(caller, {
+  const { caller, refusal } = await callerOf(services, given, by)
+  const simulation = await services.simulate(caller, {
     isKey: Boolean(given.token_id),
     model: given.model,
     protocol: given.protocol,

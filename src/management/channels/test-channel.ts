@@ -5,7 +5,7 @@ import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { askUpstream, isJson, type Question } from './ask-upstream.ts'
+import { requestUpstream, isJson, type ChannelRequest } from './upstream-requests.ts'
 import { draftChannel, draftField } from './change-channels.ts'
 import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
 import {
@@ -44,7 +44,10 @@ export const draftTest = z.object(
 )
 
 /** What a test needs; commands that run without the gateway observe no channels. */
-type TestParts = Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'> &
+type TestServices = Pick<
+  AdministrationServices,
+  'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
+> &
   Partial<Pick<AdministrationServices, 'channels'>>
 
 /** The result of a test. */
@@ -58,11 +61,11 @@ type Choose = typeof testedModel
  * The channel may be disabled. For a stored channel, time and duration are stored.
  */
 export async function testChannel(
-  parts: TestParts,
+  services: TestServices,
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
 ): Promise<TestResult> {
-  return testFound(parts, { found: await findChannel(parts, id), model, choose: testedModel }, by)
+  return testFound(services, { found: await findChannel(services, id), model, choose: testedModel }, by)
 }
 
 /** A channel, and how its model is chosen; without `model`, the channel's own is used. */
@@ -74,23 +77,23 @@ interface FoundTest {
 
 /** Like `testChannel`, for a channel that was already found. */
 async function testFound(
-  parts: TestParts,
+  services: TestServices,
   { found, model, choose }: FoundTest,
   by: Actor,
 ): Promise<TestResult> {
-  const { store, liveConfig, nowMs } = parts
+  const { store, liveConfig, nowMs } = services
   const channel = 'stored' in found ? liveConfig.storedChannel(found.stored.name) : found.declared
   if (!channel) {
     throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
   }
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
-  const result = await askForLeast(parts, channel, { wanted: model || preferred, choose }, by)
+  const result = await sendCheapestTest(services, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
     const test_time = Math.floor(nowMs() / 1000)
     const response_ms = Math.round(result.time * 1000)
     await store.write('recordChannelTest', { id: found.id, test_time, response_ms })
   }
-  parts.channels?.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
+  services.channels?.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
   return result
 }
 
@@ -102,24 +105,24 @@ function causeOf(message: string): string {
 
 /** Like `testChannel`, for a channel that is not saved; stores nothing. */
 export async function testDraft(
-  parts: TestParts,
+  services: TestServices,
   { channel: given, model }: z.output<typeof draftTest>,
   by: Actor,
 ): Promise<TestResult> {
-  const { channel, preferredModel } = await draftChannel(parts, given, model, by)
-  return askForLeast(parts, channel, { wanted: model || preferredModel, choose: testedModel }, by)
+  const { channel, preferredModel } = await draftChannel(services, given, model, by)
+  return sendCheapestTest(services, channel, { wanted: model || preferredModel, choose: testedModel }, by)
 }
 
-async function askForLeast(
-  parts: TestParts,
+async function sendCheapestTest(
+  services: TestServices,
   channel: Channel,
   { wanted, choose }: { readonly wanted: unknown; readonly choose: Choose },
   by: Actor,
 ): Promise<TestResult> {
-  const tested = choose(channel, typeof wanted === 'string' ? wanted : '', parts.settings().models)
+  const tested = choose(channel, typeof wanted === 'string' ? wanted : '', services.settings().models)
   const { model, endpoint } = tested
   const question = { request: testRequest(channel, tested), ...readingOf(endpoint) }
-  const { answer, message, tookMs } = await askUpstream(parts, channel, question, by)
+  const { answer, message, tookMs } = await requestUpstream(services, channel, question, by)
   return {
     success: answer !== undefined,
     message,
@@ -134,7 +137,7 @@ async function askForLeast(
 const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
 const USUAL_BODY_BYTES = 65_536
 
-function readingOf(endpoint: TestedEndpoint): Omit<Question<true>, 'request'> {
+function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<true>, 'request'> {
   const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
   return endpoint === 'speech'
     ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is no sound' }
@@ -173,18 +176,18 @@ const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', end
  * speech is tested by listing its upstream's models. Throws `not_found` for an unknown id.
  */
 export async function testAllChannels(
-  parts: TestParts,
+  services: TestServices,
   { ids }: z.output<typeof testAllBody>,
   by: Actor,
 ): Promise<z.output<typeof testAllResult>> {
-  const listed = await channelsOf(parts, ids ?? undefined)
+  const listed = await channelsOf(services, ids ?? undefined)
   const outcomes = listed.map(() => UNREACHED)
   const waiting = listed.entries()
   let isOver = false
   const work = async (): Promise<void> => {
     for (const [at, channel] of waiting) {
       if (isOver) return
-      outcomes[at] = await outcomeOf(parts, channel, by)
+      outcomes[at] = await outcomeOf(services, channel, by)
     }
   }
   const late = sleep(LIMIT_MS, undefined, { ref: false })
@@ -193,17 +196,20 @@ export async function testAllChannels(
   return listed.map(({ id, name }, at) => ({ id, name, ...(outcomes[at] ?? UNREACHED) }))
 }
 
-async function channelsOf(parts: TestParts, ids: readonly number[] | undefined): Promise<FoundChannel[]> {
-  const all = await allChannels(parts)
+async function channelsOf(
+  services: TestServices,
+  ids: readonly number[] | undefined,
+): Promise<FoundChannel[]> {
+  const all = await allChannels(services)
   const unknown = ids?.find((id) => !all.some((channel) => channel.id === id))
   if (unknown !== undefined) throw new GatewayError('not_found', `there is no channel with the id ${unknown}`)
   return ids ? all.filter(({ id }) => ids.includes(id)) : all
 }
 
 /** Tests one of them; a channel that cannot be tested counts as failed. */
-async function outcomeOf(parts: TestParts, found: FoundChannel, by: Actor): Promise<Outcome> {
+async function outcomeOf(services: TestServices, found: FoundChannel, by: Actor): Promise<Outcome> {
   try {
-    const { costs: _, ...outcome } = await testFound(parts, { found, choose: cheapTest }, by)
+    const { costs: _, ...outcome } = await testFound(services, { found, choose: cheapTest }, by)
     return outcome
   } catch (error) {
     const known = asGatewayError(error)

@@ -42,7 +42,10 @@ const REQUESTS: Record<
   gemini: (model) => ({
     protocol: 'gemini',
     path: answerPath(model, false),
-    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1 } },
+    body: {
+      contents: [{ role: 'user', services: [{ text: 'hi' }] }],
+      generationConfig: { maxOutputTokens: 1 },
+    },
   }),
   converse: () => ({
     protocol: 'converse',

@@ -24,7 +24,7 @@ export const managedModelSchema = z.object({
   vendor: z.string().nullable(),
   price: price.nullable(),
   tiers: z.array(z.object({ above: z.int() }).catchall(z.union([z.int(), amount]))),
-  source: z.enum(['file', 'set', 'built-in', 'none']),
+  source: z.enum(['file', 'set', 'prices_file', 'built-in', 'none']),
   channels: z.array(z.string()),
   groups: z.array(z.string()),
   calls_30d: z.int(),
@@ -34,8 +34,8 @@ export const managedModelSchema = z.object({
 type ManagedModel = z.output<typeof managedModelSchema>
 
 /** All models that a channel serves or that are configured, by name. */
-export async function managedModels(parts: AdministrationServices): Promise<ManagedModel[]> {
-  const { store, settings, liveConfig, nowMs } = parts
+export async function managedModels(services: AdministrationServices): Promise<ManagedModel[]> {
+  const { store, settings, liveConfig, nowMs } = services
   const last = Math.floor(nowMs() / DAY_MS)
   const [stored, used] = await Promise.all([
     store.read('storedConfiguration'),
@@ -72,7 +72,8 @@ function pricePart(
   const set = entries.find(({ section, name }) => section === 'ratios' && name === model)
   const sourceOfLive = (): ManagedModel['source'] => {
     if (declared.models.has(model)) return 'file'
-    return set ? 'set' : 'built-in'
+    if (set) return 'set'
+    return declared.listed.has(model) ? 'prices_file' : 'built-in'
   }
   const shown = {
     price: price ? (priceTexts(price) as NonNullable<ManagedModel['price']>) : null,

@@ -149,7 +149,7 @@ function toolPrices(
     const model = channel.model_mapping.get(name) ?? name
     for (const dialect of channel.protocol) {
       const vendor = toolVendor(channel, dialect)
-      const terms = {
+      const inputs = {
         stated: price.tools,
         vendor,
         dialect,
@@ -157,8 +157,8 @@ function toolPrices(
         offered: [],
         priceOf: (one: string) => models.get(one).price,
       }
-      for (const kind of kindsOf(terms)) {
-        const each = priceOfUse({ kind }, terms)
+      for (const kind of kindsOf(inputs)) {
+        const each = priceOfUse({ kind }, inputs)
         const before = dearest.get(kind)
         if (!before || isMore(each, before)) dearest.set(kind, each)
       }

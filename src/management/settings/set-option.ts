@@ -30,12 +30,12 @@ import {
  * `managed_by_file` if the file declares a different one. Resolves when it is live.
  */
 export async function setOption(
-  parts: AdministrationServices,
+  services: AdministrationServices,
   { key, value, version }: z.output<typeof optionBody>,
 ): Promise<void> {
-  const { store, settings, liveConfig } = parts
+  const { store, settings, liveConfig } = services
   const reader = readerOf(key)
-  const present = async () => (await listOptions(parts)).find((option) => option.key === key)
+  const present = async () => (await listOptions(services)).find((option) => option.key === key)
   const isBased = version !== undefined && version !== null
   let changes: readonly Change[] = []
   let expected: readonly Change[] = []

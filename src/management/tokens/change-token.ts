@@ -29,15 +29,15 @@ type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number 
  * token, whose change beyond it is refused with `operator_limit`.
  */
 export async function changeToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   { user: userId, id: tokenId, version, ...input }: TokenInput,
   by: Actor,
 ): Promise<TokenObject> {
-  const { store, ledger, apiKeys, settings, nowMs } = parts
+  const { store, ledger, apiKeys, settings, nowMs } = services
   const user = await findUser(store, userId)
   const fields = {
     ...storedFields(TOKEN.fields, input),
-    ...(await changedTerms(parts, { tokenId, userId }, input)),
+    ...(await changedLimits(services, { tokenId, userId }, input)),
   }
   requireGroups(settings(), user, fields)
   const change = {
@@ -54,15 +54,15 @@ export async function changeToken(
       () => ledger.changeToken(change),
       async () => {
         const present = await store.read('findTokenWithKey', { tokenId, userId })
-        return present ? maskedToken(parts, present) : undefined
+        return present ? maskedToken(services, present) : undefined
       },
     )) ?? ownTokenNotFound()
   apiKeys.forget(tokenId)
-  return maskedToken(parts, token)
+  return maskedToken(services, token)
 }
 
 // A new amount keeps the period, and a new period keeps the amount.
-async function changedTerms(
+async function changedLimits(
   { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
   input: Pick<TokenInput, keyof typeof usageLimitFields>,
@@ -78,12 +78,12 @@ const INPUT = anyTokenInput.extend({ budget, budget_period })
 
 /** Sets the budget of a token of any user, as an operator. */
 export async function budgetToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
   const { id, ...fields } = readInput(INPUT, given)
-  const { user_id: user } = await findToken(parts.store, { id })
-  return changeToken(parts, { user, id, ...fields }, OPERATOR)
+  const { user_id: user } = await findToken(services.store, { id })
+  return changeToken(services, { user, id, ...fields }, OPERATOR)
 }
 
 /** The statuses that can be set on a token. */
@@ -102,15 +102,15 @@ export const tokenStatusInput = z.object(
  * exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
  */
 export async function enableOrDisableToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   { user: userId, id: tokenId, status }: z.output<typeof tokenStatusInput> & { readonly user: number },
 ): Promise<TokenObject> {
-  const { store, apiKeys, nowMs } = parts
+  const { store, apiKeys, nowMs } = services
   const token =
     (await store.write('enableOrDisableToken', { tokenId, userId, status, nowMs: nowMs() })) ??
     ownTokenNotFound()
   apiKeys.forget(tokenId)
-  return maskedToken(parts, token)
+  return maskedToken(services, token)
 }
 
 /**
@@ -118,34 +118,34 @@ export async function enableOrDisableToken(
  * the next call on; quota, limits and running calls stay unchanged.
  */
 export async function rotateToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { store, apiKeys } = parts
+  const { store, apiKeys } = services
   const { id: tokenId, user_id: userId } = await findToken(store, given)
   const key = generateKey()
   const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? tokenNotFound(tokenId)
   apiKeys.forget(tokenId)
   apiKeys.forgetKey(key)
-  return tokenObject(parts, token, `sk-${key}`)
+  return tokenObject(services, token, `sk-${key}`)
 }
 
 /** Disables a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function disableToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { id, user_id: user } = await findToken(parts.store, given)
-  return enableOrDisableToken(parts, { user, id, status: TOKEN_STATUS.disabled })
+  const { id, user_id: user } = await findToken(services.store, given)
+  return enableOrDisableToken(services, { user, id, status: TOKEN_STATUS.disabled })
 }
 
 /** Enables a token of any user. An expired or exhausted one is refused with `invalid_request`. */
 export async function enableToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { id, user_id: user } = await findToken(parts.store, given)
-  return enableOrDisableToken(parts, { user, id, status: TOKEN_STATUS.enabled })
+  const { id, user_id: user } = await findToken(services.store, given)
+  return enableOrDisableToken(services, { user, id, status: TOKEN_STATUS.enabled })
 }
 
 /**
@@ -164,10 +164,10 @@ export async function deleteTokens(
 
 /** Deletes a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function deleteToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
 ): Promise<{ readonly id: number; readonly name: string }> {
-  const { id, user_id: user, name } = await findToken(parts.store, given)
-  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) tokenNotFound(id)
+  const { id, user_id: user, name } = await findToken(services.store, given)
+  if ((await deleteTokens(services, { user, ids: [id] })) === 0) tokenNotFound(id)
   return { id, name }
 }

@@ -17,10 +17,10 @@ const INPUT = newTokenFields.extend({ user: userField })
 
 /** Creates a token on behalf of the operator. */
 export async function createToken(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
-  return createTokenAs(parts, readInput(INPUT, given), OPERATOR)
+  return createTokenAs(services, readInput(INPUT, given), OPERATOR)
 }
 
 /**
@@ -29,15 +29,15 @@ export async function createToken(
  * group.
  */
 export async function createTokenAs(
-  parts: ManagementServices,
+  services: ManagementServices,
   input: z.output<typeof INPUT>,
   by: Actor,
 ): Promise<TokenObject> {
-  const { store, apiKeys, settings, nowMs } = parts
+  const { store, apiKeys, settings, nowMs } = services
   const user = await findUser(store, input.user)
   const { name, expired_time, remain_quota } = input
   if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
-  const terms = usageLimitChanges(input, undefined, settings())
+  const limits = usageLimitChanges(input, undefined, settings())
   const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
   requireGroups(settings(), user, fields)
   const key = generateKey()
@@ -45,16 +45,16 @@ export async function createTokenAs(
     maxTokens: settings().options.max_user_tokens,
     token: {
       ...fields,
-      ...terms,
+      ...limits,
       user_id: user.id,
       key,
       status: TOKEN_STATUS.enabled,
       created_time: Math.floor(nowMs() / 1000),
-      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(terms, fields) }),
+      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(limits, fields) }),
     },
   })
   apiKeys.forgetKey(key)
-  return tokenObject(parts, token, `sk-${key}`)
+  return tokenObject(services, token, `sk-${key}`)
 }
 
 const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })

@@ -36,13 +36,13 @@ export function tokenNotFound(id: number): never {
 
 /** A user's tokens with masked keys, oldest first. */
 export async function listTokens(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<TokenObject[]> {
   const { user: idOrName } = readInput(userInput, given)
-  const { id: userId } = await findUser(parts.store, idOrName)
-  const tokens = await parts.store.read('listTokensWithKeys', { userId })
-  return maskedTokens(parts, tokens.toReversed())
+  const { id: userId } = await findUser(services.store, idOrName)
+  const tokens = await services.store.read('listTokensWithKeys', { userId })
+  return maskedTokens(services, tokens.toReversed())
 }
 
 /** `docs/api.md: Token page`. */
@@ -53,15 +53,15 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 
 /** A page of a user's tokens, newest first. */
 export async function tokenPage(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   { user: userId, ...page }: Page & { readonly user: number },
 ): Promise<TokenPage> {
-  const { tokens, total } = await parts.store.read('findTokenPageWithKeys', {
+  const { tokens, total } = await services.store.read('findTokenPageWithKeys', {
     userId,
     offset: offsetOf(page),
     limit: page.pageSize,
   })
-  return pageObject(page, total, await maskedTokens(parts, tokens))
+  return pageObject(page, total, await maskedTokens(services, tokens))
 }
 
 /** A search for tokens; an empty or absent pattern matches everything. */
@@ -79,20 +79,20 @@ interface TokenSearch extends Page {
  * here. An invalid pattern is `invalid_request`.
  */
 export async function searchTokens(
-  parts: ManagementServices,
+  services: ManagementServices,
   { user: userId, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
   const keyPattern = token.replace(/^(?:sk-)+/, '')
   refuse('keyword', patternError(keyword))
   refuse('token', patternError(keyPattern))
   const checkCount = (tokens: number): void => {
-    if (tokens < parts.settings().options.max_user_tokens) return
+    if (tokens < services.settings().options.max_user_tokens) return
     const error = 'at the maximum number of tokens, only an exact search is possible, without %'
     if (hasWildcard(keyword)) refuse('keyword', error)
     if (hasWildcard(keyPattern)) refuse('token', error)
   }
   const hasName = (name: string): boolean => keyword === '' || matchesAnyCase(keyword, name)
-  const { store } = parts
+  const { store } = services
   const all: readonly { readonly id: number; readonly name: string; readonly key?: string }[] =
     keyPattern === ''
       ? await store.read('ownTokenNames', { userId })
@@ -102,7 +102,7 @@ export async function searchTokens(
   const start = offsetOf(page)
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
   const tokens = tokenIds.length === 0 ? [] : await store.read('findTokensWithKeys', { userId, tokenIds })
-  return pageObject(page, found.length, await maskedTokens(parts, tokens))
+  return pageObject(page, found.length, await maskedTokens(services, tokens))
 }
 
 /** Maximum number of tokens of one question about their budgets: a page of them. */
@@ -119,14 +119,14 @@ export const tokenIdsText = z
 
 /** Those of the user's tokens with these ids whose calls a budget refuses. */
 export async function stoppedTokensOf(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   userId: number,
   tokenIds: readonly number[],
 ): Promise<number[]> {
   if (tokenIds.length === 0) return []
-  const tokens = await parts.store.read('findTokensWithKeys', { userId, tokenIds })
+  const tokens = await services.store.read('findTokensWithKeys', { userId, tokenIds })
   return stoppedTokens(
-    parts,
+    services,
     tokens.map(({ token }) => token),
   )
 }

@@ -7,7 +7,7 @@ import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
-import { answersOf, bodyShape } from '../record-schemas.ts'
+import { responseOf, bodyShape } from '../record-schemas.ts'
 import {
   type BudgetUses,
   budgetUses,
@@ -30,7 +30,7 @@ const operatorLimits = z.object({
   expired_time: z.int().optional(),
 })
 
-const own = answersOf(TOKEN.fields, 'holder')
+const own = responseOf(TOKEN.fields, 'holder')
 
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response to its creation. */
 export const tokenSchema = z.object({
@@ -49,16 +49,16 @@ export type TokenObject = z.output<typeof tokenSchema>
 type Parts = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
 
 /** A stored token in responses, with its current status; `key` is shown as given. */
-export async function tokenObject(parts: Parts, token: Token, key: string): Promise<TokenObject> {
-  const surroundings = await surroundingsOf(parts, [token])
+export async function tokenObject(services: Parts, token: Token, key: string): Promise<TokenObject> {
+  const surroundings = await surroundingsOf(services, [token])
   return shown(token, key, surroundings)
 }
 
 /** Stored tokens in responses, with their keys masked. */
-export async function maskedTokens(parts: Parts, tokens: readonly TokenWithKey[]): Promise<TokenObject[]> {
+export async function maskedTokens(services: Parts, tokens: readonly TokenWithKey[]): Promise<TokenObject[]> {
   if (tokens.length === 0) return []
   const surroundings = await surroundingsOf(
-    parts,
+    services,
     tokens.map(({ token }) => token),
   )
   const objects: TokenObject[] = []
@@ -69,8 +69,8 @@ export async function maskedTokens(parts: Parts, tokens: readonly TokenWithKey[]
 }
 
 /** A stored token in responses, with its key masked. */
-export function maskedToken(parts: Parts, { token, key }: TokenWithKey): Promise<TokenObject> {
-  return tokenObject(parts, token, maskedKey(`sk-${key}`))
+export function maskedToken(services: Parts, { token, key }: TokenWithKey): Promise<TokenObject> {
+  return tokenObject(services, token, maskedKey(`sk-${key}`))
 }
 
 /** What a token's object shows beside its own fields. */
@@ -81,24 +81,24 @@ interface Surroundings {
   readonly nowMs: number
 }
 
-async function surroundingsOf(parts: Parts, tokens: readonly Token[]): Promise<Surroundings> {
-  const { store } = parts
-  const settings = parts.settings()
-  const nowMs = parts.nowMs()
+async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promise<Surroundings> {
+  const { store } = services
+  const settings = services.settings()
+  const nowMs = services.nowMs()
   const ids = [...new Set(tokens.map(({ user_id }) => user_id))]
   const found = await Promise.all(ids.map((id) => store.read('userById', id)))
   const users = new Map(found.flatMap((user) => (user ? [[user.id, user] as const] : [])))
   const budgets = tokens.flatMap((token) => {
     const user = users.get(token.user_id)
-    return user ? Object.values(budgetsOf(settings, user, token)) : [termsOwner(token)]
+    return user ? Object.values(budgetsOf(settings, user, token)) : [limitsOwner(token)]
   })
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
   return { settings, users, uses: await budgetUses(store, [...distinct.values()], nowMs), nowMs }
 }
 
 /** The ids of those tokens whose calls a budget refuses: their own, their user's or their group's. */
-export async function stoppedTokens(parts: Parts, tokens: readonly Token[]): Promise<number[]> {
-  const { settings, users, uses } = await surroundingsOf(parts, tokens)
+export async function stoppedTokens(services: Parts, tokens: readonly Token[]): Promise<number[]> {
+  const { settings, users, uses } = await surroundingsOf(services, tokens)
   return tokens
     .filter((token) => {
       const user = users.get(token.user_id)
@@ -107,7 +107,7 @@ export async function stoppedTokens(parts: Parts, tokens: readonly Token[]): Pro
     .map(({ id }) => id)
 }
 
-function termsOwner(token: Token): LimitedOwner {
+function limitsOwner(token: Token): LimitedOwner {
   const { id, budget, rateLimit } = token
   return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
@@ -118,7 +118,7 @@ function shown(token: Token, key: string, { settings, users, uses, nowMs }: Surr
     ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
-    ...usageLimitsWithUse(termsOwner(token), uses),
+    ...usageLimitsWithUse(limitsOwner(token), uses),
     ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),
     version: tokenVersion(token),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeptError } from '../../domain/failure-cause.ts'
+import type { StoredError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
@@ -78,22 +78,22 @@ export const callSchema = usageSchema.extend({
 
 /** One of a user's own calls, with its cost. */
 export async function ownCall(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
   userId: number,
 ): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
-  const detail = await parts.store.read('callDetail', { id, userId })
-  if (!detail) return (await refusedCall(parts, id, userId)) ?? refuseUnknown()
+  const detail = await services.store.read('callDetail', { id, userId })
+  if (!detail) return (await refusedCall(services, id, userId)) ?? refuseUnknown()
   return { ...ownUsageObject(detail.entry), ...explained(detail) }
 }
 
 /** Any call, with its cost and its attempts. */
 export async function anyCall(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
 ): Promise<z.output<typeof callSchema> | z.output<typeof refusedDetailSchema>> {
-  const detail = await parts.store.read('callDetail', { id })
-  if (!detail) return (await refusedCall(parts, id)) ?? refuseUnknown()
+  const detail = await services.store.read('callDetail', { id })
+  if (!detail) return (await refusedCall(services, id)) ?? refuseUnknown()
   const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
   return { ...usageObject(detail.entry), ...explained(detail), attempts }
 }
@@ -104,11 +104,11 @@ function refuseUnknown(): never {
 
 function errorOf({ entry, attempts }: CallDetail) {
   if (entry.cause === '') return null
-  const kept = entry.error === null ? NO_ERROR : (JSON.parse(entry.error) as KeptError)
+  const kept = entry.error === null ? NO_ERROR : (JSON.parse(entry.error) as StoredError)
   return { cause: entry.cause, status: entry.error_status, ...kept, tried: attempts?.length ?? 0 }
 }
 
-const NO_ERROR: KeptError = { type: '', code: '', message: '' }
+const NO_ERROR: StoredError = { type: '', code: '', message: '' }
 
 function explained(detail: CallDetail) {
   const { entry, particulars, priceSet } = detail

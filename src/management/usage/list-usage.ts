@@ -51,7 +51,7 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
   shown: (entry: UsageEntry) => Shown,
-  { calendar, usdOf }: CsvTerms,
+  { calendar, usdOf }: CsvFormat,
 ): AsyncGenerator<string, void, undefined> {
   const header = csvLine([...columns, 'time', 'cost_usd', 'status'])
   if (!filter) return yield header
@@ -82,16 +82,16 @@ export const orderQuery = z.object({
 })
 
 /** How the columns of a file are computed. */
-interface CsvTerms {
+interface CsvFormat {
   readonly calendar: Calendar
   readonly usdOf: (quota: number) => string
 }
 
-/** The terms of a file with times in the zone of its query. Throws if there is no such zone. */
-export function csvTerms(
+/** The format of a file with times in the zone of its query. Throws if there is no such zone. */
+export function csvFormat(
   { settings }: Pick<ManagementServices, 'settings'>,
   { tz = 'UTC' }: { readonly tz?: string | undefined },
-): CsvTerms {
+): CsvFormat {
   const { options } = settings()
   const inUsd = { ...options, display: 'USD' } as const
   return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }

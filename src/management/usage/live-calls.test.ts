@@ -112,14 +112,14 @@ test('events that wait or are kept are in the memory of the user who reads them,
   const reader = open(1)
   expect(memory.held).toBe(0)
   await settle(3)
-  const held = memory.heldBy(1)
+  const held = memory.usedBy(1)
   const text = reader.text()
   await text.next()
   const bytes = String((await text.next()).value).length
   // Once to be written, and once for a reader that returns.
   expect(held).toBe(2 * bytes)
   reader.leave()
-  expect(memory.heldBy(1)).toBe(bytes)
+  expect(memory.usedBy(1)).toBe(bytes)
   await settle(0)
   await vi.advanceTimersByTimeAsync(LINGER_MS)
   expect(memory.held).toBe(0)

@@ -2,7 +2,7 @@ import type { LedgerWriter } from '../../accounts/ledger/ledger-writer.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
-import { HeldBytes, type RequestMemory } from '../../limits/request-memory.ts'
+import { ResizableAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
 import { missedCallsEvent, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
 import {
@@ -75,7 +75,7 @@ interface RetainedBroadcast {
  * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
-  readonly #parts: LiveCallsDependencies
+  readonly #dependencies: LiveCallsDependencies
   /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
   /** Broadcasts read here, by the name of their query. */
@@ -89,27 +89,30 @@ export class LiveCalls {
   #turns: NodeJS.Timeout | undefined
   #isBusy = false
 
-  constructor(parts: LiveCallsDependencies) {
-    this.#parts = parts
-    parts.others?.onFollowed((queries) => {
+  constructor(dependencies: LiveCallsDependencies) {
+    this.#dependencies = dependencies
+    dependencies.others?.onFollowed((queries) => {
       this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
       this.#follow()
     })
-    parts.others?.onTurn((name, turn) => this.#broadcasts.get(name)?.broadcast.show(turn, parts.nowMs()))
+    dependencies.others?.onTurn((name, turn) =>
+      this.#broadcasts.get(name)?.broadcast.show(turn, dependencies.nowMs()),
+    )
   }
 
   /** Opens a reader. Throws `rate_limited` if its user or this node has the maximum number of them. */
   open({ userId, scope, filter, lastId }: Wanted): LiveReader {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
-    const max = this.#parts.maxReaders()
+    const max = this.#dependencies.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const memory = (): HeldBytes => new HeldBytes(this.#parts.memory, { client: userId, key: '' })
+    const memory = (): ResizableAllocation =>
+      new ResizableAllocation(this.#dependencies.memory, { client: userId, key: '' })
     const kept = filter ? this.#broadcastOf({ scope, filter }, max, memory) : undefined
     const reader: LiveReader = new LiveReader(() => {
       this.#readers.delete(reader)
       kept?.broadcast.readers.delete(reader)
-      if (kept) kept.leftMs = this.#parts.nowMs()
+      if (kept) kept.leftMs = this.#dependencies.nowMs()
     }, memory())
     kept?.broadcast.add(reader, lastId)
     this.#readers.set(reader, userId)
@@ -124,7 +127,7 @@ export class LiveCalls {
     this.#follow()
   }
 
-  #broadcastOf(query: LiveQuery, max: number, memory: () => HeldBytes): RetainedBroadcast {
+  #broadcastOf(query: LiveQuery, max: number, memory: () => ResizableAllocation): RetainedBroadcast {
     const name = nameOf(query)
     const found = this.#broadcasts.get(name)
     if (found) return found
@@ -133,7 +136,7 @@ export class LiveCalls {
     if (this.#broadcasts.size >= max && unread) this.#drop(unread[0])
     const made: RetainedBroadcast = { query, broadcast: new LiveCallBroadcast(memory()), leftMs: 0 }
     this.#broadcasts.set(name, made)
-    this.#tellOthers()
+    this.#announceFollowed()
     this.#follow()
     return made
   }
@@ -143,8 +146,8 @@ export class LiveCalls {
     this.#broadcasts.delete(name)
   }
 
-  #tellOthers(): void {
-    this.#parts.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
+  #announceFollowed(): void {
+    this.#dependencies.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
   }
 
   // Starts following calls for new queries, and stops for old ones.
@@ -156,7 +159,7 @@ export class LiveCalls {
       if (!this.#sources.has(name)) this.#sources.set(name, new LiveSource(query))
     if (queries.size === 0) return this.#unfollow()
     this.#turns ??= setInterval(() => void this.#turn(), TURN_MS).unref()
-    this.#parts.ledger.onSettled = (call) => {
+    this.#dependencies.ledger.onSettled = (call) => {
       if (this.#settled.length < MAX_CALLS_PER_TURN) this.#settled.push(call)
       else this.#hasLost = true
     }
@@ -165,14 +168,14 @@ export class LiveCalls {
   #unfollow(): void {
     clearInterval(this.#turns)
     this.#turns = undefined
-    this.#parts.ledger.onSettled = undefined
+    this.#dependencies.ledger.onSettled = undefined
     this.#settled = []
     this.#hasLost = false
   }
 
   async #turn(): Promise<void> {
     if (this.#isBusy) return
-    const nowMs = this.#parts.nowMs()
+    const nowMs = this.#dependencies.nowMs()
     this.#dropUnread(nowMs)
     const calls = this.#settled
     const hasLost = this.#hasLost
@@ -187,7 +190,7 @@ export class LiveCalls {
       const turn = source.end(rows)
       this.#broadcasts.get(name)?.broadcast.show(turn, nowMs)
       if (this.#followed.has(name) && (turn.calls.length > 0 || turn.missed !== 0))
-        this.#parts.others?.send(name, turn)
+        this.#dependencies.others?.send(name, turn)
     }
   }
 
@@ -196,7 +199,7 @@ export class LiveCalls {
     for (const [name, { broadcast, leftMs }] of this.#broadcasts)
       if (broadcast.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
     if (this.#broadcasts.size === size) return
-    this.#tellOthers()
+    this.#announceFollowed()
     this.#follow()
   }
 
@@ -205,7 +208,7 @@ export class LiveCalls {
     if (calls.length === 0) return new RowTexts(new Map())
     try {
       const tokenIds = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))]
-      const found = await this.#parts.store.read('tokenNames', { tokenIds })
+      const found = await this.#dependencies.store.read('tokenNames', { tokenIds })
       return new RowTexts(new Map(found.map(({ token_id: tokenId, ...names }) => [tokenId, names])))
     } catch {
       return new RowTexts(new Map())
@@ -234,7 +237,7 @@ interface Event {
 /** Shows their calls to readers with the same query; each event is written once for all of them. */
 export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
-  readonly #memory: HeldBytes
+  readonly #memory: ResizableAllocation
   readonly #budget = new CallsPerSecond()
   /** Sorted, oldest first. */
   #kept: Event[] = []
@@ -242,7 +245,7 @@ export class LiveCallBroadcast {
   #missed: number | null = 0
 
   /** `memory` is for the events that are kept. */
-  constructor(memory: HeldBytes) {
+  constructor(memory: ResizableAllocation) {
     this.#memory = memory
   }
 

@@ -1,4 +1,4 @@
-import type { HeldBytes } from '../../limits/request-memory.ts'
+import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import { TURN_BUDGET, type TurnBudget } from '../../limits/event-loop.ts'
 
 /** Maximum number of events that wait for a slow client before it misses further ones. */
@@ -19,7 +19,7 @@ export interface LivePiece {
  */
 export class LiveReader {
   readonly #left: () => void
-  readonly #memory: HeldBytes
+  readonly #memory: ResizableAllocation
   readonly #turns: Pick<TurnBudget, 'wait'>
   #waiting: string[] = []
   #waitingEvents = 0
@@ -30,7 +30,7 @@ export class LiveReader {
   #missed: number | null = 0
 
   /** `left` is called once, at the end. `memory` is for events that wait or are being written. */
-  constructor(left: () => void, memory: HeldBytes, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
+  constructor(left: () => void, memory: ResizableAllocation, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
     this.#left = left
     this.#memory = memory
     this.#turns = turns
@@ -47,7 +47,7 @@ export class LiveReader {
     if (this.#waitingEvents >= MAX_WAITING || !this.#memory.take(text.length)) return this.miss(missed)
     this.#waitingBytes += text.length
     // Events stay in the order of the calls, so missed calls are reported before the next call.
-    this.#tellGap()
+    this.#sendGap()
     this.#push(text, events)
   }
 
@@ -58,7 +58,7 @@ export class LiveReader {
 
   /** Reports missed calls as soon as further ones could be sent. */
   settle(): void {
-    if (this.#waitingEvents < MAX_WAITING) this.#tellGap()
+    if (this.#waitingEvents < MAX_WAITING) this.#sendGap()
   }
 
   /** Sends a comment, which keeps the connection open. */
@@ -69,7 +69,7 @@ export class LiveReader {
   /** Ends the stream with an event that states the reason. */
   end(reason: string): void {
     if (this.#hasEnded) return
-    this.#tellGap()
+    this.#sendGap()
     this.#push(`event: end\ndata: ${JSON.stringify({ reason })}\n\n`)
     this.#finish()
   }
@@ -105,7 +105,7 @@ export class LiveReader {
     }
   }
 
-  #tellGap(): void {
+  #sendGap(): void {
     if (this.#missed === 0) return
     this.#push(missedCallsEvent(this.#missed))
     this.#missed = 0

@@ -57,30 +57,30 @@ const report = listOf(item)
 
 type Running = z.output<typeof report>
 
-type RunningParts = Pick<AdministrationServices, 'running' | 'otherNodes' | 'node' | 'nowMs'>
+type RunningCallServices = Pick<AdministrationServices, 'running' | 'otherNodes' | 'node' | 'nowMs'>
 
 /** The calls under way, the oldest first; of one user, or of all if undefined. `docs/api.md: Calls under way`. */
 export async function runningCalls(
-  parts: RunningParts,
+  services: RunningCallServices,
   { nodes }: z.output<typeof runningQuery>,
   userId?: number,
 ): Promise<z.output<typeof runningSchema>> {
   // All of them are listed and filtered here, so that the other nodes are asked once for all readers.
-  const reports = nodes === 'all' ? ((await parts.otherNodes?.others(LIST)) ?? []) : []
+  const reports = nodes === 'all' ? ((await services.otherNodes?.others(LIST)) ?? []) : []
   const others = reports.flatMap((text) => readReport(text) ?? []).map((one) => ofUser(one, userId))
   return {
-    ...ofUser(ownRunning(parts), userId),
+    ...ofUser(ownRunning(services), userId),
     others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)),
   }
 }
 
 /** The same without channels. */
 export async function ownRunningCalls(
-  parts: RunningParts,
+  services: RunningCallServices,
   query: z.output<typeof runningQuery>,
   userId: number,
 ): Promise<z.output<typeof ownRunningSchema>> {
-  const { others, ...own } = await runningCalls(parts, query, userId)
+  const { others, ...own } = await runningCalls(services, query, userId)
   const withoutChannels = (running: Running) => ({
     ...running,
     items: running.items.map((one) => ownItem.parse(one)),
@@ -90,31 +90,31 @@ export async function ownRunningCalls(
 
 /** Ends a call, on whichever node it runs: one of the account's own, or any for administrators. */
 export async function stopCall(
-  parts: RunningParts & Pick<AdministrationServices, 'store'>,
+  services: RunningCallServices & Pick<AdministrationServices, 'store'>,
   id: string,
   user: User,
 ): Promise<void> {
   const ownerId = user.role >= Role.admin ? undefined : user.id
   const isStopped =
-    parts.running.stop(id, ownerId) ||
-    ((await parts.otherNodes?.others(`${STOP}:${id}:${ownerId ?? ''}`)) ?? []).includes('stopped')
+    services.running.stop(id, ownerId) ||
+    ((await services.otherNodes?.others(`${STOP}:${id}:${ownerId ?? ''}`)) ?? []).includes('stopped')
   if (!isStopped) throw new GatewayError('not_found', `no call with the id ${id} is under way`)
-  await parts.store.write('recordStop', { callId: id })
+  await services.store.write('recordStop', { callId: id })
 }
 
 /** Answers the questions of other nodes about the calls of this one. */
-export function answerAboutCalls(
+export function answerCallQuestions(
   reports: NonNullable<AdministrationServices['otherNodes']>,
-  parts: RunningParts,
+  services: RunningCallServices,
 ): void {
-  reports.answerWith(async () => JSON.stringify(ownRunning(parts)), LIST)
+  reports.answerWith(async () => JSON.stringify(ownRunning(services)), LIST)
   reports.answerWith(async (argument) => {
     const [id = '', owner = ''] = argument.split(':')
-    return parts.running.stop(id, owner === '' ? undefined : Number(owner)) ? 'stopped' : ''
+    return services.running.stop(id, owner === '' ? undefined : Number(owner)) ? 'stopped' : ''
   }, STOP)
 }
 
-function ownRunning({ running, node, nowMs }: RunningParts): Running {
+function ownRunning({ running, node, nowMs }: RunningCallServices): Running {
   return { node, at: Math.floor(nowMs() / 1000), total: 0, items: running.list().map(itemOf) }
 }
 

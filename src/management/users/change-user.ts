@@ -62,11 +62,11 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
  * token.
  */
 export async function changeUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   input: UserChange,
   by: Actor,
 ): Promise<ManagedUser> {
-  const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
+  const { store, ledger, apiKeys, passwords, settings, nowMs } = services
   const { id: userId } = input
   const before = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
@@ -86,7 +86,7 @@ export async function changeUser(
       username,
       group,
       role,
-      terms: usageLimitChanges(input, before.budget, settings()),
+      limits: usageLimitChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },
     quota:
@@ -100,7 +100,7 @@ export async function changeUser(
     () => ledger.changeUser(change),
     async () => {
       const present = await store.read('managedUser', { userId })
-      return present ? managedUserObject(parts, present) : undefined
+      return present ? managedUserObject(services, present) : undefined
     },
   )
   apiKeys.forgetUser(userId)
@@ -135,15 +135,15 @@ const TOP_UP_INPUT = z.object(
 
 /** Adds quota units to a user's balance; they are available when this resolves. */
 export async function topUpUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof TOP_UP_INPUT>,
 ): Promise<UserObject> {
-  const { store, ledger, settings } = parts
+  const { store, ledger, settings } = services
   const { user: idOrName, amount } = readInput(TOP_UP_INPUT, given)
   requireQuota('amount', amount, 1, settings())
   const { id } = await findUser(store, idOrName)
   const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
-  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? userNotFound(idOrName))
+  return userObject(services, (await ledger.changeUser({ userId: id, quota })) ?? userNotFound(idOrName))
 }
 
 const { budget, budget_period } = usageLimitFields
@@ -158,16 +158,16 @@ const BUDGET_INPUT = z.object(
  * removes both. A budget declared in gateway.yaml is restored when the file is next read.
  */
 export async function budgetUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof BUDGET_INPUT>,
 ): Promise<UserObject> {
-  const { store, ledger, apiKeys, settings } = parts
+  const { store, ledger, apiKeys, settings } = services
   const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
   const { id: userId, budget: before } = await findUser(store, idOrName)
-  const terms = usageLimitChanges(fields, before, settings())
-  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? userNotFound(idOrName)
+  const limits = usageLimitChanges(fields, before, settings())
+  const user = (await ledger.changeUser({ userId, fields: { limits } })) ?? userNotFound(idOrName)
   apiKeys.forgetUser(userId)
-  return userObject(parts, user)
+  return userObject(services, user)
 }
 
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
@@ -193,26 +193,26 @@ type UserAction = z.output<typeof managedInput>
 
 /** Performs an action; resolves to the changed user, or undefined after a deletion. */
 export async function manageUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   input: UserAction,
   by: Actor,
 ): Promise<ManagedUser | undefined> {
-  const found = await findUser(parts.store, input.id ?? input.username ?? '')
+  const found = await findUser(services.store, input.id ?? input.username ?? '')
   requireManageable(by, found)
   const userId = found.id
   switch (input.action) {
     case 'disable':
-      return setStatus(parts, userId, USER_STATUS.disabled, by)
+      return setStatus(services, userId, USER_STATUS.disabled, by)
     case 'enable':
-      return setStatus(parts, userId, USER_STATUS.enabled, by)
+      return setStatus(services, userId, USER_STATUS.enabled, by)
     case 'delete':
-      return deleteUser(parts, userId, by)
+      return deleteUser(services, userId, by)
     case 'promote':
-      return setRole(parts, found, Role.admin, by)
+      return setRole(services, found, Role.admin, by)
     case 'demote':
-      return setRole(parts, found, Role.user, by)
+      return setRole(services, found, Role.user, by)
     case 'add_quota':
-      return changeQuota(parts, userId, input, by)
+      return changeQuota(services, userId, input, by)
   }
 }
 
@@ -248,20 +248,20 @@ async function changeQuota(
 
 /** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
 export async function disableUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
-  const { id } = await findUser(parts.store, readInput(userInput, given).user)
-  return userObject(parts, await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
+  const { id } = await findUser(services.store, readInput(userInput, given).user)
+  return userObject(services, await setStatus(services, id, USER_STATUS.disabled, OPERATOR))
 }
 
 /** Enables a user. */
 export async function enableUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<UserObject> {
-  const { id } = await findUser(parts.store, readInput(userInput, given).user)
-  return userObject(parts, await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
+  const { id } = await findUser(services.store, readInput(userInput, given).user)
+  return userObject(services, await setStatus(services, id, USER_STATUS.enabled, OPERATOR))
 }
 
 /**
@@ -296,11 +296,11 @@ export async function deleteUser(
 
 /** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
 export async function removeUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<{ readonly id: number; readonly username: string }> {
-  const { id, username } = await findUser(parts.store, readInput(userInput, given).user)
-  await deleteUser(parts, id, OPERATOR)
+  const { id, username } = await findUser(services.store, readInput(userInput, given).user)
+  await deleteUser(services, id, OPERATOR)
   return { id, username }
 }
 
@@ -314,15 +314,15 @@ const INPUT = userInput.extend({
  * is revoked too, unless it is to be kept.
  */
 export async function setPassword(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<UserObject> {
-  const { store, ledger, passwords } = parts
+  const { store, ledger, passwords } = services
   const { user: idOrName, password, keep_access_tokens: keepAccessTokens } = readInput(INPUT, given)
   const { id: userId } = await findUser(store, idOrName)
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
-  return userObject(parts, changed ?? userNotFound(idOrName))
+  return userObject(services, changed ?? userNotFound(idOrName))
 }
 
 /** A new access token. Only its HMAC is stored, so it appears only in this response. */

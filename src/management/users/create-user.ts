@@ -23,10 +23,10 @@ export const newUserInput = z
  * quota.
  */
 export async function createUser(
-  parts: ManagementServices,
+  services: ManagementServices,
   given: z.input<typeof newUserInput>,
 ): Promise<UserObject> {
-  return userObject(parts, await createUserAs(parts, readInput(newUserInput, given), OPERATOR))
+  return userObject(services, await createUserAs(services, readInput(newUserInput, given), OPERATOR))
 }
 
 /** Creates a user on behalf of an actor, who may assign roles below their own. */
@@ -45,7 +45,7 @@ export async function createUserAs(
     status: USER_STATUS.enabled,
     accessToken: null,
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
-    terms: usageLimitChanges(input, undefined, settings()),
+    limits: usageLimitChanges(input, undefined, settings()),
     created_time: Math.floor(nowMs() / 1000),
   })
 }

@@ -20,23 +20,23 @@ export const userPageSchema = pageSchema(managedUserSchema)
  * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
  */
 export async function findUsers(
-  parts: ManagementServices,
+  services: ManagementServices,
   query: z.output<typeof userSearchInput>,
 ): Promise<z.output<typeof userPageSchema>> {
   const page = pageOf(query)
-  const { users, total } = await parts.store.read('pageOfUsers', {
+  const { users, total } = await services.store.read('pageOfUsers', {
     keyword: query.keyword?.trim() ?? '',
     group: query.group || undefined,
     offset: offsetOf(page),
     limit: page.pageSize,
   })
-  const items = await managedUserObjects(parts, users)
+  const items = await managedUserObjects(services, users)
   return pageObject(page, total, items)
 }
 
 /** All users, oldest first. */
-export async function listUsers(parts: ManagementServices): Promise<UserObject[]> {
-  return userObjects(parts, await parts.store.read('listUsers'))
+export async function listUsers(services: ManagementServices): Promise<UserObject[]> {
+  return userObjects(services, await services.store.read('listUsers'))
 }
 
 /** The user with an id or a name; throws `not_found`. */

@@ -27,19 +27,19 @@ export const ownProfileInput = z.object(
  * request.
  */
 export async function changeOwnProfile(
-  parts: ManagementServices,
+  services: ManagementServices,
   { id: userId, username }: User,
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
 ): Promise<ManagedUser> {
   const { password, original_password: original } = input
   const change =
-    typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
-  const user = await parts.ledger.changeUser({
+    typeof password === 'string' ? await newPassword(services, { userId, username }, password, original) : {}
+  const user = await services.ledger.changeUser({
     userId,
     fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
-    keptSession: change.passwordWas === null ? session : undefined,
+    remainingSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,
   })
   return user ?? userNotFound(userId)
@@ -145,10 +145,15 @@ export async function unlinkIdentity(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
   { id: userId }: User,
   identity: Identity,
-  keptSession: string | undefined,
+  remainingSession: string | undefined,
 ): Promise<void> {
   const acceptsPasswords = settings().login.password
-  const outcome = await store.write('unlinkIdentity', { identity, userId, keptSession, acceptsPasswords })
+  const outcome = await store.write('unlinkIdentity', {
+    identity,
+    userId,
+    remainingSession,
+    acceptsPasswords,
+  })
   switch (outcome) {
     case 'unlinked':
       return

@@ -63,18 +63,18 @@ interface LoggedIn {
  * log.
  */
 export async function logIn(
-  parts: Parts,
+  services: Parts,
   credentials: Credentials,
   from: string,
   place: SignInPlace,
 ): Promise<LoggedIn> {
   try {
     return 'accessToken' in credentials
-      ? await logInByToken(parts, credentials.accessToken, place)
-      : await logInByPassword(parts, credentials, from, place)
+      ? await logInByToken(services, credentials.accessToken, place)
+      : await logInByPassword(services, credentials, from, place)
   } catch (error) {
     const username = 'username' in credentials ? credentials.username : undefined
-    await noteRefusal(parts, error, username)
+    await noteRefusal(services, error, username)
     throw error
   }
 }
@@ -85,13 +85,13 @@ export async function logIn(
  * by an Argon2id hash.
  */
 async function logInByPassword(
-  parts: Parts,
+  services: Parts,
   { username, password }: PasswordCredentials,
   from: string,
   place: SignInPlace,
 ): Promise<LoggedIn> {
-  const { store, passwords, signIns } = parts
-  if (!parts.settings().login.password)
+  const { store, passwords, signIns } = services
+  if (!services.settings().login.password)
     throw new GatewayError('sign_in_refused', 'this gateway does not accept passwords: login.password is off')
   const found = await store.read('credentials', { username })
   const passwordHash = found?.passwordHash ?? null
@@ -103,7 +103,7 @@ async function logInByPassword(
   const { user } = found
   requireEnabled(user)
   const newHash = isBcrypt(passwordHash) ? await passwords.hash(password, from) : undefined
-  const session = await startSession(parts, user.id, { kind: 'password', passwordHash, newHash }, place)
+  const session = await startSession(services, user.id, { kind: 'password', passwordHash, newHash }, place)
   if (session === undefined) throw invalidCredentials()
   signIns.remember(username, from)
   return { user, session }
@@ -113,13 +113,13 @@ async function logInByPassword(
  * The session ends with the access token. The token is found by its HMAC, so that timing reveals nothing
  * about its text.
  */
-async function logInByToken(parts: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {
-  const { store, hashAccessToken } = parts
+async function logInByToken(services: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {
+  const { store, hashAccessToken } = services
   const owner = await store.read('userByAccessToken', hashAccessToken(accessToken))
   const user = owner && (await store.read('managedUser', { userId: owner.id }))
   if (!user) throw invalidToken()
   requireEnabled(user)
-  const session = await startSession(parts, user.id, { kind: 'access token', accessToken }, place)
+  const session = await startSession(services, user.id, { kind: 'access token', accessToken }, place)
   if (session === undefined) throw invalidToken()
   return { user, session }
 }
@@ -190,21 +190,21 @@ type IdentitySignInServices = Pick<ManagementServices, 'store' | 'ledger' | 'api
  * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
  */
 export async function signInByIdentity(
-  parts: IdentitySignInServices,
+  services: IdentitySignInServices,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
 ): Promise<{ readonly user: ManagedUser; readonly session: string }> {
   try {
-    return await sessionFor(parts, provider, identity, place)
+    return await sessionFor(services, provider, identity, place)
   } catch (error) {
-    await noteRefusal(parts, error, undefined)
+    await noteRefusal(services, error, undefined)
     throw error
   }
 }
 
 async function sessionFor(
-  parts: IdentitySignInServices,
+  services: IdentitySignInServices,
   provider: OidcProvider,
   identity: VerifiedIdentity,
   place: SignInPlace,
@@ -212,13 +212,13 @@ async function sessionFor(
   const { issuer, subject, logoutUrl } = identity
   const rights = directoryRights(provider, identity.claims)
   const found =
-    (await parts.store.read('userByIdentity', { issuer, subject })) ??
-    (await createdUser(parts, provider, identity, rights))
+    (await services.store.read('userByIdentity', { issuer, subject })) ??
+    (await createdUser(services, provider, identity, rights))
   if (found.status !== USER_STATUS.enabled)
     throw new GatewayError('user_disabled', 'this user has been banned')
-  const user = await withRights(parts, found, rights)
+  const user = await withRights(services, found, rights)
   const proof = { kind: 'identity', issuer, subject, logoutUrl } as const
-  const session = await startSession(parts, user.id, proof, place)
+  const session = await startSession(services, user.id, proof, place)
   if (session === undefined) throw refusal('the user was changed meanwhile; start again')
   return { user, session }
 }

@@ -21,10 +21,10 @@ import {
 } from '../usage-limits.ts'
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { answersOf } from '../record-schemas.ts'
+import { responseOf } from '../record-schemas.ts'
 import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
 
-const asHolder = answersOf(USER.fields, 'holder')
+const asHolder = responseOf(USER.fields, 'holder')
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
@@ -62,10 +62,10 @@ export function limitsOfUser({ id, budget, rateLimit }: User): LimitedOwner {
 }
 
 /** Converts a stored profile whose limits have been read. */
-function profileWithLimits(profile: ManagedUser, terms: UsageLimitsObject): ProfileObject {
+function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): ProfileObject {
   return {
     ...asHolder.answer(profile),
-    ...terms,
+    ...limits,
     has_password: profile.has_password,
     permissions: PERMISSIONS[profile.role],
   }
@@ -89,7 +89,7 @@ export function usableGroupsObject(settings: Settings, user: User): z.output<typ
   )
 }
 
-const asAdmin = answersOf(USER.fields, 'admin')
+const asAdmin = responseOf(USER.fields, 'admin')
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
@@ -104,22 +104,22 @@ export type ManagedUserObject = z.output<typeof managedUserSchema>
 
 /** Converts a stored user for an administrator. */
 export async function managedUserObject(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   user: ManagedUser,
 ): Promise<ManagedUserObject> {
-  const [object] = await managedUserObjects(parts, [user])
+  const [object] = await managedUserObjects(services, [user])
   return object as ManagedUserObject
 }
 
 /** Converts stored users for an administrator. */
 export async function managedUserObjects(
-  parts: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   users: readonly ManagedUser[],
 ): Promise<ManagedUserObject[]> {
-  const settings = parts.settings()
+  const settings = services.settings()
   const budgets = users.flatMap((user) => Object.values(budgetsOf(settings, user)))
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
-  const uses = await budgetUses(parts.store, [...distinct.values()], parts.nowMs())
+  const uses = await budgetUses(services.store, [...distinct.values()], services.nowMs())
   return users.map((user) => {
     const { has_password: _, ...profile } = profileWithLimits(
       user,
@@ -134,17 +134,17 @@ export async function managedUserObjects(
   })
 }
 
-const asCaller = answersOf(CALLING_USER.fields, 'holder')
+const asCaller = responseOf(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject
 
 /** Converts a stored user. */
 export async function userObject(
-  parts: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: Pick<ManagementServices, 'store' | 'nowMs'>,
   user: User,
 ): Promise<UserObject> {
-  const [object] = await userObjects(parts, [user])
+  const [object] = await userObjects(services, [user])
   return object as UserObject
 }
 
@@ -153,10 +153,10 @@ export async function userObjects(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly User[],
 ): Promise<UserObject[]> {
-  const terms = await usageLimitsObjects(store, users.map(limitsOfUser), nowMs())
+  const limits = await usageLimitsObjects(store, users.map(limitsOfUser), nowMs())
   return users.map((user, index) => ({
     ...asCaller.answer(user),
-    ...(terms[index] as UsageLimitsObject),
+    ...(limits[index] as UsageLimitsObject),
   }))
 }
 

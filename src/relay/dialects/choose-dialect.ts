@@ -44,7 +44,7 @@ const DISTANCES: {
  * The dialect in which a channel serves the model `name`: the client's own if the channel speaks it,
  * otherwise the nearest one.
  */
-export function spokenDialect(channel: Channel, client: ServedProtocol, name: string): ProtocolName {
+export function dialectForChannel(channel: Channel, client: ServedProtocol, name: string): ProtocolName {
   const protocols = channelProtocols(channel, name)
   const [first = client] = protocols
   if (protocols.length === 1) return first

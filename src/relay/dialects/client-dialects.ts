@@ -16,13 +16,13 @@ import { responsesDialect } from './responses/client-dialect.ts'
 export type ClientDialects = ReturnType<typeof clientDialects>
 
 /** Creates these dialects. */
-export function clientDialects(conversions: Conversions, parts: Parameters<typeof responsesDialect>[1]) {
+export function clientDialects(conversions: Conversions, services: Parameters<typeof responsesDialect>[1]) {
   const chat = chatDialect(conversions)
   return {
     chat,
     completions: completionsDialect(conversions, chat),
     messages: messagesDialect(conversions),
-    responses: responsesDialect(conversions, parts),
+    responses: responsesDialect(conversions, services),
     rerank: rerankDialect('as sent'),
     'rerank v2': rerankDialect('object'),
     embeddings: embeddingsDialect,

@@ -23,7 +23,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
-import { withoutGatedFields, withTakenFields } from '@sluice/wire/shared-fields'
+import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
@@ -212,7 +212,7 @@ function fit(
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const { takesSharedField } = upstream
   const taken = takesSharedField
-    ? withTakenFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
+    ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)

@@ -170,8 +170,8 @@ export class ConvertingTap implements Tap {
   #completed(event: ReplyEvent): ReplyEvent {
     if (event.kind === 'end') return this.#cut(event)
     if (event.kind !== 'start') return event
-    const isTold = event.usage && promptTokens(event.usage) > 0
-    const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
+    const isReported = event.usage && promptTokens(event.usage) > 0
+    const usage = isReported ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
     return { ...event, model: event.model || this.#defaults.model, usage }
   }
 

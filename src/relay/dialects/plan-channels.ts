@@ -3,7 +3,7 @@ import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { ChannelPlan } from '../request-stages.ts'
-import { spokenDialect } from './choose-dialect.ts'
+import { dialectForChannel } from './choose-dialect.ts'
 import type { ConversionPlanner } from './conversions.ts'
 
 /**
@@ -19,7 +19,7 @@ export function planChannels(
   native: (channel: Channel) => ChannelPlan,
   decode: (spoken: ReadonlySet<ProtocolName>) => Promise<ConversionPlanner>,
 ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
-  const spoken = new Map(channels.map((channel) => [channel, spokenDialect(channel, dialect, name)]))
+  const spoken = new Map(channels.map((channel) => [channel, dialectForChannel(channel, dialect, name)]))
   const others = new Set([...spoken.values()].filter((one) => one !== dialect))
   if (others.size === 0) return channels.map(native)
   return decode(others).then((converted) =>

@@ -72,14 +72,14 @@ interface OpenCall {
 export class BackgroundCalls {
   /** Records of what was streamed of their responses. */
   readonly streamed: StreamProgress
-  readonly #parts: BackgroundCallServices
+  readonly #services: BackgroundCallServices
   readonly #open = new Map<string, OpenCall>()
   readonly #timers: readonly NodeJS.Timeout[]
   #isPolling = false
 
-  constructor(parts: BackgroundCallServices) {
-    this.#parts = parts
-    this.streamed = new StreamProgress(parts.responses, parts.count)
+  constructor(services: BackgroundCallServices) {
+    this.#services = services
+    this.streamed = new StreamProgress(services.responses, services.count)
     const lookUp = setInterval(() => void this.#guarded(() => this.#lookUp()), LOOK_UP_MS).unref()
     const poll = setInterval(() => void this.#guarded(() => this.#poll()), POLL_MS).unref()
     this.#timers = [lookUp, poll]
@@ -92,12 +92,12 @@ export class BackgroundCalls {
 
   /** Resumes the calls that an earlier run left open. Must be called once, before any call. */
   async takeUp(): Promise<void> {
-    const { ledger, log } = this.#parts
+    const { ledger, log } = this.#services
     const holds = await ledger.takeUpParked((call) =>
       log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
     )
     if (holds.length === 0) return
-    const stored = await this.#parts.responses.outcomes(holds.map(({ id }) => id))
+    const stored = await this.#services.responses.outcomes(holds.map(({ id }) => id))
     const byCall = new Map(stored.map(({ response }) => [response.callId, response]))
     for (const hold of holds) {
       const response = byCall.get(hold.id)
@@ -141,7 +141,7 @@ export class BackgroundCalls {
 
   async #isStored(response: StoredResponse): Promise<boolean> {
     try {
-      await this.#parts.responses.store(response)
+      await this.#services.responses.store(response)
       return true
     } catch {
       return false
@@ -161,7 +161,7 @@ export class BackgroundCalls {
    */
   async see(response: StoredResponse, body: Buffer): Promise<boolean> {
     if (response.callId === null) return true
-    const outcome = await outcomeOf(body, this.#parts.count)
+    const outcome = await outcomeOf(body, this.#services.count)
     if (outcome) await this.#note(response, outcome)
     return outcome !== undefined
   }
@@ -179,8 +179,8 @@ export class BackgroundCalls {
     // A response without usage is charged only after all records of streams were written.
     if (!outcome.usage) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
-    if (this.#parts.isShared && (!open || !outcome.usage))
-      await this.#parts.responses.recordOutcome(response.id, JSON.stringify(outcome))
+    if (this.#services.isShared && (!open || !outcome.usage))
+      await this.#services.responses.recordOutcome(response.id, JSON.stringify(outcome))
     if (open) await this.#end(open, outcome)
   }
 
@@ -192,14 +192,14 @@ export class BackgroundCalls {
     const streamed = isByParts ? await this.#streamedOf(open) : 0
     const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
     const uses = reason === 'failed' ? [] : outcome.tools
-    const priced = priceOutcome(this.#parts.settings(), open, usage, uses)
+    const priced = priceOutcome(this.#services.settings(), open, usage, uses)
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
   // Other nodes record what they stream every few seconds, so this call is examined again at the next
   // look-up.
   #mayBeStreamedElsewhere(open: OpenCall): boolean {
-    if (!this.#parts.isShared) return false
+    if (!this.#services.isShared) return false
     const nowMs = performance.now()
     open.endSeenAt ??= nowMs
     return nowMs - open.endSeenAt < 2 * PROGRESS_INTERVAL_MS
@@ -208,7 +208,7 @@ export class BackgroundCalls {
   /** Tokens that were streamed to any client, on any node. */
   async #streamedOf({ hold, response }: OpenCall): Promise<number> {
     await this.streamed.noted(response.id)
-    const [known] = await this.#parts.responses.outcomes([hold.id])
+    const [known] = await this.#services.responses.outcomes([hold.id])
     return countStreamedTokens(known?.streamed ?? [])
   }
 
@@ -233,23 +233,29 @@ export class BackgroundCalls {
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
     this.#countOnLimits(hold, settlement)
-    this.#parts.metrics.settled(settlement, facts.stream, endedMs - facts.started_ms, hold.amount)
+    this.#services.metrics.settled(settlement, facts.stream, endedMs - facts.started_ms, hold.amount)
     await settling
   }
 
   // The current limits apply; they may have changed since the call began.
   #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
-    const settings = this.#parts.settings()
+    const settings = this.#services.settings()
     const model = settings.models.get(facts.model)
     const channel = settings.channels.find((one) => one.name === name)
-    this.#parts.limits.spend(settings, account.token.id, model, channel, promptTokens(usage) + usage.output)
+    this.#services.limits.spend(
+      settings,
+      account.token.id,
+      model,
+      channel,
+      promptTokens(usage) + usage.output,
+    )
   }
 
   /** Settles calls whose end another node has seen. */
   async #lookUp(): Promise<void> {
     for (const [id, { hold }] of this.#open) if (hold.isSettled) this.#open.delete(id)
-    if (!this.#parts.isShared || this.#open.size === 0) return
-    for (const { response, outcome } of await this.#parts.responses.outcomes([...this.#open.keys()])) {
+    if (!this.#services.isShared || this.#open.size === 0) return
+    for (const { response, outcome } of await this.#services.responses.outcomes([...this.#open.keys()])) {
       const open = this.#open.get(response.callId ?? '')
       if (open && outcome !== null) await this.#end(open, JSON.parse(outcome) as Outcome)
     }
@@ -290,7 +296,7 @@ export class BackgroundCalls {
     method: 'GET' | 'POST',
     below: '' | '/cancel',
   ): Promise<WholeExchange | undefined> {
-    const { responses, settings, upstreams } = this.#parts
+    const { responses, settings, upstreams } = this.#services
     const account = accountOf(response, settings(), responses)
     if (!account) return undefined
     const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}`
@@ -303,7 +309,10 @@ export class BackgroundCalls {
     try {
       await work()
     } catch (error) {
-      this.#parts.log.warn({ err: error }, 'calls in the background could not be looked after; tried again')
+      this.#services.log.warn(
+        { err: error },
+        'calls in the background could not be looked after; tried again',
+      )
     }
   }
 }
@@ -324,8 +333,8 @@ function priceOutcome(
   const model = channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
   // The response repeats the configuration of the tools that it used, so the request's is not needed.
-  const terms = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
-  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), terms)
+  const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
+  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), pricing)
   const usage = { ...reported, webSearches: searches }
   return {
     quota: charge(rate, usage, {}, tools),

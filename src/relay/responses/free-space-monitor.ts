@@ -38,20 +38,20 @@ interface FreeSpaceDependencies {
 
 /** Monitors whether the file system has room for what is kept for users. */
 export class FreeSpaceMonitor {
-  readonly #parts: FreeSpaceDependencies
+  readonly #dependencies: FreeSpaceDependencies
   readonly #timer: NodeJS.Timeout
   #measuredMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
   #room: Readonly<Record<StoredDataKind, boolean>> = { responses: true, signatures: true }
 
-  private constructor(parts: FreeSpaceDependencies) {
-    this.#parts = parts
+  private constructor(dependencies: FreeSpaceDependencies) {
+    this.#dependencies = dependencies
     this.#timer = setInterval(() => void this.#measure(), INTERVAL_MS).unref()
   }
 
   /** Starts monitoring; resolves after the first measurement. */
-  static async open(parts: FreeSpaceDependencies): Promise<FreeSpaceMonitor> {
-    const room = new FreeSpaceMonitor(parts)
+  static async open(dependencies: FreeSpaceDependencies): Promise<FreeSpaceMonitor> {
+    const room = new FreeSpaceMonitor(dependencies)
     await room.#measure()
     return room
   }
@@ -61,7 +61,7 @@ export class FreeSpaceMonitor {
    * old.
    */
   hasRoomFor(kind: StoredDataKind): boolean {
-    if (this.#parts.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
+    if (this.#dependencies.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
     return this.#room[kind]
   }
 
@@ -79,12 +79,12 @@ export class FreeSpaceMonitor {
     if (this.#isMeasuring) return
     this.#isMeasuring = true
     try {
-      this.#note(await this.#parts.measure())
+      this.#note(await this.#dependencies.measure())
     } catch (error) {
-      this.#parts.log.warn({ err: error }, 'the free space of DATA_DIR cannot be measured')
+      this.#dependencies.log.warn({ err: error }, 'the free space of DATA_DIR cannot be measured')
     } finally {
       this.#isMeasuring = false
-      this.#measuredMs = this.#parts.nowMs()
+      this.#measuredMs = this.#dependencies.nowMs()
     }
   }
 
@@ -96,8 +96,11 @@ export class FreeSpaceMonitor {
       if (this.#room[kind] === before[kind]) continue
       const fields = { free_bytes: free }
       if (before[kind])
-        this.#parts.log.warn(fields, `no more ${kind} are kept: the file system of DATA_DIR has little room`)
-      else this.#parts.log.info(fields, `${kind} are kept again`)
+        this.#dependencies.log.warn(
+          fields,
+          `no more ${kind} are kept: the file system of DATA_DIR has little room`,
+        )
+      else this.#dependencies.log.info(fields, `${kind} are kept again`)
     }
   }
 }

@@ -58,7 +58,7 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  const bound = new StorageLimit({ rows, mostBytes: () => Infinity, room: undefined })
+  const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
   const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
   const reading = {
     begin: () => Promise.resolve(),

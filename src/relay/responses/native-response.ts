@@ -14,7 +14,7 @@ import type { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './stream-progress.ts'
 
 /** Facts that a response reported about itself. */
-interface Told {
+interface ReportedResponse {
   /** Id at the upstream. */
   readonly id: string
   readonly encrypted: readonly string[]
@@ -49,11 +49,11 @@ export class NativeResponse {
   /** Id that the client knows; '' until the upstream has sent its own. */
   #id = ''
   #upstreamId = ''
-  readonly #parts: NativeResponseServices
+  readonly #services: NativeResponseServices
   readonly #request: NativeRequest
 
-  constructor(parts: NativeResponseServices, request: NativeRequest) {
-    this.#parts = parts
+  constructor(services: NativeResponseServices, request: NativeRequest) {
+    this.#services = services
     this.#request = request
     const { previous } = request
     if (previous) this.ids.add(previous.upstreamId, previous.id)
@@ -87,7 +87,7 @@ export class NativeResponse {
    * Records what is streamed of the response. The returned function must be called when the stream has ended.
    */
   note(stream: ReadStream): () => void {
-    return this.#parts.background.streamed.begin(this.#id, stream)
+    return this.#services.background.streamed.begin(this.#id, stream)
   }
 
   /** Stores the response that continues, with its counted prompt, and parks its hold. */
@@ -98,12 +98,17 @@ export class NativeResponse {
       rate: priceSetText(call.plan.rate),
       priceIncomplete: call.noteUnlisted(target),
     }
-    return this.#parts.background.begin(call, response)
+    return this.#services.background.begin(call, response)
   }
 
   /** Origin of everything to which a client may refer after the call. */
-  provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
-    const { id: upstreamId, encrypted, itemIds, usage } = told
+  provenance(
+    reported: ReportedResponse,
+    { key }: Target,
+    call: Call,
+    charged: Usage,
+  ): Provenance | undefined {
+    const { id: upstreamId, encrypted, itemIds, usage } = reported
     const isReferable = this.#request.isStored && isStorable(upstreamId)
     if (!isReferable && encrypted.length === 0) return undefined
     // Tokens that the gateway counted are not exact enough to be an upper bound.
@@ -111,7 +116,7 @@ export class NativeResponse {
     const tokens = isReported ? promptTokens(charged) + charged.output : 0
     const previousId = this.#request.previous?.id ?? null
     const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
-    const { responses } = this.#parts
+    const { responses } = this.#services
     const userId = call.hold.account.user.id
     if (response) responses.rememberItems(userId, itemIds, this.#id)
     return responses.provenance(userId, key.value, response, encrypted)
@@ -125,7 +130,7 @@ export class NativeResponse {
       model: call.plan.request.model,
       group: call.plan.group.name,
       channel: channel.name,
-      keyTag: this.#parts.responses.keyTag(key.value),
+      keyTag: this.#services.responses.keyTag(key.value),
       upstreamId,
       tokens,
       previousId: this.#request.previous?.id ?? null,

@@ -53,26 +53,26 @@ export interface StoredResponseRequest {
  * Handles requests for responses by id. They are free, and are sent to the account that created the response.
  */
 export class ResponseRequests {
-  readonly #parts: ResponseRequestServices
+  readonly #services: ResponseRequestServices
 
-  constructor(parts: ResponseRequestServices) {
-    this.#parts = parts
+  constructor(services: ResponseRequestServices) {
+    this.#services = services
   }
 
   /** Finds a response of the caller, and counts the request against the caller's limits. */
   async find(incoming: IncomingCall, caller: Caller, id: string): Promise<StoredResponseRequest> {
-    const settings = this.#parts.settings()
-    const reading = this.#parts.reads.of(caller.user.id)
+    const settings = this.#services.settings()
+    const reading = this.#services.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
     // The response may have been aborted before the listener was set.
     if (incoming.response.isAborted) reading.end()
     await reading.begin()
-    const known = await this.#parts.responses.facts(caller.user.id, id)
+    const known = await this.#services.responses.facts(caller.user.id, id)
     if (!known) throw new GatewayError('not_found', 'there is no response with this id')
     const { response } = known
     const { url } = incoming.request
     const at = url.indexOf('?')
-    await this.#parts.limits.enter(settings, caller, settings.models.get(response.model))
+    await this.#services.limits.enter(settings, caller, settings.models.get(response.model))
     incoming.record.model = response.model
     return {
       incoming,
@@ -91,7 +91,7 @@ export class ResponseRequests {
     if (isKept) {
       if (query.get('stream') === 'true') throw notStreamed()
       await reading.hold(PARTS_BYTES)
-      return answerPieces(incoming, this.#parts.responses.parts(response.userId, response.id, 'response'))
+      return answerPieces(incoming, this.#services.responses.parts(response.userId, response.id, 'response'))
     }
     return this.#passOn(asked, 'GET', '')
   }
@@ -108,15 +108,15 @@ export class ResponseRequests {
       path: `/responses/${encodeURIComponent(response.upstreamId)}${forwardedQuery(query, OF_STREAMS)}`,
       ids,
       previousId: response.previousId,
-      note: (stream) => this.#parts.background.streamed.begin(response.id, stream),
-      onEnd: (status, usage) => this.#parts.background.note(response, status, usage),
+      note: (stream) => this.#services.background.streamed.begin(response.id, stream),
+      onEnd: (status, usage) => this.#services.background.note(response, status, usage),
     }
   }
 
   /** Deletes the response, also at its upstream. */
   async remove(asked: StoredResponseRequest): Promise<void> {
     const { incoming, response, isKept } = asked
-    const { background, responses } = this.#parts
+    const { background, responses } = this.#services
     if (!isKept) {
       // After the deletion it would be impossible to find out what the response cost.
       const isOver =
@@ -153,9 +153,9 @@ export class ResponseRequests {
         renamedPieces(ids, await openAtUpstream(this.#upstream(asked), asked, 'GET', '/input_items')),
       )
     const wanted = readItemQuery(query)
-    const links = await this.#parts.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
+    const links = await this.#services.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
     const kept = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
-    const { responses } = this.#parts
+    const { responses } = this.#services
     const sources = kept.toReversed().flatMap(({ id }) => {
       const input = itemSource(responses, response.userId, id, 'input')
       return id === response.id ? [input] : [input, itemSource(responses, response.userId, id, 'response')]
@@ -170,7 +170,7 @@ export class ResponseRequests {
     const { bytes, rest } = await readBodyBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
     // The call of a large background response is settled by the next poll.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
-    await this.#parts.background.see(response, bytes)
+    await this.#services.background.see(response, bytes)
     return answer(incoming, renamed(asked, bytes))
   }
 
@@ -182,7 +182,7 @@ export class ResponseRequests {
   }: StoredResponse): Promise<Pick<StoredResponseRequest, 'ids' | 'hasAllIds'>> {
     const ids = new RenamedIds()
     ids.add(upstreamId, id)
-    const previous = previousId === null ? undefined : await this.#parts.responses.find(userId, previousId)
+    const previous = previousId === null ? undefined : await this.#services.responses.find(userId, previousId)
     if (previous) ids.add(previous.upstreamId, previous.id)
     return { ids, hasAllIds: previousId === null || previous !== undefined }
   }
@@ -191,12 +191,12 @@ export class ResponseRequests {
     readonly upstreams: UpstreamClient
     readonly account: ResponseAccount
   } {
-    return { upstreams: this.#parts.upstreams, account: this.account(asked) }
+    return { upstreams: this.#services.upstreams, account: this.account(asked) }
   }
 
   /** The account of a native response. Throws if its channel no longer exists. */
   account({ settings, response }: StoredResponseRequest): ResponseAccount {
-    const account = accountOf(response, settings, this.#parts.responses)
+    const account = accountOf(response, settings, this.#services.responses)
     if (account) return account
     throw new GatewayError('not_found', 'the channel that made this response is not configured any more')
   }
@@ -249,7 +249,7 @@ const SPOKEN = { protocol: 'responses' } as const
 export type ResponsePieces = AsyncGenerator<Buffer, void, undefined>
 
 /** A request for a response that an upstream stores. */
-interface AskedUpstream {
+interface UpstreamContext {
   readonly incoming: IncomingCall
   readonly reading: StoreRead
   readonly response: StoredResponse
@@ -266,7 +266,7 @@ interface Upstream {
 /** Resolves to the whole body of a response. Memory for it is allocated as it arrives. */
 export async function readAtUpstream(
   upstream: Upstream,
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<Buffer> {
@@ -285,7 +285,7 @@ export interface BodyBeginning {
  * `wholeBytes` the whole body is read, and it is an error if it exceeds `MAX_BYTES`.
  */
 export async function readBodyBeginning(
-  { reading }: Pick<AskedUpstream, 'reading'>,
+  { reading }: Pick<UpstreamContext, 'reading'>,
   pieces: ResponsePieces,
   wholeBytes = Number.POSITIVE_INFINITY,
 ): Promise<BodyBeginning> {
@@ -310,7 +310,7 @@ export async function readBodyBeginning(
 /** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */
 export async function openAtUpstream(
   { upstreams, account }: Upstream,
-  asked: AskedUpstream,
+  asked: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<ResponsePieces> {

@@ -33,7 +33,7 @@ function slowRows(): {
 const reply = (userId: number, characters = 10): UserSignatures => ({
   userId,
   signatures: [{ hash: 'h', content: 'x'.repeat(characters) }],
-  keptMs: 0,
+  storedMs: 0,
   expiresMs: 1,
 })
 
@@ -42,7 +42,7 @@ function writesOn(
   isShared: boolean,
 ): { readonly writes: SignatureWrites; readonly unwritten: readonly number[] } {
   const unwritten: number[] = []
-  const bound = new StorageLimit({ rows, mostBytes: () => Infinity, room: undefined })
+  const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
   const metrics = { add: (_name: string, count: number) => void unwritten.push(count) } as never
   return { writes: new SignatureWrites({ rows, tag: () => '', isShared, bound, metrics }), unwritten }
 }

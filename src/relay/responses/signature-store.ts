@@ -64,21 +64,21 @@ const NOTHING: FoundSignatures = new Map()
  * missing entry is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
-  readonly #parts: SignatureStoreDependencies
+  readonly #dependencies: SignatureStoreDependencies
   readonly #writes: SignatureWrites
   readonly #memory = new LRUCache<string, Remembered>({
     maxSize: MAX_MEMORY,
     sizeCalculation: ({ entry }) => ENTRY + (entry?.size ?? 0),
   })
 
-  constructor(parts: SignatureStoreDependencies) {
-    this.#parts = parts
-    this.#writes = new SignatureWrites(parts)
+  constructor(dependencies: SignatureStoreDependencies) {
+    this.#dependencies = dependencies
+    this.#writes = new SignatureWrites(dependencies)
   }
 
   /** Keyed hash of a channel's API key. */
   keyTag(key: string): string {
-    return this.#parts.tag('upstream key', key)
+    return this.#dependencies.tag('upstream key', key)
   }
 
   /**
@@ -91,8 +91,8 @@ export class SignatureStore {
     runs: ReadonlyMap<string, SignedRun>,
     retentionMs: number,
   ): Promise<void> {
-    const keptMs = Date.now()
-    const expiresMs = keptMs + retentionMs
+    const storedMs = Date.now()
+    const expiresMs = storedMs + retentionMs
     const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
     if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
@@ -101,12 +101,12 @@ export class SignatureStore {
       this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
       return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
     })
-    if (!this.#parts.bound.admits('signatures', 0)) {
-      this.#parts.metrics.add('signatures', signatures.length, 'unwritten')
+    if (!this.#dependencies.bound.admits('signatures', 0)) {
+      this.#dependencies.metrics.add('signatures', signatures.length, 'unwritten')
       return Promise.resolve()
     }
-    this.#parts.metrics.add('signatures', signatures.length, 'kept')
-    return this.#writes.write({ userId, signatures, keptMs, expiresMs })
+    this.#dependencies.metrics.add('signatures', signatures.length, 'kept')
+    return this.#writes.write({ userId, signatures, storedMs, expiresMs })
   }
 
   /** Finds what was signed at these anchors of a user's turns. */
@@ -134,7 +134,7 @@ export class SignatureStore {
       found.set(anchor, entry)
     }
     if (found.size === 0) return NOTHING
-    this.#parts.metrics.add('signatures', found.size, 'found')
+    this.#dependencies.metrics.add('signatures', found.size, 'found')
     return found
   }
 
@@ -142,7 +142,7 @@ export class SignatureStore {
   async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
     const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
     const hashes = [...byHash.keys()]
-    const rows = await this.#parts.rows
+    const rows = await this.#dependencies.rows
       .read('findSignatures', { userId, hashes, nowMs })
       .catch(() => undefined)
     if (!rows) return
@@ -161,7 +161,7 @@ export class SignatureStore {
   }
 
   #hash(userId: number, anchor: string): string {
-    return this.#parts.tag('signature', `${userId}\n${anchor}`)
+    return this.#dependencies.tag('signature', `${userId}\n${anchor}`)
   }
 }
 
@@ -194,21 +194,21 @@ interface Batch {
  * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
  */
 export class SignatureWrites {
-  readonly #parts: SignatureStoreDependencies
+  readonly #dependencies: SignatureStoreDependencies
   #next: Batch | undefined
   #isWriting = false
   #waiting = 0
 
-  constructor(parts: SignatureStoreDependencies) {
-    this.#parts = parts
+  constructor(dependencies: SignatureStoreDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** Resolves when the signatures are durable, could not be written, or take too long; never rejects. */
   write(reply: UserSignatures): Promise<void> {
-    if (!this.#parts.isShared) return this.#write([reply])
+    if (!this.#dependencies.isShared) return this.#write([reply])
     const size = sizeOf(reply)
     if (this.#waiting + size > MAX_WAITING) {
-      this.#parts.metrics.add('signatures', reply.signatures.length, 'unwritten')
+      this.#dependencies.metrics.add('signatures', reply.signatures.length, 'unwritten')
       return Promise.resolve()
     }
     this.#waiting += size
@@ -239,10 +239,10 @@ export class SignatureWrites {
 
   async #write(replies: readonly UserSignatures[]): Promise<void> {
     try {
-      this.#parts.bound.note(await this.#parts.rows.write('storeSignatures', { replies }))
+      this.#dependencies.bound.note(await this.#dependencies.rows.write('storeSignatures', { replies }))
     } catch {
       const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
-      this.#parts.metrics.add('signatures', count, 'unwritten')
+      this.#dependencies.metrics.add('signatures', count, 'unwritten')
     }
   }
 }

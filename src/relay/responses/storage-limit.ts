@@ -10,41 +10,41 @@ const DROPPED_AT_A_TIME = 100
 interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Maximum bytes kept for one user: `options.keep_bytes`. */
-  readonly mostBytes: () => number
+  readonly maxBytes: () => number
   /** Undefined if the database is not on this file system. */
   readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
 }
 
 /** Limits what is kept for each user: the oldest entries are deleted for the newest. */
 export class StorageLimit {
-  readonly #parts: StorageLimitDependencies
+  readonly #dependencies: StorageLimitDependencies
   /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
-  constructor(parts: StorageLimitDependencies) {
-    this.#parts = parts
+  constructor(dependencies: StorageLimitDependencies) {
+    this.#dependencies = dependencies
   }
 
   /** Reports whether content of this size is kept at all. */
   admits(kind: StoredDataKind, bytes: number): boolean {
-    const { room, mostBytes } = this.#parts
-    return bytes <= mostBytes() && (room?.hasRoomFor(kind) ?? true)
+    const { room, maxBytes } = this.#dependencies
+    return bytes <= maxBytes() && (room?.hasRoomFor(kind) ?? true)
   }
 
   /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
   note(sums: readonly StoredBytesOfUser[]): void {
     for (const { userId, bytes } of sums)
-      if (bytes > this.#parts.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
+      if (bytes > this.#dependencies.maxBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
   }
 
   async #drop(userId: number): Promise<void> {
-    const { rows, mostBytes } = this.#parts
+    const { rows, maxBytes } = this.#dependencies
     this.#dropping.add(userId)
     try {
       for (let more = true; more; ) {
         const dropped = await rows.write('removeOldestStored', {
           userId,
-          mostBytes: mostBytes(),
+          maxBytes: maxBytes(),
           limit: DROPPED_AT_A_TIME,
         })
         for (const id of dropped.responseIds) await removeParts(rows, id)

@@ -27,11 +27,11 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
 }
 const kept = (id: string, bytes: number, of: Partial<StoredResponse> = {}): StoredResponse =>
   response(id, { content: { input: 'i'.repeat(bytes - 2), response: '{}' }, ...of })
-const signature = (userId: number, hash: string, bytes: number, keptMs = NOW) => ({
+const signature = (userId: number, hash: string, bytes: number, storedMs = NOW) => ({
   userId,
   signatures: [{ hash, content: 's'.repeat(bytes) }],
-  keptMs,
-  expiresMs: keptMs + 1_000,
+  storedMs,
+  expiresMs: storedMs + 1_000,
 })
 
 type Database = Awaited<ReturnType<typeof openedRows>>['database']
@@ -50,10 +50,10 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
 }
 
 /** Drops responses until the maximum is met; resolves to the dropped ones, in order. */
-async function dropped(store: Pick<Rows, 'write'>, userId: number, mostBytes: number): Promise<string[]> {
+async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: number): Promise<string[]> {
   const ids: string[] = []
   for (let more = true; more; ) {
-    const done = await store.write('removeOldestStored', { userId, mostBytes, limit: 2 })
+    const done = await store.write('removeOldestStored', { userId, maxBytes, limit: 2 })
     ids.push(...done.responseIds)
     more = done.more
   }
@@ -81,7 +81,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
         () => store.write('deleteResponse', { userId, id, nowMs: atMs }),
         () => store.write('pruneResponses', { nowMs: atMs, limit: 2 }),
         () => store.write('pruneSignatures', { nowMs: atMs, limit: 2 }),
-        () => store.write('removeOldestStored', { userId, mostBytes: 1_500, limit: 2 }),
+        () => store.write('removeOldestStored', { userId, maxBytes: 1_500, limit: 2 }),
       ][below(7)]
       await act?.()
       const [stored, counted] = await sums(database)

@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import {
   type NamedRefusedCall,
   type RefusedCall,
-  REFUSED_KEPT_MS,
-  SHARE_OF_KEY,
+  REFUSED_CALL_RETENTION_MS,
+  KEY_SHARE_DIVISOR,
 } from '../../domain/refused-call.ts'
 import type { RefusedLimit } from '../../errors.ts'
 import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
@@ -26,7 +26,7 @@ export async function addRefusedCalls(
       .values({ ...call, group_name: group, limited: limit && JSON.stringify(limit) })
       .onConflict((on) => on.doNothing())
       .execute()
-  const ofKey = Math.max(1, Math.floor(kept / SHARE_OF_KEY))
+  const ofKey = Math.max(1, Math.floor(kept / KEY_SHARE_DIVISOR))
   for (const tokenId of new Set(calls.map(({ token_id }) => token_id)))
     await removeOldest(db, sql`token_id = ${tokenId}`, ofKey)
   await removeOldest(db, sql`1 = 1`, kept)
@@ -49,7 +49,7 @@ export async function pruneRefusedCalls(
 ): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from refused_calls where id in (
-      select id from refused_calls where refused_ms < ${nowMs - REFUSED_KEPT_MS} order by id limit ${limit})`.execute(
+      select id from refused_calls where refused_ms < ${nowMs - REFUSED_CALL_RETENTION_MS} order by id limit ${limit})`.execute(
     db,
   )
   return Number(numAffectedRows ?? 0)
@@ -95,7 +95,7 @@ function callFromRow({ group_name, limited, ...call }: RefusedRow): NamedRefused
 
 function conditions(filter: RefusedFilter, nowMs: number): RawBuilder<unknown>[] {
   const { fromMs = 0, beforeMs, token_name, codes } = filter
-  const wanted = [sql`r.refused_ms >= ${Math.max(fromMs, nowMs - REFUSED_KEPT_MS)}`]
+  const wanted = [sql`r.refused_ms >= ${Math.max(fromMs, nowMs - REFUSED_CALL_RETENTION_MS)}`]
   if (beforeMs !== undefined) wanted.push(sql`r.refused_ms < ${beforeMs}`)
   const among = (column: string, values: readonly (string | number)[]): void =>
     void wanted.push(sql`${sql.ref(`r.${column}`)} in (${sql.join(values)})`)

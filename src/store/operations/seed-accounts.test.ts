@@ -60,8 +60,8 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
 
   test('a declared budget or rate limit is applied at every load, and undeclared ones stay', async () => {
     const { store } = await openedRows(engine)
-    const seed = async (user: UserSeed['terms'], token: UserSeed['terms']) => {
-      const seeds = [userSeed({ terms: user, tokens: [tokenSeed({ terms: token })] })]
+    const seed = async (user: UserSeed['limits'], token: UserSeed['limits']) => {
+      const seeds = [userSeed({ limits: user, tokens: [tokenSeed({ limits: token })] })]
       await store.write('seedUsers', { seeds, nowSeconds: NOW })
       const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
       return [found?.user, found?.token].map((of) => [of?.budget, of?.rateLimit.parallel])
@@ -84,8 +84,8 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
 
   test('declared limits of a token are the operator’s, even if the token has the same already', async () => {
     const { store } = await openedRows(engine)
-    const seed = async (terms: UserSeed['terms']) => {
-      const seeds = [userSeed({ tokens: [tokenSeed({ terms })] })]
+    const seed = async (limits: UserSeed['limits']) => {
+      const seeds = [userSeed({ tokens: [tokenSeed({ limits })] })]
       const pending = await store.read('pendingSeeds', { seeds })
       await store.write('seedUsers', { seeds, nowSeconds: NOW })
       expect(await store.read('pendingSeeds', { seeds })).toEqual([])
@@ -105,9 +105,9 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
 
   test('a declaration of some limits does not affect the others', async () => {
     const { store } = await openedRows(engine)
-    const terms = { rateLimit: { parallel: 3 } }
+    const limits = { rateLimit: { parallel: 3 } }
     const seeds = [
-      userSeed({ terms, tokens: [tokenSeed({ terms }), tokenSeed({ name: 'two', key: 'K2' })] }),
+      userSeed({ limits, tokens: [tokenSeed({ limits }), tokenSeed({ name: 'two', key: 'K2' })] }),
       userSeed({
         id: undefined,
         access_token: undefined,
@@ -288,8 +288,8 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
       seedOf('same', { status: 1 }, { status: 1 }),
       seedOf('disabled', { status: 2 }),
       seedOf('deleted', {}, { status: 1 }),
-      seedOf('renamed', { terms: { budget: { amount: 1, period: 'day' } } }),
-      seedOf('budgeted', {}, { terms: { rateLimit: { requests: 3 } } }),
+      seedOf('renamed', { limits: { budget: { amount: 1, period: 'day' } } }),
+      seedOf('budgeted', {}, { limits: { rateLimit: { requests: 3 } } }),
       seedOf('keyless', {}, { key: undefined }),
       seedOf('enabled', {
         tokens: [tokenSeed({ key: 'Keyenabled' }), tokenSeed({ name: 'two', key: 'K2' })],

@@ -81,13 +81,13 @@ function newUser({ access_token, status, ...seed }: UserSeed, nowSeconds: number
 
 function newToken(
   userId: number,
-  { key, status, terms, ...seed }: NewTokenSeed['seed'],
+  { key, status, limits, ...seed }: NewTokenSeed['seed'],
   nowSeconds: number,
 ): NewToken {
   return {
     ...seed,
-    ...terms,
-    operator_terms: operatorLimitsOfNewToken(terms ?? {}, { ...TOKEN.defaults, ...seed }),
+    ...limits,
+    operator_terms: operatorLimitsOfNewToken(limits ?? {}, { ...TOKEN.defaults, ...seed }),
     user_id: userId,
     key: key ?? generateKey(),
     status: status ?? 1,
@@ -167,13 +167,13 @@ class RowChanges {
   /** Adds a declaration. Returns the names of the columns that it changes. */
   declare(
     row: PresentUser | PresentToken,
-    { status, terms }: Pick<UserSeed | TokenSeed, 'status' | 'terms'>,
+    { status, limits }: Pick<UserSeed | TokenSeed, 'status' | 'limits'>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
     const wanted = {
       ...(status !== undefined && { status }),
-      ...(terms && declaredUsageLimitColumns(terms, row)),
+      ...(limits && declaredUsageLimitColumns(limits, row)),
     }
     const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
     if (changed.length > 0) this.changes.set(row.id, { ...before, ...Object.fromEntries(changed) })

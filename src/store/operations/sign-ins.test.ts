@@ -185,7 +185,11 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
   test('a session that sets a first password stays; other sessions end', async () => {
     const { store, userId } = await opened()
     for (const name of ['a', 'b']) await begin(store, userId, name)
-    await store.write('changeUser', { userId, fields: { passwordHash: 'new' }, keptSession: hashOf('a') })
+    await store.write('changeUser', {
+      userId,
+      fields: { passwordHash: 'new' },
+      remainingSession: hashOf('a'),
+    })
     expect([await whose(store, 'a'), await whose(store, 'b')]).toEqual([
       expect.objectContaining({ id: userId }),
       null,
@@ -229,7 +233,7 @@ describe.each(ENGINES)('identities on $name', (engine) => {
         `insert into identities (issuer, subject, user_id, created_time) values ('${issuer}', '${subject}', 1, ${index})`,
       )
     const unlink = (identity: Identity, acceptsPasswords = false) =>
-      store.write('unlinkIdentity', { identity, userId: 1, keptSession: undefined, acceptsPasswords })
+      store.write('unlinkIdentity', { identity, userId: 1, remainingSession: undefined, acceptsPasswords })
     const outcomes = await Promise.all([unlink(ONE), unlink(OTHER)])
     expect(outcomes.toSorted()).toEqual(['last way', 'unlinked'])
     const [left] = await store.read('identitiesOf', 1)

@@ -365,13 +365,13 @@ export async function unlinkIdentity(
   {
     identity: { issuer, subject },
     userId,
-    keptSession,
+    remainingSession,
     acceptsPasswords,
   }: {
     readonly identity: Identity
     readonly userId: number
     /** HMAC of the session that is kept. */
-    readonly keptSession: string | undefined
+    readonly remainingSession: string | undefined
     /** Whether a password can be used to sign in. */
     readonly acceptsPasswords: boolean
   },
@@ -399,6 +399,6 @@ export async function unlinkIdentity(
     .execute()
   const present = others[0]?.subject ?? ''
   await db.updateTable('users').set({ oidc_id: present }).where('id', '=', userId).execute()
-  await endSessionsOf(db, userId, keptSession)
+  await endSessionsOf(db, userId, remainingSession)
   return 'unlinked'
 }

@@ -11,7 +11,7 @@ const reply = (
 ): UserSignatures => ({
   userId,
   signatures: hashes.map((hash) => ({ hash, content: `signed ${hash}` })),
-  keptMs: NOW,
+  storedMs: NOW,
   expiresMs: NOW + 1_000,
   ...of,
 })

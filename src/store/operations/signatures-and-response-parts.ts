@@ -13,7 +13,7 @@ export interface UserSignatures {
   readonly userId: number
   readonly signatures: readonly StoredSignature[]
   /** Time of the reply. */
-  readonly keptMs: number
+  readonly storedMs: number
   readonly expiresMs: number
 }
 
@@ -27,13 +27,13 @@ export async function storeSignatures(
   secrets: Secrets,
 ): Promise<StoredBytesOfUser[]> {
   const rows = new Map(
-    replies.flatMap(({ userId, signatures, keptMs, expiresMs }) =>
+    replies.flatMap(({ userId, signatures, storedMs, expiresMs }) =>
       signatures.map(({ hash, content }) => {
         const row = {
           user_id: userId,
           hash,
           content_cipher: seal(secrets, content, { table: TABLE, row: hash }),
-          kept_ms: keptMs,
+          kept_ms: storedMs,
           expires_ms: expiresMs,
         }
         return [`${userId} ${hash}`, row] as const
@@ -204,23 +204,19 @@ interface DroppedRows {
 }
 
 /**
- * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `mostBytes`.
+ * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `maxBytes`.
  * Responses and signatures are ordered together by age.
  */
 export async function removeOldestStored(
   db: Db,
-  {
-    userId,
-    mostBytes,
-    limit,
-  }: { readonly userId: number; readonly mostBytes: number; readonly limit: number },
+  { userId, maxBytes, limit }: { readonly userId: number; readonly maxBytes: number; readonly limit: number },
 ): Promise<DroppedRows> {
   const sum = await db
     .selectFrom('kept_sums')
     .select('bytes')
     .where('user_id', '=', userId)
     .executeTakeFirst()
-  let excess = (sum?.bytes ?? 0) - mostBytes
+  let excess = (sum?.bytes ?? 0) - maxBytes
   if (excess <= 0) return { responseIds: [], more: false }
   const oldest = await oldestRows(db, userId, limit)
   const dropped = []
@@ -242,7 +238,7 @@ export async function removeOldestStored(
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db
     .selectFrom('stored_responses')
-    .select(['id', 'user_id', 'created_ms as keptMs', RESPONSE_BYTES.as('bytes')])
+    .select(['id', 'user_id', 'created_ms as storedMs', RESPONSE_BYTES.as('bytes')])
     .where('user_id', '=', userId)
     .where('content_cipher', 'is not', null)
     .orderBy('created_ms')
@@ -250,7 +246,7 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     .execute()
   const signatures = await db
     .selectFrom('kept_signatures')
-    .select(['hash', 'user_id', 'kept_ms as keptMs', SIGNATURE_BYTES.as('bytes')])
+    .select(['hash', 'user_id', 'kept_ms as storedMs', SIGNATURE_BYTES.as('bytes')])
     .where('user_id', '=', userId)
     .orderBy('kept_ms')
     .limit(limit)
@@ -259,10 +255,10 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     readonly id?: string
     readonly hash?: string
     readonly user_id: number
-    readonly keptMs: number
+    readonly storedMs: number
     readonly bytes: number | null
   }[] = [...responses, ...signatures]
-  return rows.toSorted((a, b) => a.keptMs - b.keptMs).slice(0, limit)
+  return rows.toSorted((a, b) => a.storedMs - b.storedMs).slice(0, limit)
 }
 
 /** One part of a large content. */

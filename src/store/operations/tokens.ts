@@ -161,11 +161,11 @@ export async function changeToken(
   const given = isByOperator
     ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
     : operator_terms
-  const terms = usageLimitColumns({ budget, rateLimit })
+  const limits = usageLimitColumns({ budget, rateLimit })
   const fresh = {
     ...before.token,
     ...plain,
-    ...usageLimitsFromRow({ ...columnsOfUsageLimits(before.token), ...terms }),
+    ...usageLimitsFromRow({ ...columnsOfUsageLimits(before.token), ...limits }),
   }
   const grants = isByOperator ? updateGrants(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
@@ -175,7 +175,7 @@ export async function changeToken(
   const token = { ...changed, status: statusAt(changed, changed.remain_quota, nowMs) }
   await db
     .updateTable('tokens')
-    .set({ ...TOKEN.toRow(token), ...terms })
+    .set({ ...TOKEN.toRow(token), ...limits })
     .where('id', '=', tokenId)
     .execute()
   return { token, key: before.key, remainBefore: before.token.remain_quota }
@@ -188,7 +188,7 @@ function requireTightened(token: Token): void {
   if (!looser) return
   throw new GatewayError(
     'operator_limit',
-    `${looser.field}: an operator set this to ${looser.most}, and the holder of the key can only tighten it`,
+    `${looser.field}: an operator set this to ${looser.max}, and the holder of the key can only tighten it`,
   )
 }
 

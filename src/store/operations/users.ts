@@ -41,7 +41,7 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
     first_username: null,
     password_hash: user.passwordHash ?? null,
     access_token_hash: accessTokenHash,
-    ...newUsageLimitColumns(user.terms ?? {}),
+    ...newUsageLimitColumns(user.limits ?? {}),
   }
 }
 
@@ -157,7 +157,7 @@ export interface UserChange {
    */
   readonly passwordWas?: string | null | undefined
   /** HMAC of the session that a new password does not end. */
-  readonly keptSession?: string | undefined
+  readonly remainingSession?: string | undefined
   /** True if replacing the password keeps the access token. */
   readonly keepAccessTokens?: boolean | undefined
 }
@@ -184,7 +184,7 @@ export async function changeUser(
     version,
     roleBelow,
     passwordWas,
-    keptSession,
+    remainingSession,
     keepAccessTokens = false,
   }: UserChange,
 ): Promise<ChangedUser | null> {
@@ -216,7 +216,7 @@ export async function changeUser(
     .returningAll()
     .executeTakeFirstOrThrow()
   const isEnabled = status === USER_STATUS.enabled && before.status !== status
-  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId, keptSession)
+  if (isEnabled || fields.passwordHash !== undefined) await endSessionsOf(db, userId, remainingSession)
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
@@ -235,11 +235,11 @@ async function renamedColumns(
   }
 }
 
-function columnsOf({ passwordHash, terms = {}, ...fields }: UserChanges): Partial<UserRow> {
+function columnsOf({ passwordHash, limits = {}, ...fields }: UserChanges): Partial<UserRow> {
   return {
     ...USER.toRow(fields as Partial<ManagedUser>),
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
-    ...usageLimitColumns(terms),
+    ...usageLimitColumns(limits),
   }
 }
 
@@ -416,10 +416,10 @@ function takenName(username: string, theirs: string): GatewayError {
 }
 
 /** Ends all sessions of a user, or all but one. */
-export async function endSessionsOf(db: Db, userId: number, keptHash?: string): Promise<void> {
+export async function endSessionsOf(db: Db, userId: number, remainingHash?: string): Promise<void> {
   await db
     .deleteFrom('sessions')
     .where('user_id', '=', userId)
-    .$if(keptHash !== undefined, (query) => query.where('id_hash', '!=', keptHash as string))
+    .$if(remainingHash !== undefined, (query) => query.where('id_hash', '!=', remainingHash as string))
     .execute()
 }

@@ -42,13 +42,13 @@ type StepResult =
 
 /**
  * Creates the partitions for calls of the next days, and drops those that contain only rows older than
- * `keptDays`. Rows of the default partition are moved to partitions or deleted likewise. With `keptDays`
+ * `retentionDays`. Rows of the default partition are moved to partitions or deleted likewise. With `retentionDays`
  * undefined, only creates partitions for the next days. Uses the clock of the database. Safe to run on
  * several nodes at once.
  */
 export async function maintainUsageLog(
   db: Kysely<Database>,
-  keptDays: number | undefined,
+  retentionDays: number | undefined,
   signal?: AbortSignal,
 ): Promise<UsageLogMaintenance> {
   const made: string[] = []
@@ -58,7 +58,7 @@ export async function maintainUsageLog(
   try {
     for (;;) {
       if (signal?.aborted) break
-      const done = await db.transaction().execute((transaction) => nextStep(transaction, keptDays))
+      const done = await db.transaction().execute((transaction) => nextStep(transaction, retentionDays))
       if (!done) break
       if ('made' in done) made.push(...done.made)
       else if ('dropped' in done) dropped.push(done.dropped)
@@ -68,11 +68,14 @@ export async function maintainUsageLog(
     if (!isLockTimeout(error)) throw error
     gaveWay = true
   }
-  return { made, dropped, removed, astray: keptDays === undefined ? 0 : await rowsAstray(db), gaveWay }
+  return { made, dropped, removed, astray: retentionDays === undefined ? 0 : await rowsAstray(db), gaveWay }
 }
 
 /** Runs one step; undefined if nothing is left to do, or another node holds the lock. */
-async function nextStep(db: Kysely<Database>, keptDays: number | undefined): Promise<StepResult | undefined> {
+async function nextStep(
+  db: Kysely<Database>,
+  retentionDays: number | undefined,
+): Promise<StepResult | undefined> {
   await sql`set local lock_timeout = ${sql.raw(String(LOCK_TIMEOUT_MS))}`.execute(db)
   const { rows } = await sql<{ mine: boolean; now_ms: number }>`
     select pg_try_advisory_xact_lock(${MAINTENANCE_LOCK}) as mine,
@@ -82,11 +85,11 @@ async function nextStep(db: Kysely<Database>, keptDays: number | undefined): Pro
   const partitions = await partitionsOfUsage(db)
   const today = Math.floor(nowMs / DAY_MS)
   const soon = { firstDay: today - 1, endDay: today + 1 + DAYS_AHEAD }
-  const width = daysPerPartition(keptDays ?? 1)
+  const width = daysPerPartition(retentionDays ?? 1)
   const missing = missingRanges(partitions, soon, width)
   if (missing.length > 0) return { made: await attachPartitions(db, missing) }
-  if (keptDays === undefined) return undefined
-  const cutoffMs = nowMs - keptDays * DAY_MS
+  if (retentionDays === undefined) return undefined
+  const cutoffMs = nowMs - retentionDays * DAY_MS
   const old = partitions.find(({ endDay }) => endDay * DAY_MS + MAX_CALL_MS <= cutoffMs)
   if (old) return dropPartition(db, old)
   const astray = await firstDayAstray(db, { firstDay: Math.floor(cutoffMs / DAY_MS), endDay: soon.endDay })
@@ -185,9 +188,9 @@ export interface DayRange {
 /** Approximate maximum number of partitions of the past. */
 const MAX_PARTITIONS = 200
 
-/** Returns the days per partition if rows are kept for `keptDays`: one, or more to limit their number. */
-export function daysPerPartition(keptDays: number): number {
-  return Math.ceil(keptDays / MAX_PARTITIONS)
+/** Returns the days per partition if rows are kept for `retentionDays`: one, or more to limit their number. */
+export function daysPerPartition(retentionDays: number): number {
+  return Math.ceil(retentionDays / MAX_PARTITIONS)
 }
 
 /**

@@ -40,7 +40,7 @@ export interface SharedRows extends Rows {
    * Drops partitions of usage rows that are older than this number of days, and creates those needed next.
    * Ends early after a lock timeout; the next run continues.
    */
-  maintainUsageLog(keptDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
+  maintainUsageLog(retentionDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
 }
 
 /**
@@ -59,8 +59,8 @@ export async function openPostgresStore(options: {
     ...known,
     read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
     write: (name, ...[input]) => write(db, name, input, secrets) as never,
-    maintainUsageLog: (keptDays, signal) =>
-      withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, keptDays, signal)),
+    maintainUsageLog: (retentionDays, signal) =>
+      withMaintenanceConnection(url, (upkeep) => maintainUsageLog(upkeep, retentionDays, signal)),
     close: () => db.destroy(),
   }
 }
@@ -145,8 +145,8 @@ async function write(
           return auditedWrite(transaction, name, input, secrets)
         })
     } catch (error) {
-      const isWorthRepeating = isConflict(error) || isLockTimeout(error)
-      if (attempt === MAX_ATTEMPTS || !isWorthRepeating) throw mapDatabaseError(error)
+      const isRetryable = isConflict(error) || isLockTimeout(error)
+      if (attempt === MAX_ATTEMPTS || !isRetryable) throw mapDatabaseError(error)
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }

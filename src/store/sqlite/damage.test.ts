@@ -151,7 +151,7 @@ function saidAfter(text: string, by: string): string[] {
   }
 }
 
-const RUN = 'else void thread.run(unpack(message.operations)).then(send)'
+const RUN = 'else void thread.run(unpackBatch(message.operations)).then(send)'
 
 test('a writer that dies ends the store: waiting operations are refused, with a report', () => {
   const said = saidAfter(RUN, `else if (options.role === 'writer') process.exit(3)\n    ${RUN}`)

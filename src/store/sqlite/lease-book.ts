@@ -6,7 +6,7 @@ interface Lease {
   /** Amount lent that is not spent. */
   amount: number
   /** Charges that the borrower has not been informed of. */
-  untold: number
+  unreported: number
 }
 
 /** The leases on one account. */
@@ -57,7 +57,7 @@ export class LeaseBook {
   spend(account: AccountName, borrower: string, quota: number): void {
     const lent = this.#lent(account)
     const lease = leaseOf(lent, borrower)
-    lease.untold += quota
+    lease.unreported += quota
     reduce(lent, lease, Math.max(0, lease.amount - quota))
   }
 
@@ -81,14 +81,14 @@ export class LeaseBook {
   }
 
   /** Returns the charges of which the borrower is informed with the next statement, and clears them. */
-  takeUntold(account: AccountName, borrower: string): number {
+  takeUnreported(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
     if (!lent || !lease) return 0
-    const { untold } = lease
-    lease.untold = 0
+    const { unreported } = lease
+    lease.unreported = 0
     this.#tidy(account, lent)
-    return untold
+    return unreported
   }
 
   /** Ends the leases of an account, except for the amounts that borrowers keep. Returns the new epoch. */
@@ -119,15 +119,15 @@ export class LeaseBook {
 
   // An epoch above zero is kept, because a borrower may know it.
   #tidy(account: AccountName, lent: LentAccount): void {
-    for (const [borrower, { amount, untold }] of lent.leases)
-      if (amount === 0 && untold === 0) lent.leases.delete(borrower)
+    for (const [borrower, { amount, unreported }] of lent.leases)
+      if (amount === 0 && unreported === 0) lent.leases.delete(borrower)
     if (lent.leases.size === 0 && lent.epoch === 0) this.#accounts.delete(account)
   }
 }
 
 function leaseOf(lent: LentAccount, borrower: string): Lease {
   let lease = lent.leases.get(borrower)
-  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, untold: 0 }))
+  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, unreported: 0 }))
   return lease
 }
 

@@ -154,8 +154,8 @@ export class LedgerRows implements LedgerWrites {
       token: tokenFromRow(token),
       user: userFromRow(user),
       openHolds: {
-        token: this.#statements.heldByToken.get(tokenId)?.['amount'] as number,
-        user: this.#statements.heldByUser.get(user.id)?.['amount'] as number,
+        token: this.#statements.openHoldsOfToken.get(tokenId)?.['amount'] as number,
+        user: this.#statements.openHoldsOfUser.get(user.id)?.['amount'] as number,
       },
     }
   }
@@ -264,8 +264,8 @@ type LedgerStatements = HoldStatements &
       | 'chargeUser'
       | 'token'
       | 'user'
-      | 'heldByToken'
-      | 'heldByUser'
+      | 'openHoldsOfToken'
+      | 'openHoldsOfUser'
       | 'prune'
       | 'storePriceSet',
       StatementSync
@@ -292,8 +292,8 @@ function prepareLedger(db: DatabaseSync): LedgerStatements {
     ),
     token: db.prepare('SELECT * FROM tokens WHERE id = ?'),
     user: db.prepare('SELECT * FROM users WHERE id = ?'),
-    heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
-    heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
+    openHoldsOfToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
+    openHoldsOfUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
     storePriceSet: db.prepare(
       'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),

@@ -10,7 +10,7 @@ import {
   type Bank,
   type BankStatement,
   type BudgetRequest,
-  type HeldReport,
+  type HoldReport,
   type LoanResponse,
   type LoanRequest,
 } from '../bank.ts'
@@ -64,7 +64,7 @@ export class LocalBank implements BankOperations {
    * Returns states of accounts; `accounts` are lists of names, as JSON. Open holds need no report, because
    * their rows are here.
    */
-  apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): BankStatement {
+  apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
     const names = new Set([...wanted, ...held.map(({ account }) => account)])
     return { states: this.#states(borrower, [...names]), locked: [] }
@@ -168,7 +168,7 @@ export class LocalBank implements BankOperations {
   #state(borrower: string, account: AccountName, remain: number): AccountState {
     const [epoch, amount] = [this.#book.epoch(account), this.#book.amount(account, borrower)]
     const free = remain - this.#book.leased(account)
-    return { account, epoch, remain, free, amount, counted: this.#book.takeUntold(account, borrower) }
+    return { account, epoch, remain, free, amount, counted: this.#book.takeUnreported(account, borrower) }
   }
 
   // A lower amount ends the leases, which were lent under the higher one.
@@ -187,7 +187,7 @@ export class LocalBank implements BankOperations {
 
   // The nodes keep what their open holds need.
   #recall(account: AccountName): number {
-    return this.#book.recall(account, this.#rows.heldOn(account))
+    return this.#book.recall(account, this.#rows.openHoldsOn(account))
   }
 }
 
@@ -220,9 +220,9 @@ class AccountRows {
   readonly #userById: StatementSync
   readonly #tokenRemain: StatementSync
   readonly #userRemain: StatementSync
-  readonly #heldOnBudget: StatementSync
-  readonly #heldOnToken: StatementSync
-  readonly #heldOnUser: StatementSync
+  readonly #openHoldsOnBudget: StatementSync
+  readonly #openHoldsOnToken: StatementSync
+  readonly #openHoldsOnUser: StatementSync
   readonly budgets: BudgetRows
 
   constructor(db: DatabaseSync) {
@@ -234,9 +234,9 @@ class AccountRows {
     this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
     const held = (where: string): StatementSync =>
       db.prepare(`SELECT owner, sum(amount) AS held FROM holds WHERE ${where} GROUP BY owner`)
-    this.#heldOnBudget = held('instr(budgets, json_quote(?)) > 0')
-    this.#heldOnToken = held('token_id = ?')
-    this.#heldOnUser = held('user_id = ?')
+    this.#openHoldsOnBudget = held('instr(budgets, json_quote(?)) > 0')
+    this.#openHoldsOnToken = held('token_id = ?')
+    this.#openHoldsOnUser = held('user_id = ?')
   }
 
   /** The token of a request, with its user; undefined for an unknown one. */
@@ -258,14 +258,14 @@ class AccountRows {
   }
 
   /** Sums of the open holds on an account, by their owners. */
-  heldOn(account: AccountName): ReadonlyMap<string, number> {
+  openHoldsOn(account: AccountName): ReadonlyMap<string, number> {
     const rows = this.#holdsOn(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))
   }
 
   #holdsOn(account: AccountName): unknown[] {
-    if (account.startsWith('b:')) return this.#heldOnBudget.all(account)
-    const holds = account.startsWith('u:') ? this.#heldOnUser : this.#heldOnToken
+    if (account.startsWith('b:')) return this.#openHoldsOnBudget.all(account)
+    const holds = account.startsWith('u:') ? this.#openHoldsOnUser : this.#openHoldsOnToken
     return holds.all(Number(account.slice(2)))
   }
 }

@@ -105,31 +105,31 @@ export class LocalReads {
     const user = this.#userByName.get(seed.username)
     if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
     if (user['deleted_time'] !== null) return true
-    return hasTerms(user, seed.terms) && this.#hasTokens(user['id'] as number, seed.tokens)
+    return hasLimits(user, seed.limits) && this.#hasTokens(user['id'] as number, seed.tokens)
   }
 
   #hasTokens(userId: number, declared: readonly TokenSeed[]): boolean {
     if (declared.length === 0) return true
     const names = JSON.stringify(declared.map(({ name }) => name))
     const tokens = Map.groupBy(this.#tokensByName.all(userId, names), (token) => token['name'])
-    return declared.every(({ name, status, terms }) =>
+    return declared.every(({ name, status, limits }) =>
       tokens
         .get(name)
         ?.every(
           (token) =>
             token['deleted_time'] !== null ||
-            ((status === undefined || token['status'] === status) && hasTerms(token, terms)),
+            ((status === undefined || token['status'] === status) && hasLimits(token, limits)),
         ),
     )
   }
 }
 
-function hasTerms(
+function hasLimits(
   row: Readonly<Record<string, unknown>> & { readonly operator_terms?: string },
-  terms: UsageLimitChanges | undefined,
+  limits: UsageLimitChanges | undefined,
 ): boolean {
   return (
-    !terms ||
-    Object.entries(declaredUsageLimitColumns(terms, row)).every(([name, value]) => row[name] === value)
+    !limits ||
+    Object.entries(declaredUsageLimitColumns(limits, row)).every(([name, value]) => row[name] === value)
   )
 }

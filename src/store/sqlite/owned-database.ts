@@ -196,15 +196,15 @@ interface SharedWriterDependencies {
 class SharedWriter {
   /** Resolves if the database fails for good; never rejects. */
   readonly failed: Promise<StoreUnavailable>
-  readonly #parts: SharedWriterDependencies
+  readonly #dependencies: SharedWriterDependencies
   readonly #fail: (reason: StoreUnavailable) => void
   #batches: WaitingBatch[] = []
   #tasks: (() => void)[] = []
   #isScheduled = false
   #running: Promise<void> | undefined
 
-  constructor(parts: SharedWriterDependencies) {
-    this.#parts = parts
+  constructor(dependencies: SharedWriterDependencies) {
+    this.#dependencies = dependencies
     const { promise, resolve } = Promise.withResolvers<StoreUnavailable>()
     this.failed = promise
     this.#fail = resolve
@@ -261,9 +261,9 @@ class SharedWriter {
   }
 
   async #write(batches: readonly WaitingBatch[]): Promise<void> {
-    const reply = await this.#parts.batches.write(batches.flatMap(({ operations }) => operations))
+    const reply = await this.#dependencies.batches.write(batches.flatMap(({ operations }) => operations))
     const replies = split(reply, batches)
-    if (reply.kind === 'done') this.#parts.onCommitted(batches, replies)
+    if (reply.kind === 'done') this.#dependencies.onCommitted(batches, replies)
     for (const [index, batch] of batches.entries()) batch.reply(replies[index] as BatchReply)
     const failures = reply.kind === 'failed' ? [reply.failure] : reply.outcomes.map(failureIn)
     for (const failure of failures) {

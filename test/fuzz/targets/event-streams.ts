@@ -42,7 +42,7 @@ function readSmallEvents(chunks: readonly Buffer[]): {
     invariant(error.code === 'upstream_error', 'an event that is too large is the upstream’s mistake')
     isTooLarge = true
   }
-  splitter.takeHeld()
+  splitter.takeBuffered()
   invariant(held === 0, 'all that was held is given back')
   return { frames, isTooLarge }
 }

@@ -28,7 +28,7 @@ export interface ConnectionPoolsOptions<Target extends Destination> {
 /** Connections to all upstreams: a pool per destination, while it has a connection or a request. */
 export class ConnectionPools<Target extends Destination = Destination> implements PoolOwner<Target> {
   readonly readHeaders: ReadonlySet<string>
-  readonly #parts: ConnectionPoolsOptions<Target>
+  readonly #options: ConnectionPoolsOptions<Target>
   readonly #pools = new Map<string, Pool<Target>>()
   readonly #distrusted = new DistrustedUpstreams()
   /** Settings at the latest check for retired destinations. */
@@ -36,9 +36,9 @@ export class ConnectionPools<Target extends Destination = Destination> implement
   #idle = 0
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(parts: ConnectionPoolsOptions<Target> = {}) {
-    this.readHeaders = new Set(parts.readHeaders)
-    this.#parts = parts
+  constructor(options: ConnectionPoolsOptions<Target> = {}) {
+    this.readHeaders = new Set(options.readHeaders)
+    this.#options = options
   }
 
   /** Pool of a destination. Use it at once: an empty pool is deleted. */
@@ -65,7 +65,7 @@ export class ConnectionPools<Target extends Destination = Destination> implement
   onUnsolicited(destination: Target): void {
     const { upstream } = destination
     const isNews = this.#distrusted.add(upstream, performance.now())
-    this.#parts.onUnsolicited?.(destination, isNews)
+    this.#options.onUnsolicited?.(destination, isNews)
     // While an upstream is distrusted, its connections are never idle.
     if (!isNews) return
     for (const pool of this.#pools.values()) if (pool.destination.upstream === upstream) pool.closeIdle()
@@ -108,7 +108,7 @@ export class ConnectionPools<Target extends Destination = Destination> implement
 
   // Requests under way keep their settings, so that a retired pool ends with the last of them.
   #retire(): void {
-    const settings = this.#parts.source?.current()
+    const settings = this.#options.source?.current()
     if (settings === this.#settings) return
     this.#settings = settings
     for (const pool of this.#pools.values()) {
@@ -118,6 +118,6 @@ export class ConnectionPools<Target extends Destination = Destination> implement
   }
 
   #isRetired(destination: Target): boolean {
-    return this.#parts.source?.has(destination) === false
+    return this.#options.source?.has(destination) === false
   }
 }

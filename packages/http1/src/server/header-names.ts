@@ -10,7 +10,7 @@ export type Headers<Name extends string = string> = {
 const SINGLE_VALUED = new Set(['authorization', 'content-length', 'content-type', 'host'])
 
 /** A name and its bytes, without the `*` of a prefix. */
-interface SoughtName {
+interface WantedHeader {
   readonly name: string
   readonly bytes: Buffer
 }
@@ -23,8 +23,8 @@ interface SoughtName {
 export class HeaderNames<const Name extends string> {
   readonly names: readonly Name[]
   /** Complete names, which contain no `*`, by their length. */
-  readonly #byLength: (SoughtName[] | undefined)[] = []
-  readonly #prefixes: SoughtName[] = []
+  readonly #byLength: (WantedHeader[] | undefined)[] = []
+  readonly #prefixes: WantedHeader[] = []
 
   constructor(names: readonly Name[]) {
     this.names = names

@@ -65,7 +65,7 @@ const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
  * its head, sixty for its body, and 65 between requests.
  */
 export class HttpServer<Name extends string = string> implements ClientConnectionOwner {
-  readonly #parts: HttpServerOptions<Name>
+  readonly #options: HttpServerOptions<Name>
   /**
    * Open connections, unordered; each stores its index. A `Set` that grows keeps its former tables, and what
    * they refer to, from being collected young.
@@ -81,9 +81,9 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
   /** Number of requests since the start. */
   requests = 0
 
-  constructor(parts: HttpServerOptions<Name>) {
-    this.#parts = parts
-    this.#shares = new ConnectionLimiter(parts.limits)
+  constructor(options: HttpServerOptions<Name>) {
+    this.#options = options
+    this.#shares = new ConnectionLimiter(options.limits)
     this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()
   }
 
@@ -103,7 +103,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
    * loop: all connections were read in between, so that none is closed whose request had come before.
    */
   accept(socket: Socket): void {
-    const peer = this.#parts.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
+    const peer = this.#options.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
     if (this.#shares.hasRoom(peer)) this.#serve(socket, peer)
     else this.#arrived.sockets.push({ socket, peer })
     this.#scheduleTurnEnd()
@@ -154,7 +154,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
   onRequest(accepted: Request, response: Response, peer: Peer): void {
     const request = accepted as Request<Name>
     this.requests += 1
-    const client = peer.isProxy ? this.#parts.clientAddresses?.blockBehindProxy(request) : undefined
+    const client = peer.isProxy ? this.#options.clientAddresses?.blockBehindProxy(request) : undefined
     if (client !== undefined) {
       if (!this.#shares.beginRequest(client)) {
         const { status, headers, body } = this.refusalFor(TOO_MANY_REQUESTS, request.url)
@@ -163,17 +163,17 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
       }
       response.onClosed(() => this.#shares.endRequest(client))
     }
-    this.#parts.listener(request, response)
+    this.#options.listener(request, response)
   }
 
   /** Called by connections alone. */
   get headerNames(): HeaderNames<string> {
-    return this.#parts.headerNames
+    return this.#options.headerNames
   }
 
   /** Called by connections alone. */
   refusalFor(error: RequestError, url: string | undefined): Refusal {
-    return this.#parts.refusalFor?.(error, url) ?? plainRefusal(error)
+    return this.#options.refusalFor?.(error, url) ?? plainRefusal(error)
   }
 
   /** Called by connections alone. */

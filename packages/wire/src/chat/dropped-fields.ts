@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
 import {
   isAnyValue,
-  isFilled,
+  isNotEmpty,
   type IsMeaningful,
   reportDroppedFields,
   isOtherThan,
@@ -31,7 +31,7 @@ export type DroppedName =
   | 'top_k'
 
 /** Reports a dropped field. */
-export function drop(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -40,7 +40,7 @@ export function drop(dropped: Dropped, name: DroppedName): void {
  * list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['logit_bias', isFilled],
+  ['logit_bias', isNotEmpty],
   ['function_call', isOtherThan('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', isAnyValue],

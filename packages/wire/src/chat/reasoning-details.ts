@@ -62,8 +62,8 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
   const parts: { readonly part: Part; readonly calls: number }[] = []
   let end = 0
   const unsigned = (to: number): void => {
-    const said = characters.slice(end, to).join('')
-    if (said !== '') parts.push({ part: { kind: 'thinking', text: said }, calls: 0 })
+    const segment = characters.slice(end, to).join('')
+    if (segment !== '') parts.push({ part: { kind: 'thinking', text: segment }, calls: 0 })
     end = Math.max(end, to)
   }
   for (const detail of details) {
@@ -73,11 +73,11 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
     if ('opaque' in enclosed) parts.push({ part: enclosed.opaque, calls })
     else if (enclosed.proof) {
       unsigned(from)
-      const said = characters.slice(from, from + length)
-      end = Math.max(end, from + said.length)
-      const thought: ThinkingPart = { kind: 'thinking', text: said.join(''), proof: enclosed.proof }
+      const segment = characters.slice(from, from + length)
+      end = Math.max(end, from + segment.length)
+      const thought: ThinkingPart = { kind: 'thinking', text: segment.join(''), proof: enclosed.proof }
       // A signature is valid only for the whole text that it signed.
-      if (said.length === length || enclosed.proof.protocol === 'responses')
+      if (segment.length === length || enclosed.proof.protocol === 'responses')
         parts.push({ part: thought, calls })
     }
   }

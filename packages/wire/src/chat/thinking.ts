@@ -12,7 +12,7 @@ import {
 } from '../thinking.ts'
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 import { fieldsAt, booleanAt, kindOf, present, enumAt } from '../field.ts'
 
 /** Efforts that every upstream with an effort setting accepts. */
@@ -33,7 +33,7 @@ function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined
   const enabled = present(reasoning['enabled'])
   const tokens = present(reasoning['max_tokens'])
   const effort = present(reasoning['effort'])
-  if (reasoning['exclude'] === true) drop(dropped, 'reasoning.exclude')
+  if (reasoning['exclude'] === true) reportDropped(dropped, 'reasoning.exclude')
   const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
   const budget = tokens === undefined ? undefined : explicitBudget(tokens)
   if (enabled === undefined) return budget ?? named
@@ -59,13 +59,13 @@ export function encodeEffort(
   dropped: Dropped,
 ): EffortName | undefined {
   const { efforts } = capabilities
-  const isAsked = thinking !== undefined && !isThinkingOff(thinking)
+  const isRequested = thinking !== undefined && !isThinkingOff(thinking)
   const mustBeNone = capabilities.toolsNeedNoEffort && tools.length > 0
   if (mustBeNone || capabilities.thinking === 'none') {
-    if (isAsked) drop(dropped, 'thinking')
+    if (isRequested) reportDropped(dropped, 'thinking')
     return mustBeNone ? 'none' : undefined
   }
-  if (!isAsked) return thinking && (efforts ? efforts[0] : disablingEffort(thinking))
+  if (!isRequested) return thinking && (efforts ? efforts[0] : disablingEffort(thinking))
   const effort = requestedEffort(thinking)
   return effort && nearestEffort(effort, efforts ?? COMMON)
 }

@@ -11,7 +11,7 @@ import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch
 import { membersOf, renderObject } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../field.ts'
 import { refuse } from '../field-check.ts'
 
@@ -29,7 +29,7 @@ export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
     const type = present(tool['type']) ?? 'function'
     if (type === 'function') return decodeFunction(scan, node, tool, path)
     if (textAt(type, `${path}.type`) === 'custom') return decodeCustom(tool, path)
-    drop(dropped, 'tools.unknown')
+    reportDropped(dropped, 'tools.unknown')
     return []
   })
 }

@@ -4,7 +4,7 @@ import type { VectorForm } from './request.ts'
 import { convertVector } from './vectors.ts'
 import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import { count, type Counts, maxCount } from '../reported-usage.ts'
+import { countAt, type Counts, maxCount } from '../reported-usage.ts'
 
 /** A list that may contain vectors. */
 const BEGUN = /"data"\s*:\s*\[\s*\{/
@@ -93,8 +93,8 @@ function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefine
   const billed = asRecord(asRecord(member('meta'))?.['billed_units']) ?? NONE
   const input =
     maxCount(usage, 'prompt_tokens', 'input_tokens') ||
-    count(usage, 'total_tokens') ||
-    count(billed, 'input_tokens') ||
-    count({ tokens: member('prompt_eval_count') }, 'tokens')
+    countAt(usage, 'total_tokens') ||
+    countAt(billed, 'input_tokens') ||
+    countAt({ tokens: member('prompt_eval_count') }, 'tokens')
   return input > 0 ? { ...NO_USAGE, input } : undefined
 }

@@ -1,6 +1,6 @@
 import { reroutingName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
-import { isFilled, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
+import { isNotEmpty, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { camelCase, topMember } from './spelling.ts'
@@ -32,15 +32,15 @@ type DroppedName =
   | 'tools.web_search'
 
 /** Reports a dropped field. The name never contains a client's text. */
-export function drop(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
 /** Top-level fields that a conversation cannot express. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['labels', isFilled],
-  ['modelArmorConfig', isFilled],
-  ['safetySettings', isFilled],
+  ['labels', isNotEmpty],
+  ['modelArmorConfig', isNotEmpty],
+  ['safetySettings', isNotEmpty],
   ['store', isNotFalse],
 ])
 
@@ -49,16 +49,16 @@ const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['audioTimestamp', isNotFalse],
   ['enableAffectiveDialog', isNotFalse],
   ['enableEnhancedCivicAnswers', isNotFalse],
-  ['imageConfig', isFilled],
+  ['imageConfig', isNotEmpty],
   ['mediaResolution', (value) => value !== 'MEDIA_RESOLUTION_UNSPECIFIED'],
-  ['modelSelectionConfig', isFilled],
-  ['responseFormat', isFilled],
+  ['modelSelectionConfig', isNotEmpty],
+  ['responseFormat', isNotEmpty],
   [
     'responseModalities',
     (value) => !Array.isArray(value) || value.some((one) => !/^text$/i.test(String(one))),
   ],
-  ['routingConfig', isFilled],
-  ['speechConfig', isFilled],
+  ['routingConfig', isNotEmpty],
+  ['speechConfig', isNotEmpty],
 ])
 
 const READ_FIELDS: ReadonlySet<string> = new Set([
@@ -106,7 +106,7 @@ function nameField(
 ): void {
   const name = camelCase(key)
   if (value === null || read.has(name)) return
-  const says = known.get(name)
-  if (!says) dropped.add(reroutingName(key) ?? 'unknown')
-  else if (says(value)) dropped.add(name)
+  const isMeaningful = known.get(name)
+  if (!isMeaningful) dropped.add(reroutingName(key) ?? 'unknown')
+  else if (isMeaningful(value)) dropped.add(name)
 }

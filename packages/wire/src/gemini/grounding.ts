@@ -7,13 +7,13 @@ import type { SearchPart } from '../conversation.ts'
 const MAX_CITATIONS = 256
 
 /** Finds the citations of a text after it is complete. */
-export type CitationsOf = (text: string) => readonly Citation[]
+export type FindCitations = (text: string) => readonly Citation[]
 
 /**
  * Reads the sources that a candidate reports for its text: pages found by a search, with the segments that
  * they support, and quoted works. Undefined if it reports none.
  */
-export function citationsIn(candidate: Fields): CitationsOf | undefined {
+export function citationsIn(candidate: Fields): FindCitations | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
   const pages = listOf(grounding?.['groundingChunks']).map((chunk) => readPage(asRecord(chunk['web'])))
   const supports = listOf(grounding?.['groundingSupports'])
@@ -54,10 +54,10 @@ function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span
   const from = Number(startIndex)
   const to = Number(endIndex)
   if (!(from >= 0 && to > from && to <= bytes.length)) return undefined
-  const said = bytes.toString('utf8', from, to)
-  if (typeof text === 'string' && text !== said) return undefined
+  const segment = bytes.toString('utf8', from, to)
+  if (typeof text === 'string' && text !== segment) return undefined
   const start = codePointsIn(bytes.toString('utf8', 0, from))
-  return { start, end: start + codePointsIn(said) }
+  return { start, end: start + codePointsIn(segment) }
 }
 
 function listOf(value: unknown): Fields[] {
@@ -131,10 +131,10 @@ export class WrittenGrounding {
 
   /** Range of a citation in bytes, the unit of this protocol. */
   #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
-    const said = this.#text.slice(place.from, place.to)
-    const points = span && Array.from(said)
+    const segment = this.#text.slice(place.from, place.to)
+    const points = span && Array.from(segment)
     const before = points ? points.slice(0, span.start).join('') : ''
-    const text = points ? points.slice(span.start, span.end).join('') : said
+    const text = points ? points.slice(span.start, span.end).join('') : segment
     const startIndex = Buffer.byteLength(this.#text.slice(0, place.from) + before)
     return { startIndex, endIndex: startIndex + Buffer.byteLength(text), text }
   }

@@ -6,7 +6,7 @@ import { membersOf, type MemberText } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 import { memberInEitherSpelling, nodeOf, topMember } from './spelling.ts'
 
 const JSON_TYPE = 'application/json'
@@ -27,7 +27,7 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): Outpu
   if (json !== undefined && openApi !== undefined)
     refuse(`${PATH}.responseJsonSchema`, `either this or 'responseSchema'`, 'both')
   if (type !== undefined && type !== JSON_TYPE) {
-    if (type !== 'text/plain') drop(dropped, 'response_format')
+    if (type !== 'text/plain') reportDropped(dropped, 'response_format')
     return undefined
   }
   const schema =
@@ -58,7 +58,7 @@ export function withSupportedFormat(
 ): Conversation {
   const { outputFormat, tools, webSearch } = conversation
   if (!outputFormat || mixesTools || (tools.length === 0 && !webSearch)) return conversation
-  drop(dropped, 'response_format')
+  reportDropped(dropped, 'response_format')
   return withFormatAsInstruction(conversation, outputFormat)
 }
 

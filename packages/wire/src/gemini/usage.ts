@@ -3,10 +3,10 @@ import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import {
-  count,
+  countAt,
   findExplainingDetails,
   detailOf,
-  promptOnly,
+  promptUsage,
   type ReportedUsage,
   sumOf,
   toCount,
@@ -28,14 +28,14 @@ function read(
   uses: readonly ToolUse[],
   total = toCount(usage['totalTokenCount']),
 ): ReportedUsage | undefined {
-  const candidates = count(usage, 'candidatesTokenCount')
-  const thoughts = count(usage, 'thoughtsTokenCount')
-  const toolUse = count(usage, 'toolUsePromptTokenCount')
+  const candidates = countAt(usage, 'candidatesTokenCount')
+  const thoughts = countAt(usage, 'thoughtsTokenCount')
+  const toolUse = countAt(usage, 'toolUsePromptTokenCount')
   const rest = Math.max((total ?? 0) - candidates - thoughts - toolUse, 0)
   const prompt = toCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
   if (prompt === undefined) return undefined
   const excess = Math.max(rest - prompt, 0)
-  const detail = detailOf(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const detail = detailOf(countAt(usage, 'cachedContentTokenCount'), prompt + toolUse)
   const beside = sumOf(findExplainingDetails(excess, [detail]))
   const unexplained = excess - beside
   const cached = Math.min(detail.tokens, prompt + toolUse + beside)
@@ -69,12 +69,12 @@ function read(
     webSearches: usesOf(uses, 'web_search'),
     ...(uses.length > 0 && { tools: usesExcept(uses, 'web_search') }),
   }
-  return counts.output === 0 ? promptOnly(counts) : counts
+  return counts.output === 0 ? promptUsage(counts) : counts
 }
 
 /** Reads the usage of embeddings, which only newer models report; undefined without a prompt. */
 export function embeddedUsage(usage: Fields = {}): Usage | undefined {
-  const input = count(usage, 'promptTokenCount') || count(usage, 'totalTokenCount')
+  const input = countAt(usage, 'promptTokenCount') || countAt(usage, 'totalTokenCount')
   if (input === 0) return undefined
   // Some responses misspell the name of the details.
   const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
@@ -89,7 +89,7 @@ function ofModality(details: unknown, modality: string): number {
   let tokens = 0
   for (const value of details as readonly unknown[]) {
     const detail = asRecord(value)
-    if (detail?.['modality'] === modality) tokens += count(detail, 'tokenCount')
+    if (detail?.['modality'] === modality) tokens += countAt(detail, 'tokenCount')
   }
   return tokens
 }

@@ -34,7 +34,7 @@ export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): 
 function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
-  let lastKept: Member | undefined
+  let lastRemaining: Member | undefined
   let cutFrom: number | undefined
   let cutTo = 0
   for (const member of scan.members.values()) {
@@ -45,18 +45,18 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     }
     if (cutFrom !== undefined) splices.push({ from: cutFrom, to: member.keyStart, text: '' })
     cutFrom = undefined
-    lastKept = member
+    lastRemaining = member
     const text = replace.get(member.key)
     if (text !== undefined) splices.push({ from: member.start, to: member.end, text })
   }
   // If the last members are removed, so is the comma before them.
-  if (cutFrom !== undefined) splices.push({ from: lastKept?.end ?? cutFrom, to: cutTo, text: '' })
+  if (cutFrom !== undefined) splices.push({ from: lastRemaining?.end ?? cutFrom, to: cutTo, text: '' })
   const added = [...replace]
     .filter(([key]) => !scan.has(key))
     .map(([key, text]) => `${JSON.stringify(key)}:${text}`)
   if (added.length > 0) {
     const at = scan.end - 1
-    splices.push({ from: at, to: at, text: (lastKept ? ',' : '') + added.join(',') })
+    splices.push({ from: at, to: at, text: (lastRemaining ? ',' : '') + added.join(',') })
   }
   return splices
 }

@@ -127,11 +127,11 @@ export class KnownNames {
   #named(text: string): KnownName | undefined {
     const name = this.#bySpelling.get(text)
     if (name) return name
-    const meant = this.#byFolding.get(folded(text))
-    if (!meant) return undefined
+    const known = this.#byFolding.get(folded(text))
+    if (!known) return undefined
     throw new WireError(
       'invalid_request',
-      `Invalid name '${text}': expected '${meant.spelling}', for which some providers would take it.`,
+      `Invalid name '${text}': expected '${known.spelling}', for which some providers would take it.`,
     )
   }
 }

@@ -7,7 +7,7 @@ import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorContent } from '../upstream-error.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 import {
-  count,
+  countAt,
   type Counts,
   countsOf,
   maxCount,
@@ -233,8 +233,8 @@ function outputModalities(
   output: OutputModality,
 ): Pick<Usage, 'audioOutput' | 'imageOutput'> {
   const text = maxCount(stated, 'text_tokens', 'reasoning_tokens')
-  const audio = count(stated, 'audio_tokens')
-  const image = count(stated, 'image_tokens')
+  const audio = countAt(stated, 'audio_tokens')
+  const image = countAt(stated, 'image_tokens')
   if (text + audio + image === 0)
     return { audioOutput: output === 'audio' ? tokens : 0, imageOutput: output === 'image' ? tokens : 0 }
   const audioOutput = Math.min(audio, tokens)

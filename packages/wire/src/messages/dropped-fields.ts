@@ -38,7 +38,7 @@ type DroppedName =
   | 'web_search'
 
 /** Reports a dropped field by a name of the fixed list, so that it never contains a client's text. */
-export function drop(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 

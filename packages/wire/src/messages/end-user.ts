@@ -1,7 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { EndUser } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /** Value of `service_tier` for the provider's standard capacity; `auto` is the default. */
 export const STANDARD_TIER = 'standard_only'
@@ -14,6 +14,6 @@ export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: 
   const { user_id: id, ...others } = asRecord(metadata) ?? {}
   const isKept = typeof id === 'string' && id !== '' && Array.from(id).length <= MAX_LENGTH
   if (Object.keys(others).length > 0 || (!isKept && id !== undefined && id !== null))
-    drop(dropped, 'metadata')
+    reportDropped(dropped, 'metadata')
   return isKept ? { endUser: { id, field: 'metadata' } } : {}
 }

@@ -11,7 +11,7 @@ import {
 } from '../output-format.ts'
 import { schemaText } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /**
  * Decodes `output_config.format`, or `output_format` of the beta; `docs/api.md: Messages`. Throws
@@ -66,7 +66,7 @@ export function withSupportedFormat(
   if (canFollowSchema(conversation, capabilities)) return { ...conversation, outputFormat: format }
   const name = answerTool(conversation, capabilities)
   if (name !== undefined) return { ...withFormatAsTool(conversation, format, name), parallelTools: false }
-  drop(dropped, 'response_format')
+  reportDropped(dropped, 'response_format')
   return withFormatAsInstruction(conversation, format)
 }
 

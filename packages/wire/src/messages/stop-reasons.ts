@@ -31,7 +31,7 @@ export function readStop(holder: unknown): Stop | undefined {
 }
 
 /** Facts of a message other than its stop. */
-interface Said {
+interface ReplyTraits {
   readonly calledTools: boolean
   /** Whether the reply contains a refusal. */
   readonly refused: boolean
@@ -43,7 +43,7 @@ interface Said {
  */
 export function writeStop(
   { reason, sequence }: Stop,
-  { calledTools, refused }: Said,
+  { calledTools, refused }: ReplyTraits,
 ): { stop_reason: string; stop_sequence: string | null } {
   const plainEnd = refused ? 'refusal' : calledTools ? 'tool-calls' : 'end'
   const effectiveReason = reason === 'end' ? plainEnd : reason

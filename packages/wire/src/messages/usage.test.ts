@@ -6,7 +6,7 @@ import { NO_USAGE } from '../usage.ts'
 import { usageOfMessage } from './native/tap.ts'
 import { mergedUsage, readMessagesUsage } from './usage.ts'
 
-const told = (later: object, first: object = {}): unknown =>
+const reported = (later: object, first: object = {}): unknown =>
   readMessagesUsage(mergedUsage({ ...first }, later))
 
 describe('usage of messages', () => {
@@ -191,14 +191,14 @@ describe('usage of messages', () => {
           )
           expect(usage).toMatchObject({ input, output })
           expect(usage.reasoning).toBeLessThanOrEqual(output)
-          const told = (name: string, holder: Record<string, unknown>): number =>
+          const reported = (name: string, holder: Record<string, unknown>): number =>
             Number.isInteger(holder[name]) && Math.abs(Number(holder[name]) - 5e8) <= 5e8
               ? Number(holder[name])
               : 0
           expect(usage.cacheWrite5m + usage.cacheWrite1h).toBe(
             Math.max(
-              told('cache_creation_input_tokens', cached),
-              told('ephemeral_5m_input_tokens', split) + told('ephemeral_1h_input_tokens', split),
+              reported('cache_creation_input_tokens', cached),
+              reported('ephemeral_5m_input_tokens', split) + reported('ephemeral_1h_input_tokens', split),
             ),
           )
         },
@@ -208,15 +208,18 @@ describe('usage of messages', () => {
 
   test('the sums of a message_delta replace those of message_start', () => {
     const first = { input_tokens: 2225, output_tokens: 1, cache_read_input_tokens: 0 }
-    expect(told({ output_tokens: 50 }, first)).toEqual({ ...NO_USAGE, input: 2225, output: 50 })
-    expect(told({ input_tokens: 9447, output_tokens: 50 }, first)).toMatchObject({ input: 9447, output: 50 })
-    expect(told({ input_tokens: 25, cache_read_input_tokens: 2200, output_tokens: 50 }, first)).toMatchObject(
-      {
-        input: 25,
-        cacheRead: 2200,
-      },
-    )
-    expect(told({ input_tokens: null, output_tokens: 50 }, first)).toMatchObject({ input: 2225 })
+    expect(reported({ output_tokens: 50 }, first)).toEqual({ ...NO_USAGE, input: 2225, output: 50 })
+    expect(reported({ input_tokens: 9447, output_tokens: 50 }, first)).toMatchObject({
+      input: 9447,
+      output: 50,
+    })
+    expect(
+      reported({ input_tokens: 25, cache_read_input_tokens: 2200, output_tokens: 50 }, first),
+    ).toMatchObject({
+      input: 25,
+      cacheRead: 2200,
+    })
+    expect(reported({ input_tokens: null, output_tokens: 50 }, first)).toMatchObject({ input: 2225 })
   })
 
   test('a prompt of zero counts as missing, but an output of zero does not', () => {
@@ -227,13 +230,16 @@ describe('usage of messages', () => {
       cache_creation_input_tokens: 0,
       output_tokens: 0,
     }
-    expect(told(zeros, first)).toEqual({ ...NO_USAGE, input: 10, cacheRead: 3 })
-    expect(told({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({ input: 0, cacheRead: 13 })
+    expect(reported(zeros, first)).toEqual({ ...NO_USAGE, input: 10, cacheRead: 3 })
+    expect(reported({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({
+      input: 0,
+      cacheRead: 13,
+    })
   })
 
   test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
-    expect(told({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
+    expect(reported({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
       ...NO_USAGE,
       input: 12,
       cacheRead: 3,
@@ -248,7 +254,7 @@ describe('usage of messages', () => {
       cache_creation_input_tokens: 30,
       cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
     }
-    expect(told({ cache_creation_input_tokens: 30, output_tokens: 9 }, first)).toMatchObject({
+    expect(reported({ cache_creation_input_tokens: 30, output_tokens: 9 }, first)).toMatchObject({
       cacheWrite5m: 10,
       cacheWrite1h: 20,
     })

@@ -1,7 +1,7 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
-import { count, type Counts, promptOnly, type ReportedUsage, toCount } from '../reported-usage.ts'
+import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
 
 const NONE: Counts = {}
 
@@ -21,41 +21,41 @@ export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = [])
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
   const counts = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
-  return toCount(usage['output_tokens']) === undefined ? promptOnly(counts) : counts
+  return toCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
 }
 
 function countsIn(usage: Counts): Usage {
   const split = asRecord(usage['cache_creation']) ?? NONE
-  const cacheWrite1h = count(split, 'ephemeral_1h_input_tokens')
-  const written = count(usage, 'cache_creation_input_tokens')
-  const output = count(usage, 'output_tokens')
-  const reasoning = count(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
+  const cacheWrite1h = countAt(split, 'ephemeral_1h_input_tokens')
+  const written = countAt(usage, 'cache_creation_input_tokens')
+  const output = countAt(usage, 'output_tokens')
+  const reasoning = countAt(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
   return {
     ...NO_USAGE,
-    input: count(usage, 'input_tokens'),
-    cacheRead: count(usage, 'cache_read_input_tokens'),
-    cacheWrite5m: Math.max(count(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
+    input: countAt(usage, 'input_tokens'),
+    cacheRead: countAt(usage, 'cache_read_input_tokens'),
+    cacheWrite5m: Math.max(countAt(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
     cacheWrite1h,
     output,
     reasoning: Math.min(reasoning, output),
-    webSearches: count(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+    webSearches: countAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
   }
 }
 
 /** Adds the uses of tools. All executions of code share one container. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
-  const told = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
-  const fetches = told('web_fetch_requests', 'web_fetch')
-  const executions = Math.min(told('code_execution_requests', 'code_execution'), 1)
+  const reported = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
+  const fetches = reported('web_fetch_requests', 'web_fetch')
+  const executions = Math.min(reported('code_execution_requests', 'code_execution'), 1)
   const tools: readonly ToolUse[] = [
     ...usesExcept(seen, 'web_search', 'web_fetch', 'code_execution'),
     ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
     ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
   ]
-  const isTold = toCount(server['web_search_requests']) !== undefined
+  const isReported = toCount(server['web_search_requests']) !== undefined
   return {
     ...sums,
-    ...(!isTold && { webSearches: usesOf(seen, 'web_search') }),
+    ...(!isReported && { webSearches: usesOf(seen, 'web_search') }),
     ...((seen.length > 0 || tools.length > 0) && { tools }),
   }
 }
@@ -68,7 +68,7 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
   if (!counts) return before
-  const saysPrompt = PROMPT.some((name) => count(counts, name) > 0)
+  const saysPrompt = PROMPT.some((name) => countAt(counts, name) > 0)
   const merged: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(counts)) {
     if (value === null || value === undefined) continue
@@ -111,7 +111,7 @@ export class StreamedUsage {
    * output.
    */
   get final(): ReportedUsage | undefined {
-    return this.#isFinal ? this.partial : promptOnly(this.partial)
+    return this.#isFinal ? this.partial : promptUsage(this.partial)
   }
 }
 
@@ -142,7 +142,7 @@ function listed(iterations: unknown): Counts[] {
 }
 
 function totalOf(counts: Counts): number {
-  return COUNTS.reduce((sum, name) => sum + count(counts, name), 0)
+  return COUNTS.reduce((sum, name) => sum + countAt(counts, name), 0)
 }
 
 /** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */

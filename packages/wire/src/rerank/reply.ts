@@ -4,7 +4,7 @@ import { isError, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
-import { count, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
+import { countAt, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 
 /** The upstream's response, and the client's response once the call is charged. */
 export interface RerankReply {
@@ -167,7 +167,7 @@ export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined
 function tokensIn(counts: Counts): Usage | undefined {
   const output = maxCount(counts, 'completion_tokens', 'output_tokens')
   // Some providers fill in only the total and leave the prompt at zero.
-  const input = maxCount(counts, 'prompt_tokens', 'input_tokens') || count(counts, 'total_tokens') - output
+  const input = maxCount(counts, 'prompt_tokens', 'input_tokens') || countAt(counts, 'total_tokens') - output
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 

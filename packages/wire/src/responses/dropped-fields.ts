@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import { SHARED_FIELDS, type SharedField } from '../conversation.ts'
 import {
   isAnyValue,
-  isFilled,
+  isNotEmpty,
   type IsMeaningful,
   reportDroppedFields,
   isNotFalse,
@@ -44,7 +44,7 @@ type DroppedName =
   | 'top_k'
 
 /** Reports a dropped field. The name never contains a client's text. */
-export function drop(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -56,12 +56,12 @@ const asksFor =
 /** Fields that a conversation cannot express, each with a test for values that differ from the default. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
-  ['context_management', isFilled],
+  ['context_management', isNotEmpty],
   // Encrypted reasoning is always returned.
   ['include', asksFor('reasoning.encrypted_content', INCLUDE_LOGPROBS)],
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
-  ['prompt_cache_options', isFilled],
+  ['prompt_cache_options', isNotEmpty],
   ['truncation', (value) => value !== 'disabled'],
   // Describes the client; the model never reads it.
   ['client_metadata', () => false],

@@ -82,8 +82,8 @@ export class ResponseObject {
       incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
       model: this.#model,
     })
-    const told = usage ? JSON.stringify(usageOut(usage)) : 'null'
-    return `${head.slice(0, -1)},"output":${arrayOf(output)},${this.#settings},"usage":${told}}`
+    const usageText = usage ? JSON.stringify(usageOut(usage)) : 'null'
+    return `${head.slice(0, -1)},"output":${arrayOf(output)},${this.#settings},"usage":${usageText}}`
   }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../thinking.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /** Efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
@@ -22,8 +22,8 @@ export function decodeThinking(value: unknown, dropped: Dropped): Thinking | und
   const given = present(value)
   if (given === undefined) return undefined
   const { effort, context, mode } = fieldsAt(given, 'reasoning')
-  if (present(context) !== undefined && context !== 'auto') drop(dropped, 'reasoning.context')
-  if (present(mode) !== undefined && mode !== 'standard') drop(dropped, 'reasoning.mode')
+  if (present(context) !== undefined && context !== 'auto') reportDropped(dropped, 'reasoning.context')
+  if (present(mode) !== undefined && mode !== 'standard') reportDropped(dropped, 'reasoning.mode')
   return present(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
 }
 
@@ -47,7 +47,7 @@ export function encodeThinking(
   const { efforts } = capabilities
   const isOff = isThinkingOff(thinking)
   if (capabilities.thinking === 'none') {
-    if (!isOff) drop(dropped, 'thinking')
+    if (!isOff) reportDropped(dropped, 'thinking')
     return undefined
   }
   if (isOff) {

@@ -1,5 +1,5 @@
 import { ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
-import { count, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
+import { countAt, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
 import { asRecord } from '../json/record.ts'
 import { isSearch } from './search-item.ts'
 
@@ -49,7 +49,7 @@ function reportedUses(response: Response, seen: readonly ToolUse[]): readonly To
       uses = withCount(
         uses,
         kind,
-        names.reduce((sum, name) => sum + count(details, name), 0),
+        names.reduce((sum, name) => sum + countAt(details, name), 0),
       )
   return withForms(uses, response, asRecord(tool?.['image_gen']))
 }
@@ -68,7 +68,7 @@ function withForms(
   response: Response,
   drawn: Counts | undefined,
 ): readonly ToolUse[] {
-  const output = drawn ? count(drawn, 'output_tokens') : 0
+  const output = drawn ? countAt(drawn, 'output_tokens') : 0
   if (uses.length === 0 && output === 0) return uses
   const memory = textOf(asRecord(toolOf(response, /^code_interpreter$/)?.['container'])?.['memory_limit'])
   const model = textOf(toolOf(response, /^image_generation$/)?.['model'])
@@ -78,8 +78,8 @@ function withForms(
   })
   if (!drawn || output === 0) return formed
   const details = asRecord(drawn['input_tokens_details']) ?? {}
-  const input = count(drawn, 'input_tokens')
-  const image = Math.min(count(details, 'image_tokens'), input)
+  const input = countAt(drawn, 'input_tokens')
+  const image = Math.min(countAt(details, 'image_tokens'), input)
   const pictures = Math.max(usesOf(uses, 'image_generation'), 1)
   const tokens = { text: input - image, image, output }
   return [

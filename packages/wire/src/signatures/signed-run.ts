@@ -1,4 +1,4 @@
-import { protocolsThat } from '../protocols.ts'
+import { protocolsWith } from '../protocols.ts'
 import type { Conversation, MediaPart, OpaquePart, Part, Proof, ThinkingPart, Turn } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ export interface SignedRun {
 }
 
 /** Dialects whose providers sign parts of their replies. */
-export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsThat(({ isSigned }) => isSigned))
+export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsWith(({ isSigned }) => isSigned))
 
 /** Version of the text format; texts of other versions are not read. */
 const VERSION = 1

@@ -50,7 +50,7 @@ export abstract class FrameLoop {
 
   /** Releases the buffered bytes of an incomplete frame. */
   release(): void {
-    this.frames.takeHeld()
+    this.frames.takeBuffered()
   }
 
   /** Drops the templates, because frames of another kind follow. */

@@ -43,18 +43,18 @@ export class FrameSplitter {
   }
 
   /** Returns the first `size` held bytes. */
-  heldHead(size: number): Buffer {
+  bufferedHead(size: number): Buffer {
     return this.#held.head(size)
   }
 
   /** Whether the held bytes end in a blank line and wait only for a possible LF after their CR. */
-  get isHeldComplete(): boolean {
+  get isBufferComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
   }
 
   /** Returns the held bytes and releases them. */
-  takeHeld(): Buffer {
+  takeBuffered(): Buffer {
     this.#memory?.resize(0)
     return this.#held.take()
   }
@@ -63,8 +63,8 @@ export class FrameSplitter {
    * Ends the stream. Returns the remaining bytes, and whether they are a frame that only the end completed.
    */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
-    const isWhole = this.isHeldComplete
-    return { bytes: this.takeHeld(), isWhole }
+    const isWhole = this.isBufferComplete
+    return { bytes: this.takeBuffered(), isWhole }
   }
 
   /**
@@ -77,7 +77,7 @@ export class FrameSplitter {
       this.#hold(chunk)
       return undefined
     }
-    return this.#read(Buffer.concat([this.takeHeld(), chunk]))
+    return this.#read(Buffer.concat([this.takeBuffered(), chunk]))
   }
 
   /** Returns the offset after the frame at `from`, including its blank line; −1 if it is incomplete. */

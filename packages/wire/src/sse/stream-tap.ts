@@ -78,7 +78,7 @@ export abstract class StreamTap extends FrameLoop {
   #large: LargeEvent | undefined
 
   /**
-   * `frames` limits the events for which `asksForWhole` returns true; `shared` has templates of streams of
+   * `frames` limits the events for which `needsWholeEvent` returns true; `shared` has templates of streams of
    * this class.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
@@ -209,7 +209,7 @@ export abstract class StreamTap extends FrameLoop {
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const complete = bytes && this.#readFrames(bytes)
-    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isHeldComplete || this.#mustHold)
+    if (this.frames.heldBytes <= MAX_HELD_BYTES || this.frames.isBufferComplete || this.#mustHold)
       return complete
     const begun = this.#beginLarge()
     return complete ? Buffer.concat([complete, begun]) : begun
@@ -218,43 +218,43 @@ export abstract class StreamTap extends FrameLoop {
   /** Reads the complete frames in `bytes`. Returns the part to forward. */
   #readFrames(bytes: Buffer): Buffer | undefined {
     const kept: Buffer[] = []
-    let keptFrom = 0
+    let copyFrom = 0
     let at = 0
     for (;;) {
       at = this.readFrames(bytes, at)
       if (this.verdict === 'forward') break
       const { lastFrameAt } = this
-      if (lastFrameAt > keptFrom) kept.push(bytes.subarray(keptFrom, lastFrameAt))
-      keptFrom = at
+      if (lastFrameAt > copyFrom) kept.push(bytes.subarray(copyFrom, lastFrameAt))
+      copyFrom = at
       if (this.verdict === 'swallow') continue
       if (this.error) this.errorFrame = Buffer.from(bytes.subarray(lastFrameAt, at))
       this.#hold(bytes.subarray(lastFrameAt))
       at = bytes.length
-      keptFrom = at
+      copyFrom = at
       break
     }
     this.frames.markRead(at)
-    if (at > keptFrom) kept.push(keptFrom === 0 && at === bytes.length ? bytes : bytes.subarray(keptFrom, at))
+    if (at > copyFrom) kept.push(copyFrom === 0 && at === bytes.length ? bytes : bytes.subarray(copyFrom, at))
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
   /**
    * Reports whether an event must be held until it is complete, whatever its size, judged by its first bytes.
    */
-  protected asksForWhole(_head: string): boolean {
+  protected needsWholeEvent(_head: string): boolean {
     return false
   }
 
   get #mustHold(): boolean {
     const { frames } = this
-    const head = frames.heldHead(HEAD_BYTES).toString('latin1')
-    if (this.asksForWhole(head)) return true
+    const head = frames.bufferedHead(HEAD_BYTES).toString('latin1')
+    if (this.needsWholeEvent(head)) return true
     return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
   /** Starts to forward an event as it arrives. Returns the bytes held of it. */
   #beginLarge(): Buffer {
-    const held = this.frames.takeHeld()
+    const held = this.frames.takeBuffered()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     this.#large = new LargeEvent()
     this.#large.push(isMarked ? held.subarray(BYTE_ORDER_MARK.length) : held)

@@ -40,10 +40,10 @@ interface OidcClientDependencies {
  * are read again for each sign-in, so that a provider may rotate its keys at any time.
  */
 export class OidcClient {
-  readonly #parts: OidcClientDependencies
+  readonly #dependencies: OidcClientDependencies
 
-  constructor(parts: OidcClientDependencies) {
-    this.#parts = parts
+  constructor(dependencies: OidcClientDependencies) {
+    this.#dependencies = dependencies
   }
 
   /**
@@ -112,7 +112,7 @@ export class OidcClient {
     provider: OidcProvider,
     work: (config: library.Configuration) => Promise<Result>,
   ): Promise<Result> {
-    const { allowsPrivateNetworks, warn } = this.#parts
+    const { allowsPrivateNetworks, warn } = this.#dependencies
     await using requests = new ProviderFetch(provider.issuer, allowsPrivateNetworks())
     let isDiscovered = false
     try {
@@ -176,10 +176,10 @@ function plainCode(code: string): string {
 }
 
 function refused({ name }: OidcProvider, error: unknown): GatewayError {
-  const told = error instanceof library.AuthorizationResponseError ? `: ${plainCode(error.error)}` : ''
+  const detail = error instanceof library.AuthorizationResponseError ? `: ${plainCode(error.error)}` : ''
   return new GatewayError(
     'unauthorized',
-    `the sign-in at "${name}" could not be verified${told}; start it again`,
+    `the sign-in at "${name}" could not be verified${detail}; start it again`,
   )
 }
 

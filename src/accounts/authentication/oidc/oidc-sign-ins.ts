@@ -43,11 +43,11 @@ interface Completed {
  * began it.
  */
 export class OidcSignIns {
-  readonly #parts: OidcDependencies
+  readonly #dependencies: OidcDependencies
   #client: Promise<OidcClient> | undefined
 
-  constructor(parts: OidcDependencies) {
-    this.#parts = parts
+  constructor(dependencies: OidcDependencies) {
+    this.#dependencies = dependencies
   }
 
   /**
@@ -60,7 +60,7 @@ export class OidcSignIns {
     next: string | undefined,
     link?: IdentityLink,
   ): Promise<Redirect> {
-    const { secrets, options, nowMs } = this.#parts
+    const { secrets, options, nowMs } = this.#dependencies
     const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
     const expiresTime = pendingUntil(nowMs())
@@ -74,7 +74,7 @@ export class OidcSignIns {
    * verified.
    */
   async complete(provider: OidcProvider, request: Request): Promise<Completed> {
-    const { store, secrets, nowMs } = this.#parts
+    const { store, secrets, nowMs } = this.#dependencies
     const query = new URL(request.url, 'http://gateway').search
     const state = new URLSearchParams(query).get('state')
     const pending = pendingOf(secrets, provider.name, state, request, nowMs())
@@ -95,7 +95,7 @@ export class OidcSignIns {
 
   // Loaded with the first sign-in, because most gateways have no identity provider.
   #opened(): Promise<OidcClient> {
-    const { options, warn } = this.#parts
+    const { options, warn } = this.#dependencies
     const allowsPrivateNetworks = (): boolean => options().media.allow_private_networks
     this.#client ??= import('./oidc-client.ts').then(
       ({ OidcClient }) => new OidcClient({ allowsPrivateNetworks, warn }),

@@ -41,7 +41,7 @@ export function chatRequests(
         ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
           const gated = gateChatRequest(scan, request, channel, passThrough)
-          const { body, dropped, upstreamModel, askedForUsage } = gated
+          const { body, dropped, upstreamModel, addedUsageOption } = gated
           return {
             protocol: 'chat',
             path: endpoint.path(upstreamModel, request.stream),
@@ -50,7 +50,7 @@ export function chatRequests(
             prompt: endpoint.prompt,
             upstreamModel,
             dropped,
-            tap: () => new ChatTap({ swallowUsage: askedForUsage, addUsage: request.includeUsage }),
+            tap: () => new ChatTap({ swallowUsage: addedUsageOption, addUsage: request.includeUsage }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
         },

@@ -10,7 +10,7 @@ import { chatRequests } from '../chat/client-dialect.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { spokenDialect } from '../choose-dialect.ts'
+import { dialectForChannel } from '../choose-dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 const PATH = '/completions'
@@ -50,7 +50,7 @@ function completion(conversions: Conversions, scan: ScannedObject, reader: Reade
       channelsFor(channels) {
         // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
         // against no limit.
-        if (!channels.some((channel) => spokenDialect(channel, 'chat', model) === 'chat'))
+        if (!channels.some((channel) => dialectForChannel(channel, 'chat', model) === 'chat'))
           checkConvertible(scan)
         return channels
       },

@@ -21,7 +21,7 @@ import {
 import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from './embeddings-passthrough.ts'
-import { askedForVectors } from './vector-requests.ts'
+import { vectorRequest } from './vector-requests.ts'
 
 /** Protocols of the channels that serve embeddings. */
 export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
@@ -55,7 +55,7 @@ export const embeddingsDialect: Dialect = {
       const converted = (upstream: EmbedUpstream): AttemptRequest => {
         const dropped: Dropped = new Set()
         const texts = decodeTexts(scan, dropped)
-        return askedForVectors(upstream, texts, dropped, () => new VectorsWriter(form, model))
+        return vectorRequest(upstream, texts, dropped, () => new VectorsWriter(form, model))
       }
       return {
         model,

@@ -25,7 +25,7 @@ import {
 import type { AttemptRequest } from '../../request-stages.ts'
 
 /** A request for vectors, sent as one or more requests in succession, depending on the texts. */
-export function askedForVectors(
+export function vectorRequest(
   { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,
   dropped: Dropped,

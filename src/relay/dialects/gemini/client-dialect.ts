@@ -30,7 +30,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
-import { askedForVectors } from '../embeddings/vector-requests.ts'
+import { vectorRequest } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
 import { nativeTools, planChannels } from '../plan-channels.ts'
@@ -169,10 +169,10 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
-        const askedInForm = (upstream: EmbedUpstream): AttemptRequest => {
+        const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
-          return askedForVectors(upstream, texts, dropped, () => new EmbedReplyWriter(method))
+          return vectorRequest(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
         const native = (channel: Channel, passThrough: boolean): AttemptRequest => ({
           protocol: 'gemini',
@@ -207,7 +207,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
               prepare(passThrough) {
                 if (channel.provider === 'generic' && channel.protocol.includes('gemini'))
                   return native(channel, passThrough)
-                return askedInForm(embedUpstream(channel, model) ?? inTexts(channel))
+                return requestInForm(embedUpstream(channel, model) ?? inTexts(channel))
               },
             })),
         }

@@ -177,11 +177,11 @@ async function measureTranscript(
   { usage: reported, seconds: stated, lastCue, text }: TranscriptFacts,
   textBytes = 0,
 ): Promise<ChargedUsage> {
-  const toldSeconds = reported?.seconds || stated
-  const seconds = toldSeconds || Math.max(length.seconds, lastCue)
+  const reportedSeconds = reported?.seconds || stated
+  const seconds = reportedSeconds || Math.max(length.seconds, lastCue)
   const hasTokens = reported !== undefined && reported.input + reported.cacheRead + reported.output > 0
   if (hasTokens) return { usage: { ...reported, seconds }, isEstimate: false }
-  const isEstimate = toldSeconds === 0 && length.isEstimate
+  const isEstimate = reportedSeconds === 0 && length.isEstimate
   if (rate.price.second.digits > 0n || !rate.perToken) return { usage: { ...NO_USAGE, seconds }, isEstimate }
   const input = seconds * TOKENS_PER_SECOND
   const output = textBytes > 0 ? Math.ceil(textBytes / BYTES_PER_TOKEN) : await count.count(text)

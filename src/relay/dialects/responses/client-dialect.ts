@@ -27,8 +27,8 @@ import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 const KEPT = new Map([['store', 'true']])
 
 /** Dialect of responses: passed through to channels that speak it, converted for others. */
-export function responsesDialect(conversions: Conversions, parts: NativeResponseServices): Dialect {
-  const { responses } = parts
+export function responsesDialect(conversions: Conversions, services: NativeResponseServices): Dialect {
+  const { responses } = services
   return {
     name: 'responses',
     endpoint: 'responses',
@@ -65,7 +65,11 @@ export function responsesDialect(conversions: Conversions, parts: NativeResponse
       }),
       prepare(passThrough) {
         const isStored = request.store !== false && !channel.disable_store
-        const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
+        const response = new NativeResponse(services, {
+          isStored,
+          isBackground: request.background,
+          previous,
+        })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
         return {

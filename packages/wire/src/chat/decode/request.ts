@@ -19,7 +19,7 @@ import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
-import { drop, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
+import { reportDropped, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
 import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
@@ -153,7 +153,7 @@ class MessagesReader {
     for (const [key, value] of Object.entries(message)) {
       if (READ_FIELDS.has(key) || isEmptyValue(value)) continue
       if (key === 'name' && (role === 'tool' || role === 'function')) continue
-      drop(this.#dropped, DROPPED_FIELDS.get(key) ?? 'unknown')
+      reportDropped(this.#dropped, DROPPED_FIELDS.get(key) ?? 'unknown')
     }
   }
 
@@ -170,7 +170,7 @@ class MessagesReader {
     const at = this.#place
     for (const part of this.#content(message, path)) {
       if (part.kind === 'text') this.#system.push(at ? { ...part, at } : part)
-      else if (part.kind === 'opaque') drop(this.#dropped, 'messages.content')
+      else if (part.kind === 'opaque') reportDropped(this.#dropped, 'messages.content')
       else refuse(`${path}.content`, 'text', part.kind)
     }
   }
@@ -196,7 +196,7 @@ class MessagesReader {
       optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
     const details = present(message['reasoning_details']) ?? []
     const given = Array.isArray(details) ? (details as readonly unknown[]) : []
-    if (given.some((detail) => !isGatewayDetail(detail))) drop(this.#dropped, 'unknown')
+    if (given.some((detail) => !isGatewayDetail(detail))) reportDropped(this.#dropped, 'unknown')
     const thoughts = readThoughts(thought, given)
     parts.push(...thoughts.first)
     parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
@@ -348,10 +348,10 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
     'image_url',
     (part, path) => {
       const detail = fieldsIn(part['image_url'])?.['detail']
-      const isSaid = present(detail) !== undefined && detail !== 'auto'
+      const hasDetail = present(detail) !== undefined && detail !== 'auto'
       return {
         ...media(linked(part, 'image_url', 'image/*', path), part, path),
-        ...(isSaid && { detail: textAt(detail, `${path}.image_url.detail`) }),
+        ...(hasDetail && { detail: textAt(detail, `${path}.image_url.detail`) }),
       }
     },
   ],

@@ -19,7 +19,7 @@ interface GrowingCall {
 }
 
 /** The functions of the reply's reader that `ToolCallDecoder` calls. */
-export interface CallSink {
+export interface ToolCallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */
   begin(): number
@@ -34,7 +34,7 @@ export interface CallSink {
  * not wait for the end of the reply.
  */
 export class ToolCallDecoder {
-  readonly #sink: CallSink
+  readonly #sink: ToolCallSink
   readonly #byIndex = new Map<number, GrowingCall>()
   readonly #byId = new Map<string, GrowingCall>()
   readonly #open = new Set<GrowingCall>()
@@ -42,7 +42,7 @@ export class ToolCallDecoder {
   /** Whether any call has begun. */
   hasCalls = false
 
-  constructor(sink: CallSink) {
+  constructor(sink: ToolCallSink) {
     this.#sink = sink
   }
 

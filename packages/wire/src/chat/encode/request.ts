@@ -15,7 +15,7 @@ import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { cacheControl } from '../cache-control.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
 import { canSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
@@ -37,9 +37,9 @@ export function encodeRequest(
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
     throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
-  if (topK !== undefined) drop(dropped, 'top_k')
+  if (topK !== undefined) reportDropped(dropped, 'top_k')
   const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
-  if (webSearch && !search) drop(dropped, 'tools.web_search')
+  if (webSearch && !search) reportDropped(dropped, 'tools.web_search')
   const request = renderObject([
     ...membersOf({
       model: name,
@@ -71,7 +71,7 @@ export function encodeRequest(
 /** Encodes the tools. Without tools there is no tool choice either; upstreams would refuse it. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
-    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
     return []
   }
   return [
@@ -128,7 +128,7 @@ function encodeTurn(
   const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
   const { calls, results, media } = sorted
-  if (sorted.thinking.length > 0 && !takesThoughts) drop(dropped, 'reasoning_content')
+  if (sorted.thinking.length > 0 && !takesThoughts) reportDropped(dropped, 'reasoning_content')
   const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
@@ -155,10 +155,10 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
       turn.content.push(...encodePart(part, dropped))
       return
     case 'search':
-      drop(dropped, 'content')
+      reportDropped(dropped, 'content')
       return
     case 'thinking':
-      if (part.proof) drop(dropped, 'signature')
+      if (part.proof) reportDropped(dropped, 'signature')
       if (part.text !== '') turn.thinking.push(part.text)
       return
     case 'tool-call':
@@ -170,8 +170,8 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
 }
 
 function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dropped): unknown {
-  if (cache) drop(dropped, 'cache_control')
-  if (proof) drop(dropped, 'signature')
+  if (cache) reportDropped(dropped, 'cache_control')
+  if (proof) reportDropped(dropped, 'signature')
   return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }
 }
 
@@ -187,12 +187,12 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
       else media.push(encoded)
     }
   }
-  if (part.isError) drop(dropped, 'is_error')
+  if (part.isError) reportDropped(dropped, 'is_error')
   // A cache mark on the result moves to its last text.
   const last = content.at(-1)
   if (part.cache && last && !('cache_control' in last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
-  else if (part.cache) drop(dropped, 'cache_control')
+  else if (part.cache) reportDropped(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }
 
@@ -208,7 +208,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
       return [{ ...encodeMedia(part, dropped), ...cacheControl(part.cache) }]
     case 'opaque':
       if (part.protocol === 'chat') return [part.value as ChatPart]
-      drop(dropped, 'content')
+      reportDropped(dropped, 'content')
       return []
   }
 }
@@ -236,7 +236,7 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.kind === 'inline' && isFile(source.mediaType))
     return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }
-  if (name !== undefined) drop(dropped, 'title')
+  if (name !== undefined) reportDropped(dropped, 'title')
   if (isVideo(source.mediaType)) return { type: 'video_url', video_url: { url } }
   if (source.kind === 'url' || isPicture(source.mediaType))
     return {

@@ -58,24 +58,24 @@ describe('filtered fields', () => {
 
 describe('usage', () => {
   test('usage is requested where a stream is requested and the client did not request usage', () => {
-    expect(gate(body(',"stream":true'))).toMatchObject({ askedForUsage: true })
+    expect(gate(body(',"stream":true'))).toMatchObject({ addedUsageOption: true })
     expect(gate(body(',"stream":true')).body.toString()).toBe(
       body(',"stream":true,"stream_options":{"include_usage":true}'),
     )
     for (const options of ['null', '{}', '{"include_usage":false}', '{"include_usage":null}']) {
       const gated = gate(body(`,"stream":true,"stream_options":${options},"n":1`))
       expect(gated.body.toString()).toBe(body(',"stream":true,"stream_options":{"include_usage":true},"n":1'))
-      expect(gated.askedForUsage).toBe(true)
+      expect(gated.addedUsageOption).toBe(true)
     }
   })
 
   test('usage is not requested twice, or for a whole response', () => {
     expect(gate(body(',"stream":true,"stream_options":{"include_usage":true}'))).toMatchObject({
-      askedForUsage: false,
+      addedUsageOption: false,
       same: true,
     })
-    expect(gate(body(''))).toMatchObject({ askedForUsage: false, same: true })
-    expect(gate(body(',"stream":false'))).toMatchObject({ askedForUsage: false, same: true })
+    expect(gate(body(''))).toMatchObject({ addedUsageOption: false, same: true })
+    expect(gate(body(',"stream":false'))).toMatchObject({ addedUsageOption: false, same: true })
   })
 })
 
@@ -99,7 +99,7 @@ describe('pass-through', () => {
   ] as const)(
     'pass-through %s skips the filters and the request for usage',
     (_whose, channel, passThrough) => {
-      expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
+      expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, addedUsageOption: false })
     },
   )
 

@@ -12,7 +12,7 @@ export interface GatedRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
   /** Whether the gateway itself requested usage, so that the usage frame is not forwarded to the client. */
-  readonly askedForUsage: boolean
+  readonly addedUsageOption: boolean
 }
 
 /**
@@ -39,30 +39,30 @@ export function gateChatRequest(
   const messages = messagesWithoutEnvelopes(scan)
   if (messages !== undefined) replace.set('messages', messages)
 
-  let askedForUsage = false
+  let addedUsageOption = false
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
-    askedForUsage = request.stream && !request.includeUsage
-    const options = streamOptions(scan, channel, askedForUsage)
+    addedUsageOption = request.stream && !request.includeUsage
+    const options = streamOptions(scan, channel, addedUsageOption)
     if (options === '{}') remove.push('stream_options')
     else if (options !== undefined) replace.set('stream_options', options)
   }
-  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, askedForUsage }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, addedUsageOption }
 }
 
 /** Renders the options as JSON text. Returns undefined if they need no change. */
 function streamOptions(
   scan: ScannedObject,
   channel: UpstreamSettings,
-  askForUsage: boolean,
+  addsUsageOption: boolean,
 ): string | undefined {
   const options = asRecord(scan.value('stream_options'))
   const filter = options?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')
-  if (!filter && !askForUsage) return undefined
+  if (!filter && !addsUsageOption) return undefined
   const result = { ...options }
   if (filter) delete result['include_obfuscation']
-  if (askForUsage) result['include_usage'] = true
+  if (addsUsageOption) result['include_usage'] = true
   return JSON.stringify(result)
 }
 

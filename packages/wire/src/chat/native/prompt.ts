@@ -12,7 +12,12 @@ import {
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type FoundMedia, type Level, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
+import {
+  type FoundMedia,
+  type PromptLevel,
+  type PromptLevels,
+  OPENAI_SERVICE_MEMBERS,
+} from '../../prompt-text.ts'
 
 /** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
@@ -131,7 +136,7 @@ const CHAT_PARTS = {
     notPrompt: { detail: 'service', format: 'kind', file_id: 'id' },
     read: { url: 'text', data: 'text', file_data: 'text', filename: 'text' },
   },
-} as const satisfies Record<string, Level>
+} as const satisfies Record<string, PromptLevel>
 
 /** The prompt of a chat request. */
 export const CHAT_PROMPT = {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
-import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
+import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
@@ -91,7 +91,7 @@ export class ChatTap extends StreamTap {
   }
 
   #take(facts: ChunkFacts): FrameAction {
-    this.usage = laterUsage(this.usage, facts.usage)
+    this.usage = preferLaterUsage(this.usage, facts.usage)
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)

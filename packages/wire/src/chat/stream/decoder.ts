@@ -5,7 +5,7 @@ import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
-import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
+import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
@@ -95,7 +95,7 @@ export class ChatStreamDecoder extends FrameReader {
   #take(chunk: Fields): void {
     this.#id ||= textOr(chunk['id'])
     this.#model ||= textOr(chunk['model'])
-    this.#usage = laterUsage(this.#usage, usageOf(chunk))
+    this.#usage = preferLaterUsage(this.#usage, usageOf(chunk))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()
@@ -154,7 +154,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
-    this.#usage = laterUsage(this.#usage, chunk && usageOf(chunk))
+    this.#usage = preferLaterUsage(this.#usage, chunk && usageOf(chunk))
     const { type, message } = readUpstreamError(Buffer.from(data))
     this.emit({
       kind: 'failure',

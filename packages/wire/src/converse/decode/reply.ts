@@ -6,7 +6,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
 import type { Fields } from '../../field.ts'
 import { NO_USAGE } from '../../usage.ts'
-import { count, maxCount, promptOnly, type ReportedUsage, toCount } from '../../reported-usage.ts'
+import { countAt, maxCount, promptUsage, type ReportedUsage, toCount } from '../../reported-usage.ts'
 
 /**
  * Decodes a whole reply, which contains neither an id nor the model. A call's input is the text that the
@@ -113,7 +113,7 @@ export function readConverseUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   const stated = toCount(usage?.['inputTokens'])
   if (!usage || stated === undefined) return undefined
-  const output = count(usage, 'outputTokens')
+  const output = countAt(usage, 'outputTokens')
   const cacheRead = maxCount(usage, 'cacheReadInputTokens', 'cacheReadInputTokenCount')
   const written = maxCount(usage, 'cacheWriteInputTokens', 'cacheWriteInputTokenCount')
   const cached = cacheRead + written
@@ -127,7 +127,7 @@ export function readConverseUsage(value: unknown): ReportedUsage | undefined {
     cacheWrite1h,
     output,
   }
-  return toCount(usage['outputTokens']) === undefined ? promptOnly(counts) : counts
+  return toCount(usage['outputTokens']) === undefined ? promptUsage(counts) : counts
 }
 
 function writtenForAnHour(details: unknown): number {
@@ -135,5 +135,5 @@ function writtenForAnHour(details: unknown): number {
   return details
     .map((detail: unknown) => asRecord(detail) ?? {})
     .filter(({ ttl }) => ttl === '1h')
-    .reduce((sum, detail) => sum + count(detail, 'inputTokens'), 0)
+    .reduce((sum, detail) => sum + countAt(detail, 'inputTokens'), 0)
 }

@@ -14,7 +14,7 @@ import type {
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
 import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /** Placeholder for a text that must not be missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
@@ -50,11 +50,11 @@ export class BlockWriter {
       case 'tool-result':
         return [this.#writeResult(part), ...this.cachePoint(cacheOf(part))]
       case 'search':
-        drop(this.#dropped, 'content')
+        reportDropped(this.#dropped, 'content')
         return []
       case 'opaque':
         if (part.protocol === 'converse') return [JSON.stringify(part.value)]
-        drop(this.#dropped, 'content')
+        reportDropped(this.#dropped, 'content')
         return []
     }
   }
@@ -67,31 +67,31 @@ export class BlockWriter {
   /** Encodes the cache mark after a call, a result or a tool. */
   cachePoint(cache: Cache | undefined): string[] {
     if (!cache || this.#capabilities.cache === 'everywhere') return this.#cachePoint(cache)
-    drop(this.#dropped, 'cache_control')
+    reportDropped(this.#dropped, 'cache_control')
     return []
   }
 
   #cachePoint(cache: Cache | undefined): string[] {
     if (!cache) return []
     if (this.#capabilities.cache === 'nowhere') {
-      drop(this.#dropped, 'cache_control')
+      reportDropped(this.#dropped, 'cache_control')
       return []
     }
     const isHour = cache.ttl === '1h'
-    if (isHour && !this.#capabilities.cachesForAnHour) drop(this.#dropped, 'cache_control.ttl')
+    if (isHour && !this.#capabilities.cachesForAnHour) reportDropped(this.#dropped, 'cache_control.ttl')
     const ttl = isHour && this.#capabilities.cachesForAnHour ? '1h' : undefined
     return [JSON.stringify({ cachePoint: { type: 'default', ttl } })]
   }
 
   #writeMedia({ source, name, detail }: MediaPart): string {
-    if (detail !== undefined) drop(this.#dropped, 'image_url.detail')
+    if (detail !== undefined) reportDropped(this.#dropped, 'image_url.detail')
     return this.#media.write(source, name)
   }
 
   // Upstreams accept only thoughts with a signature that they made themselves.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
-      drop(this.#dropped, 'reasoning_content')
+      reportDropped(this.#dropped, 'reasoning_content')
       return []
     }
     return [JSON.stringify({ reasoningContent: { reasoningText: { text, signature: proof.value } } })]
@@ -130,7 +130,7 @@ export class BlockWriter {
       case 'media':
         return [this.#writeMedia(part)]
       case 'opaque':
-        drop(this.#dropped, 'content')
+        reportDropped(this.#dropped, 'content')
         return []
     }
   }

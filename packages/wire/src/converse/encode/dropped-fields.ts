@@ -19,6 +19,6 @@ type DroppedName =
   | 'top_p'
 
 /** Reports a dropped field. The name never contains a client's text. */
-export function drop(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

@@ -10,7 +10,7 @@ import {
   disablingEffort,
   requestedEffort,
 } from '../../thinking.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /** Maximum temperature in Converse; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1
@@ -40,7 +40,7 @@ export function encodeInference(
 ): MemberText[] {
   const { maxTokens, temperature, topP, additional } = inferenceOf(conversation, capabilities, dropped)
   const stopSequences = conversation.stop.filter((sequence) => sequence.trim() !== '')
-  if (stopSequences.length < conversation.stop.length) drop(dropped, 'stop')
+  if (stopSequences.length < conversation.stop.length) reportDropped(dropped, 'stop')
   const config = {
     maxTokens,
     temperature,
@@ -89,7 +89,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
         ),
       })
     case undefined:
-      if (!isThinkingOff(thinking) || (!isKnown && disablingEffort(thinking))) drop(dropped, 'thinking')
+      if (!isThinkingOff(thinking) || (!isKnown && disablingEffort(thinking)))
+        reportDropped(dropped, 'thinking')
       return plain({})
   }
 }
@@ -110,7 +111,7 @@ function claudeInference(
   const isOff = isThinkingOff(requested)
   const needsThoughts = form === 'budget' && lacksThoughts(turns)
   if (form === 'none' || isForced || needsThoughts || turns.at(-1)?.role === 'assistant') {
-    if (!isOff) drop(dropped, 'thinking')
+    if (!isOff) reportDropped(dropped, 'thinking')
     return plain({})
   }
   if (isOff && !alwaysThinks) return plain({ thinking: { type: 'disabled' } })
@@ -145,15 +146,15 @@ function withoutSampling(
   { maxTokens, temperature, topP, topK }: Conversation,
   dropped: Dropped,
 ): Omit<Inference, 'additional'> {
-  if (temperature !== undefined && temperature !== 1) drop(dropped, 'temperature')
-  if (topP !== undefined && topP !== 1) drop(dropped, 'top_p')
-  if (topK !== undefined) drop(dropped, 'top_k')
+  if (temperature !== undefined && temperature !== 1) reportDropped(dropped, 'temperature')
+  if (topP !== undefined && topP !== 1) reportDropped(dropped, 'top_p')
+  if (topK !== undefined) reportDropped(dropped, 'top_k')
   return { maxTokens, temperature: undefined, topP: undefined }
 }
 
 function temperatureOf({ temperature }: Conversation, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
-  drop(dropped, 'temperature')
+  reportDropped(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
@@ -166,7 +167,7 @@ function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: Dro
     case 'inferenceConfig':
       return { inferenceConfig: { topK } }
     case undefined:
-      drop(dropped, 'top_k')
+      reportDropped(dropped, 'top_k')
       return {}
   }
 }

@@ -9,7 +9,7 @@ import {
   withFormatAsTool,
   type WithSchemaFormat,
 } from '../../output-format.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /**
  * Adapts the output format to the model: a schema if it can follow one, otherwise a forced tool, otherwise an
@@ -26,7 +26,7 @@ export function withSupportedFormat(
   if (capabilities.converse.schema === 'format') return { ...conversation, outputFormat: format }
   const name = answerTool(conversation, capabilities)
   if (name !== undefined) return withFormatAsTool(conversation, format, name)
-  drop(dropped, 'response_format')
+  reportDropped(dropped, 'response_format')
   return withFormatAsInstruction(conversation, format)
 }
 

@@ -7,7 +7,7 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
-import { drop } from './dropped-fields.ts'
+import { reportDropped } from './dropped-fields.ts'
 import { BlockWriter, PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
@@ -117,7 +117,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
 /** Only users may send files. */
 function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
-  if (isForeign) drop(dropped, 'content')
+  if (isForeign) reportDropped(dropped, 'content')
   return !isForeign
 }
 
@@ -131,7 +131,7 @@ function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   if (role === 'assistant') {
     const calls = parts.filter(({ kind }) => kind === 'tool-call')
     if (calls.length === 0 || calls.length === parts.length) return [turn]
-    drop(dropped, 'content')
+    reportDropped(dropped, 'content')
     return [{ role, parts: calls }]
   }
   const results = parts.filter(isResult)
@@ -166,16 +166,16 @@ function encodeTools(
   dropped: Dropped,
 ): string | undefined {
   const { toolChoice, parallelTools, webSearch } = conversation
-  if (webSearch) drop(dropped, 'tools.web_search')
-  if (parallelTools === false) drop(dropped, 'parallel_tool_calls')
+  if (webSearch) reportDropped(dropped, 'tools.web_search')
+  if (parallelTools === false) reportDropped(dropped, 'parallel_tool_calls')
   const called = calledTools(conversation)
   const offered = toolChoice?.kind === 'none' && called.size === 0 ? [] : conversation.tools
   const tools = offered.length > 0 ? offered : [...called].map(plainTool)
   if (tools.length === 0) {
-    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
     return undefined
   }
-  if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') drop(dropped, 'tool_choice')
+  if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') reportDropped(dropped, 'tool_choice')
   const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
   // If the model cannot be forced to call a tool by name, the named tool is sent alone.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
@@ -205,13 +205,13 @@ function choiceOf(
     case 'auto':
       return '{"auto":{}}'
     case 'none':
-      drop(dropped, 'tool_choice')
+      reportDropped(dropped, 'tool_choice')
       return undefined
     case 'any':
     case 'tool':
       if (choices === 'tool' && choice.kind === 'tool') return JSON.stringify({ tool: { name: choice.name } })
       if (choices !== 'auto') return ANY
-      drop(dropped, 'tool_choice')
+      reportDropped(dropped, 'tool_choice')
       return undefined
   }
 }
@@ -221,7 +221,7 @@ function encodeTool(
   { takesStrict }: ConverseCapabilities,
   dropped: Dropped,
 ): string {
-  if (strict === true && !takesStrict) drop(dropped, 'tools.strict')
+  if (strict === true && !takesStrict) reportDropped(dropped, 'tools.strict')
   const spec = renderObject([
     // Upstreams refuse an empty description.
     ...membersOf({ name, description: description || undefined }),

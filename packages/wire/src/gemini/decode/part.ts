@@ -3,7 +3,7 @@ import type { MediaPart, OpaquePart, TextPart, ThinkingPart } from '../../conver
 import { refuse } from '../../field-check.ts'
 import { type Fields, textAt } from '../../field.ts'
 import { inlineAt, mediaAt } from '../../media-source.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
 import { memberInEitherSpelling } from '../spelling.ts'
 
@@ -30,7 +30,7 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
   const text = memberInEitherSpelling(part, 'text')
   const media = decodeMedia(part, path, dropped)
   if (text === undefined && !media && signed === '') {
-    drop(dropped, 'parts')
+    reportDropped(dropped, 'parts')
     return []
   }
   const written = text === undefined ? '' : textAt(text, `${path}.text`)
@@ -47,8 +47,10 @@ export function decodeMedia(part: Fields, path: string, dropped: Dropped): Media
   const inline = memberInEitherSpelling(part, 'inlineData')
   const file = memberInEitherSpelling(part, 'fileData')
   if (inline === undefined && file === undefined) return undefined
-  if (memberInEitherSpelling(part, 'videoMetadata') !== undefined) drop(dropped, 'parts.videoMetadata')
-  if (memberInEitherSpelling(part, 'mediaResolution') !== undefined) drop(dropped, 'parts.mediaResolution')
+  if (memberInEitherSpelling(part, 'videoMetadata') !== undefined)
+    reportDropped(dropped, 'parts.videoMetadata')
+  if (memberInEitherSpelling(part, 'mediaResolution') !== undefined)
+    reportDropped(dropped, 'parts.mediaResolution')
   const at = `${path}.${inline === undefined ? 'fileData' : 'inlineData'}`
   const fields = fieldsOf(inline ?? file, at)
   const type = memberInEitherSpelling(fields, 'mimeType')

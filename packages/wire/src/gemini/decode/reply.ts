@@ -21,7 +21,7 @@ import {
   recordArrivedMedia,
   partsOf,
 } from '../answer.ts'
-import { citationsIn, type CitationsOf } from '../grounding.ts'
+import { citationsIn, type FindCitations } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
@@ -84,9 +84,9 @@ function read(
     if (!found && number === 0 && blockReason(fields) !== undefined) reason ??= 'SAFETY'
     if (!found) continue
     const { candidate, at } = found
-    const said = partsOf(candidate)
-    recordArrivedMedia(said, arrived)
-    parts.read(said, argumentsIn(text, at, said), citationsIn(candidate), logprobsOf(candidate))
+    const replyParts = partsOf(candidate)
+    recordArrivedMedia(replyParts, arrived)
+    parts.read(replyParts, argumentsIn(text, at, replyParts), citationsIn(candidate), logprobsOf(candidate))
     reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
   }
   if (reason === undefined) return undefined
@@ -113,7 +113,7 @@ export class ReplyPartsDecoder {
   /** The whole growing text, which positions of citations refer to. */
   #text = ''
   /** Sources of the text that are not yet emitted. */
-  #citationsOf: CitationsOf | undefined
+  #citationsOf: FindCitations | undefined
   /** Log probabilities of the next text. */
   #logprobs: Logprobs | undefined
   /** Call whose arguments arrive in pieces. */
@@ -132,7 +132,7 @@ export class ReplyPartsDecoder {
   read(
     parts: readonly unknown[],
     textOf: ArgumentsText,
-    citationsOf: CitationsOf | undefined,
+    citationsOf: FindCitations | undefined,
     logprobs: Logprobs | undefined,
   ): void {
     this.#citationsOf = citationsOf

@@ -19,7 +19,7 @@ import { readLogprobsRequest } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
 import { checkGenerationConfig, CONVERSION_CHECKS, CONVERTED_RULES } from '../native/request.ts'
-import { drop, nameDroppedFields } from '../dropped-fields.ts'
+import { reportDropped, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
 import { memberInEitherSpelling, nodeOf, topMember, parseTopMember } from '../spelling.ts'
@@ -87,7 +87,7 @@ function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
     const path = `systemInstruction.parts[${index}]`
     const fields: Fields = fieldsAt(part, path)
     const text = memberInEitherSpelling(fields, 'text')
-    if (text === undefined) drop(dropped, 'systemInstruction')
+    if (text === undefined) reportDropped(dropped, 'systemInstruction')
     return text === undefined || text === '' ? [] : [{ kind: 'text', text: textAt(text, `${path}.text`) }]
   })
 }
@@ -189,20 +189,20 @@ class ContentsReader {
     const response = nodeOf(this.#scan, node, 'response')
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
       refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
-    const { text, isError } = saidIn(this.#scan, response)
+    const { text, isError } = outcomeIn(this.#scan, response)
     const media = memberInEitherSpelling(given, 'parts') ?? []
     if (!Array.isArray(media)) refuse(`${path}.parts`, 'an array', kindOf(media))
     const parts = media.flatMap((part: unknown, index) => {
       const at = `${path}.parts[${index}]`
       const read = decodeMedia(fieldsAt(part, at), at, this.#dropped)
-      if (!read) drop(this.#dropped, 'parts')
+      if (!read) reportDropped(this.#dropped, 'parts')
       return read ? [read] : []
     })
-    const said: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
+    const textParts: TextPart[] = text === '' ? [] : [{ kind: 'text', text }]
     return {
       kind: 'tool-result',
       callId: this.#answered(given, name, path),
-      parts: [...said, ...parts],
+      parts: [...textParts, ...parts],
       isError,
     }
   }
@@ -259,7 +259,7 @@ const ERROR = 'error'
  * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
  * written.
  */
-function saidIn(
+function outcomeIn(
   scan: ScannedObject,
   response: Node | undefined,
 ): { readonly text: string; readonly isError: boolean } {
@@ -310,7 +310,7 @@ function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
       memberInEitherSpelling(tool, 'googleSearchRetrieval') !== undefined
     )
       webSearch = WEB_SEARCH
-    if (hasOthers(tool)) drop(dropped, 'tools.server')
+    if (hasOthers(tool)) reportDropped(dropped, 'tools.server')
   }
   return { webSearch, parallelTools: undefined, ...decodeChoice(scan, tools, dropped) }
 }
@@ -333,7 +333,7 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
       memberInEitherSpelling(given, 'response') !== undefined ||
       memberInEitherSpelling(given, 'responseJsonSchema') !== undefined
     )
-      drop(dropped, 'tools.response')
+      reportDropped(dropped, 'tools.response')
     const description = memberInEitherSpelling(given, 'description')
     return {
       name: textAt(given['name'], `${at}.name`),
@@ -371,7 +371,7 @@ function decodeChoice(
   const allowed = memberInEitherSpelling(fields, 'allowedFunctionNames')
   const names = allowed === undefined ? [] : listAt(allowed, `${path}.allowedFunctionNames`)
   if (tools.length === 0) {
-    if (kind === 'any') drop(dropped, 'tool_choice')
+    if (kind === 'any') reportDropped(dropped, 'tool_choice')
     return { tools, toolChoice: undefined }
   }
   if (names.length === 0 || kind === 'none') return { tools, toolChoice: kind && { kind } }

@@ -4,7 +4,7 @@ import { vectorsReaderFor } from './reply.ts'
 import { NO_USAGE, type Usage } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../vectors.ts'
-import { count } from '../../reported-usage.ts'
+import { countAt } from '../../reported-usage.ts'
 
 /** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
@@ -73,5 +73,5 @@ function predictedUsage({ predictions }: Readonly<Record<string, unknown>>): Usa
 
 function tokensOf(prediction: unknown): number {
   const embeddings = asRecord(asRecord(prediction)?.['embeddings'])
-  return count(asRecord(embeddings?.['statistics']) ?? {}, 'token_count')
+  return countAt(asRecord(embeddings?.['statistics']) ?? {}, 'token_count')
 }

@@ -15,7 +15,7 @@ import type {
 } from '../../conversation.ts'
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseRecord } from '../../json/record.ts'
@@ -91,7 +91,7 @@ function configOf(
   dropped: Dropped,
 ): string | undefined {
   const { temperature, topP, topK, presencePenalty, frequencyPenalty, stop, outputFormat } = conversation
-  if (stop.length > MAX_STOPS) drop(dropped, 'stop')
+  if (stop.length > MAX_STOPS) reportDropped(dropped, 'stop')
   const { maxOutputTokens, thinkingConfig } = encodeThinking(conversation, capabilities, dropped)
   const config = renderObject([
     ...membersOf({
@@ -116,7 +116,7 @@ function configOf(
 /** The seed, if it fits into 32 bits. */
 function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
-  drop(dropped, 'seed')
+  reportDropped(dropped, 'seed')
   return undefined
 }
 
@@ -125,14 +125,14 @@ function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
 ): MemberText[] {
-  if (tools.some(({ strict }) => strict)) drop(dropped, 'tools.strict')
-  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
-  if (parallelTools === false) drop(dropped, 'parallel_tool_calls')
+  if (tools.some(({ strict }) => strict)) reportDropped(dropped, 'tools.strict')
+  if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
+  if (parallelTools === false) reportDropped(dropped, 'parallel_tool_calls')
   if (tools.length === 0) {
-    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
     return webSearch ? [['tools', '[{"googleSearch":{}}]']] : []
   }
-  if (webSearch) drop(dropped, 'tools.web_search')
+  if (webSearch) reportDropped(dropped, 'tools.web_search')
   const declarations = arrayOf(tools.map(encodeTool))
   return [
     ['tools', arrayOf([renderObject([['functionDeclarations', declarations]])])],
@@ -168,17 +168,17 @@ function withSystemInPlace(conversation: Conversation): Conversation {
 }
 
 function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[] {
-  const said: Turn[] = []
+  const withTexts: Turn[] = []
   for (let number = 0; number <= turns.length; number++) {
     const turn = turns[number]
     const texts = later.filter(({ at }) => at?.turn === number)
-    if (turn?.role === 'user') said.push({ ...turn, parts: merged(turn.parts, texts) })
+    if (turn?.role === 'user') withTexts.push({ ...turn, parts: merged(turn.parts, texts) })
     else {
-      if (texts.length > 0) said.push({ role: 'user', parts: texts })
-      if (turn) said.push(turn)
+      if (texts.length > 0) withTexts.push({ role: 'user', parts: texts })
+      if (turn) withTexts.push(turn)
     }
   }
-  return said
+  return withTexts
 }
 
 function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly Part[] {
@@ -269,7 +269,7 @@ class ContentsWriter {
   }
 
   #writeCall({ id, name, input, cache }: ToolCallPart, signature: string | undefined): string {
-    if (cache) drop(this.#dropped, 'cache_control')
+    if (cache) reportDropped(this.#dropped, 'cache_control')
     const args = inputObject(input)
     if (args === undefined)
       throw new WireError(
@@ -291,7 +291,7 @@ class ContentsWriter {
   #writeOther(part: Exclude<Part, ToolCallPart | ToolResultPart> | Part): string[] {
     switch (part.kind) {
       case 'text':
-        if (part.cache) drop(this.#dropped, 'cache_control')
+        if (part.cache) reportDropped(this.#dropped, 'cache_control')
         return part.text === '' ? [] : [encodeText(part, this.#dropped)]
       case 'media':
         return [encodeMedia(part, this.#dropped)]
@@ -299,12 +299,12 @@ class ContentsWriter {
         return this.#writeThought(part)
       case 'opaque':
         if (part.protocol === 'gemini') return [JSON.stringify(part.value)]
-        drop(this.#dropped, 'content')
+        reportDropped(this.#dropped, 'content')
         return []
       case 'search':
       case 'tool-call':
       case 'tool-result':
-        drop(this.#dropped, 'content')
+        reportDropped(this.#dropped, 'content')
         return []
     }
   }
@@ -312,7 +312,7 @@ class ContentsWriter {
   /** Thoughts without a signature are left out; sent as text they would confuse the model. */
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'gemini') {
-      drop(this.#dropped, 'reasoning_content')
+      reportDropped(this.#dropped, 'reasoning_content')
       return []
     }
     if (proof.signs === 'text') return [JSON.stringify({ text: '', thoughtSignature: proof.value })]
@@ -338,8 +338,9 @@ function encodeResult(
 ): WrittenResult {
   if (name === undefined)
     throw new WireError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
-  if (cache || parts.some((part) => part.kind === 'text' && part.cache)) drop(dropped, 'cache_control')
-  if (parts.some(({ kind }) => kind === 'opaque')) drop(dropped, 'content')
+  if (cache || parts.some((part) => part.kind === 'text' && part.cache))
+    reportDropped(dropped, 'cache_control')
+  if (parts.some(({ kind }) => kind === 'opaque')) reportDropped(dropped, 'content')
   const text = parts
     .filter((part): part is TextPart => part.kind === 'text')
     .map((part) => part.text)
@@ -364,7 +365,7 @@ function responseOf(text: string, isError: boolean): string {
 
 /** Encodes a text as a part. */
 function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
-  if (cache) drop(dropped, 'cache_control')
+  if (cache) reportDropped(dropped, 'cache_control')
   return JSON.stringify({ text })
 }
 
@@ -372,9 +373,9 @@ function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
 function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
   if (source.kind === 'url')
     throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
-  if (cache) drop(dropped, 'cache_control')
-  if (detail !== undefined) drop(dropped, 'image_url.detail')
-  if (name !== undefined) drop(dropped, 'title')
+  if (cache) reportDropped(dropped, 'cache_control')
+  if (detail !== undefined) reportDropped(dropped, 'image_url.detail')
+  if (name !== undefined) reportDropped(dropped, 'title')
   return JSON.stringify({ inlineData: { mimeType: source.mediaType, data: source.data } })
 }
 
@@ -405,7 +406,7 @@ function encodeThinking(
   if (!thinking) return plain
   const isOff = isThinkingOff(thinking)
   if (capabilities.thinking === 'none') {
-    if (!isOff) drop(dropped, 'thinking')
+    if (!isOff) reportDropped(dropped, 'thinking')
     return plain
   }
   const { levels } = capabilities.gemini

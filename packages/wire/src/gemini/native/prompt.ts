@@ -1,5 +1,5 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, Level, PromptLevels } from '../../prompt-text.ts'
+import type { FoundMedia, PromptLevel, PromptLevels } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
@@ -136,7 +136,7 @@ const GEMINI_CONTENTS = {
     read: { code: 'text', output: 'text' },
   },
   data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
-} as const satisfies Record<string, Level>
+} as const satisfies Record<string, PromptLevel>
 
 /** The prompt of a request that generates content. */
 export const GEMINI_PROMPT = {

@@ -18,7 +18,7 @@ import { refuse } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readCache } from '../cache-mark.ts'
-import { drop, dropField } from '../dropped-fields.ts'
+import { reportDropped, dropField } from '../dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { openEnvelope } from '../../envelope.ts'
@@ -106,12 +106,12 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   if (given !== undefined && !EFFORTS.has(given))
     refuse('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
   const effort = given as Effort | undefined
-  if (thinking?.['display'] !== undefined) drop(dropped, 'thinking')
+  if (thinking?.['display'] !== undefined) reportDropped(dropped, 'thinking')
 
   const kind = thinking?.['type']
   const isEffortUsed = kind === 'adaptive' || kind === undefined
   const others = Object.keys(config ?? {}).some((key) => key !== 'effort' && key !== 'format')
-  if (others || (effort !== undefined && !isEffortUsed)) drop(dropped, 'output_config')
+  if (others || (effort !== undefined && !isEffortUsed)) reportDropped(dropped, 'output_config')
   switch (kind) {
     case undefined:
       return effort && { kind: 'adaptive', effort }
@@ -129,7 +129,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
 /** Reads the tier. `auto` is the default and is ignored. */
 function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
-  if (typeof tier === 'string' && tier !== 'auto') drop(dropped, 'service_tier')
+  if (typeof tier === 'string' && tier !== 'auto') reportDropped(dropped, 'service_tier')
   return {}
 }
 
@@ -166,11 +166,11 @@ function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
     const type = tool['type'] ?? 'custom'
     if (type === 'custom') tools.push(decodeTool(scan, node, tool, `tools[${i}]`, dropped))
     else if (typeof type === 'string' && WEB_SEARCH.test(type)) webSearch = decodeSearch(tool, dropped)
-    else drop(dropped, 'tools.server')
+    else reportDropped(dropped, 'tools.server')
   }
   const choice = asRecord(scan.value('tool_choice'))
   if (tools.length === 0) {
-    if (choice && choice['type'] !== 'none') drop(dropped, 'tool_choice')
+    if (choice && choice['type'] !== 'none') reportDropped(dropped, 'tool_choice')
     return { tools, webSearch, toolChoice: undefined, parallelTools: undefined }
   }
   const disable = choice?.['disable_parallel_tool_use']
@@ -189,7 +189,7 @@ function decodeTool(
   path: string,
   dropped: Dropped,
 ): Tool {
-  if (hasOthers(tool, READ_FIELDS)) drop(dropped, 'tools.unknown')
+  if (hasOthers(tool, READ_FIELDS)) reportDropped(dropped, 'tools.unknown')
   const schema = scan.memberOf(node, 'input_schema')
   const { description, strict } = tool
   return {
@@ -202,7 +202,7 @@ function decodeTool(
 }
 
 function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): WebSearch {
-  if (hasOthers(tool, SEARCH_FIELDS)) drop(dropped, 'web_search')
+  if (hasOthers(tool, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
   const uses = tool['max_uses']
   const place = asRecord(tool['user_location'])
   const location: SearchLocation = Object.fromEntries(
@@ -313,12 +313,12 @@ function decodePlain(block: Block, place: Place): (TextPart | MediaPart | Opaque
   const { scan, node, path, dropped } = place
   switch (block['type']) {
     case 'text':
-      if (Array.isArray(block['citations'])) drop(dropped, 'citations')
+      if (Array.isArray(block['citations'])) reportDropped(dropped, 'citations')
       return [{ kind: 'text', text: text(block, 'text', path), ...readCache(block, path) }]
     case 'image':
       return [decodeImage(block, path)]
     case 'document':
-      if (asRecord(block['citations'])?.['enabled'] === true) drop(dropped, 'citations')
+      if (asRecord(block['citations'])?.['enabled'] === true) reportDropped(dropped, 'citations')
       return [...decodeDocument(block, path)]
     default:
       return [{ kind: 'opaque', protocol: 'messages', value: parseExact(scan.textOf(node)) }]

@@ -11,7 +11,7 @@ import { searchBlocks, writeCitation } from '../blocks.ts'
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const content = parts.flatMap((part, index) => encodeBlocks(part, `${identity.id}${index}`))
-  const said = {
+  const traits = {
     calledTools: parts.some(({ kind }) => kind === 'tool-call'),
     refused: parts.some((part) => part.kind === 'text' && part.refusal),
   }
@@ -21,7 +21,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
     role: 'assistant',
     model: reply.model,
   })
-  const tail = JSON.stringify({ ...writeStop(stop, said), usage: writeUsage(usage) })
+  const tail = JSON.stringify({ ...writeStop(stop, traits), usage: writeUsage(usage) })
   return Buffer.from(`${head.slice(0, -1)},"content":[${content.join(',')}],${tail.slice(1)}`)
 }
 

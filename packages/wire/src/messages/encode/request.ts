@@ -18,7 +18,7 @@ import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { inputObject } from '../../tool-input.ts'
 import { writeCache } from '../cache-mark.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns, isBlank } from './turns.ts'
 import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
@@ -39,7 +39,7 @@ export function encodeRequest(
 ): Buffer {
   dropSharedFields(requested, dropped, { keepsEndUser: true })
   dropLogprobs(requested, dropped)
-  if (requested.choices?.field === 'n') drop(dropped, 'n')
+  if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
   else refuseChoices(requested)
   dropSeedAndPenalties(requested, dropped)
   const conversation = withSupportedFormat(requested, capabilities, dropped)
@@ -86,8 +86,8 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
   if (tools.length > 0)
     return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
   // Upstreams refuse a tool choice without tools.
-  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
-  if (parallelTools !== undefined) drop(dropped, 'parallel_tool_calls')
+  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
+  if (parallelTools !== undefined) reportDropped(dropped, 'parallel_tool_calls')
   return []
 }
 
@@ -133,7 +133,7 @@ function encodeChoice({ toolChoice, parallelTools }: Conversation): object | und
 /** Encodes stop sequences, except for blank ones, which upstreams refuse. */
 function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
   const visible = stop.filter((sequence) => sequence.trim() !== '')
-  if (visible.length < stop.length) drop(dropped, 'stop')
+  if (visible.length < stop.length) reportDropped(dropped, 'stop')
   return visible.length > 0 ? visible : undefined
 }
 

@@ -9,7 +9,7 @@ import {
   THINKING_OFF,
 } from '../../thinking.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns } from './turns.ts'
 
 /** Maximum of output tokens if a request has none, because messages requires one. */
@@ -49,8 +49,10 @@ export function encodeSampling(
 ): Sampling {
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
-  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) drop(dropped, 'thinking')
-  if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal') drop(dropped, 'thinking')
+  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking))
+    reportDropped(dropped, 'thinking')
+  if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal')
+    reportDropped(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(requested, dropped)
@@ -132,14 +134,14 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
 /** Returns the temperature, limited to the maximum of messages. */
 function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
-  drop(dropped, 'temperature')
+  reportDropped(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
 function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped): void {
-  if (temperature !== undefined && temperature !== 1) drop(dropped, 'temperature')
-  if (topP !== undefined && topP !== 1) drop(dropped, 'top_p')
-  if (topK !== undefined) drop(dropped, 'top_k')
+  if (temperature !== undefined && temperature !== 1) reportDropped(dropped, 'temperature')
+  if (topP !== undefined && topP !== 1) reportDropped(dropped, 'top_p')
+  if (topK !== undefined) reportDropped(dropped, 'top_k')
 }
 
 const SUFFIX = '-thinking'

@@ -8,7 +8,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { isSearchResult } from '../blocks.ts'
 
 /** Part that messages can express. */
@@ -74,16 +74,16 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
     case 'thinking': {
       // Upstreams accept only signatures that they made themselves.
       const isOwn = part.proof?.protocol === 'messages'
-      if (!isOwn) drop(dropped, 'reasoning_content')
+      if (!isOwn) reportDropped(dropped, 'reasoning_content')
       return isOwn
     }
     case 'media':
-      if (role === 'assistant') drop(dropped, 'content')
+      if (role === 'assistant') reportDropped(dropped, 'content')
       nameDetail(part, dropped)
       return role === 'user'
     case 'search':
       // Upstreams accept only their own search results, in their own blocks.
-      if (before?.kind !== 'opaque' || !isSearchResult(before.value)) drop(dropped, 'content')
+      if (before?.kind !== 'opaque' || !isSearchResult(before.value)) reportDropped(dropped, 'content')
       return false
     case 'opaque':
       return isOwn(part, dropped)
@@ -106,11 +106,11 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
 
 /** Messages cannot express the resolution at which an image is read. */
 function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
-  if (detail !== undefined) drop(dropped, 'image_url.detail')
+  if (detail !== undefined) reportDropped(dropped, 'image_url.detail')
 }
 
 function isOwn(part: OpaquePart, dropped: Dropped): boolean {
   const own = part.protocol === 'messages'
-  if (!own) drop(dropped, 'content')
+  if (!own) reportDropped(dropped, 'content')
   return own
 }

@@ -17,7 +17,7 @@ import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '..
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import type { OfferedTools, ToolNames } from './tools.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 
@@ -36,7 +36,7 @@ interface OpenTurn {
 }
 
 /** Items that other dialects cannot express, with the names under which they are reported as dropped. */
-const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
+const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof reportDropped>[1]> = new Map([
   ['compaction', 'input.compaction'],
   ['compaction_trigger', 'input.compaction'],
   ['context_compaction', 'input.compaction'],
@@ -112,7 +112,7 @@ export class InputReader {
     if (type === 'reasoning') return this.#readReasoning(item, path)
     if (type === 'additional_tools')
       return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
-    if (isServerRun(type, item)) return drop(this.#dropped, 'input.tools')
+    if (isServerRun(type, item)) return reportDropped(this.#dropped, 'input.tools')
     const textOf = (member: string): string | undefined => {
       const found = this.#scan.memberOf(node, member)
       return found === undefined || this.#scan.kindOf(found) === 'null' ? undefined : this.#scan.textOf(found)
@@ -130,7 +130,7 @@ export class InputReader {
     }
     const output = readOutput(type, item, path, this.#reader)
     if (!output)
-      return drop(
+      return reportDropped(
         this.#dropped,
         DROPPED_ITEMS.get(type) ?? (/_call|mcp_|program/.test(type) ? 'input.tools' : 'input.unknown'),
       )
@@ -356,7 +356,7 @@ type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart 
 
 const text: PartReader = (part, path, dropped) => {
   const annotations = part['annotations']
-  if (Array.isArray(annotations) && annotations.length > 0) drop(dropped, 'input.annotations')
+  if (Array.isArray(annotations) && annotations.length > 0) reportDropped(dropped, 'input.annotations')
   return textPart(part, 'text', path)
 }
 
@@ -378,7 +378,7 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   return contentParts(content, path, (type, part, at): ContentPart[] => {
     const read = PARTS.get(type)
-    if (!read) drop(dropped, 'input.unknown')
+    if (!read) reportDropped(dropped, 'input.unknown')
     const decoded = read?.(part, at, dropped)
     return decoded ? [decoded] : []
   })

@@ -58,7 +58,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     stop: [],
     thinking: decodeThinking(value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
-    ...readLogprobsRequest(asksForLogprobs(value('include')), value('top_logprobs')),
+    ...readLogprobsRequest(requestsLogprobs(value('include')), value('top_logprobs')),
     ...endUserOf(value),
     ...(value('service_tier') === 'default' && { isStandardTier: true }),
     includeUsage: true,
@@ -67,7 +67,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-function asksForLogprobs(include: unknown): boolean {
+function requestsLogprobs(include: unknown): boolean {
   return Array.isArray(include) && include.includes(INCLUDE_LOGPROBS)
 }
 

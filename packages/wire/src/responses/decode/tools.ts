@@ -4,7 +4,7 @@ import { customTool, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { drop } from '../dropped-fields.ts'
+import { reportDropped } from '../dropped-fields.ts'
 
 /**
  * Prefixes of the types of tools that only the provider can run, with the names under which they are dropped.
@@ -128,7 +128,10 @@ export class OfferedTools {
   #drop(type: string): void {
     this.hasDropped = true
     const known = PROVIDER_TOOLS.find(([prefix]) => type.startsWith(prefix))
-    drop(this.#dropped, type === 'tool_search' ? 'tools.tool_search' : (known?.[1] ?? 'tools.unknown'))
+    reportDropped(
+      this.#dropped,
+      type === 'tool_search' ? 'tools.tool_search' : (known?.[1] ?? 'tools.unknown'),
+    )
   }
 }
 

@@ -21,7 +21,7 @@ import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { drop, INCLUDE_LOGPROBS } from '../dropped-fields.ts'
+import { reportDropped, INCLUDE_LOGPROBS } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { searchItem } from '../search-item.ts'
 import { encodeThinking } from '../thinking.ts'
@@ -52,16 +52,16 @@ export function encodeRequest(
 ): Buffer {
   const { stop, thinking, topK, logprobs } = conversation
   refuseChoices(conversation)
-  if (stop.length > 0) drop(dropped, 'stop')
-  if (topK !== undefined) drop(dropped, 'top_k')
+  if (stop.length > 0) reportDropped(dropped, 'stop')
+  if (topK !== undefined) reportDropped(dropped, 'top_k')
   dropSeedAndPenalties(conversation, dropped)
   const { instructions, input } = encodeItems(conversation, dropped)
   const reasoning = encodeThinking(thinking, capabilities, dropped)
-  const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
+  const requestsThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
   const { store = 'false', ...others } = Object.fromEntries(sharedMembers(conversation))
   const { verbosity, ...rest } = others
   const include = [
-    ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
+    ...(requestsThoughts ? ['reasoning.encrypted_content'] : []),
     ...(logprobs ? [INCLUDE_LOGPROBS] : []),
     ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
@@ -102,9 +102,9 @@ function encodeTools(
   dropped: Dropped,
 ): MemberText[] {
   const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
-  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
+  if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
   if (written.length === 0) {
-    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
     return []
   }
   return [
@@ -216,7 +216,7 @@ function assistantMessage(texts: readonly TextPart[]): Written {
 }
 
 function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
-  if (part.kind === 'tool-call' && part.cache) drop(dropped, 'cache_control')
+  if (part.kind === 'tool-call' && part.cache) reportDropped(dropped, 'cache_control')
   switch (part.kind) {
     case 'thinking':
       return encodeThought(part, dropped)
@@ -228,11 +228,11 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
       return searchItem(part)
     case 'opaque':
       if (part.protocol === 'responses') return part.value as Written
-      drop(dropped, 'content')
+      reportDropped(dropped, 'content')
       return undefined
     case 'media':
     case 'tool-result':
-      drop(dropped, 'content')
+      reportDropped(dropped, 'content')
       return undefined
   }
 }
@@ -240,7 +240,7 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
 /** Upstreams accept only thoughts that they encrypted themselves. */
 function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
   if (proof?.protocol !== 'responses') {
-    drop(dropped, 'reasoning_content')
+    reportDropped(dropped, 'reasoning_content')
     return undefined
   }
   const summary = text === '' ? [] : [{ type: 'summary_text', text }]
@@ -253,7 +253,7 @@ function encodeResult(
   custom: ReadonlySet<string>,
   dropped: Dropped,
 ): Written {
-  if (isError) drop(dropped, 'is_error')
+  if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
   // A cache mark on the result moves to its last part.
   const marked =
@@ -276,7 +276,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
     case 'media':
       return [{ ...encodeMedia(part), ...breakpoint(part.cache) }]
     case 'opaque':
-      drop(dropped, 'content')
+      reportDropped(dropped, 'content')
       return []
   }
 }

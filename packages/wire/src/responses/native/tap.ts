@@ -86,7 +86,7 @@ export class ResponsesTap extends StreamTap {
   }
 
   /** The id must be known before any of the event is forwarded; most servers put it first. */
-  protected override asksForWhole(head: string): boolean {
+  protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
     return this.responseId === ''
   }

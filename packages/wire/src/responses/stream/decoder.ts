@@ -190,10 +190,10 @@ interface OpenItem {
   part: number | undefined
   /** Index of the growing text in the item, and its emitted characters. */
   textIndex: number
-  told: string
+  emitted: string
   /** Number of emitted citations and log probabilities of this text. */
-  toldCitations: number
-  toldLogprobs: number
+  emittedCitations: number
+  emittedLogprobs: number
   /** Number of complete texts of the item. */
   finished: number
   /** First half of a surrogate pair whose second half is still to come. */
@@ -231,7 +231,7 @@ class ItemParts {
   /** Begins another summary of the same thoughts. */
   beginSummary(index: number, summary: number): void {
     const item = this.#open.get(index)
-    if (summary > 0 && item?.part !== undefined) this.#tell(item, 'thinking', BETWEEN_SUMMARIES)
+    if (summary > 0 && item?.part !== undefined) this.#emitText(item, 'thinking', BETWEEN_SUMMARIES)
   }
 
   /** Appends to a text. An item that was never added begins with it. */
@@ -242,8 +242,8 @@ class ItemParts {
     const isContent = kind === 'text' || kind === 'refusal'
     if (isContent && item.part !== undefined && textIndex !== item.textIndex) this.#endText(item)
     item.textIndex = textIndex
-    if (logprobs) item.toldLogprobs += logprobs.length
-    this.#tell(item, kind, text, logprobs)
+    if (logprobs) item.emittedLogprobs += logprobs.length
+    this.#emitText(item, kind, text, logprobs)
   }
 
   /**
@@ -258,7 +258,7 @@ class ItemParts {
   ): CopiedPart | undefined {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex) return undefined
-    item.told += textOf(bytes, match)
+    item.emitted += textOf(bytes, match)
     return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
   }
 
@@ -266,7 +266,7 @@ class ItemParts {
   cite(index: number, textIndex: number, citation: Citation): void {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex || item.added['type'] !== 'message') return
-    item.toldCitations++
+    item.emittedCitations++
     this.#emit({ kind: 'citation', index: item.part, citation })
   }
 
@@ -294,14 +294,14 @@ class ItemParts {
         this.#completeText(open, part)
         break
       case 'thinking':
-        this.#tellRest(open, 'thinking', part.text)
+        this.#emitRest(open, 'thinking', part.text)
         if (part.proof)
           this.#emit({ kind: 'proof', index: this.#partOf(open, 'thinking'), proof: part.proof })
         break
       case 'tool-call':
         if (open.part === undefined) this.#start(open, { kind: 'tool-call', id: part.id, name: part.name })
         this.calledTools = true
-        this.#tellRest(open, 'tool-call', part.input)
+        this.#emitRest(open, 'tool-call', part.input)
         break
       case 'search':
       case 'opaque':
@@ -312,26 +312,26 @@ class ItemParts {
 
   /** Emits what was not in a delta: the remaining text, its log probabilities and its citations. */
   #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
-    this.#tellRest(open, refusal ? 'refusal' : 'text', text)
+    this.#emitRest(open, refusal ? 'refusal' : 'text', text)
     if (open.part === undefined) return
     const index = open.part
-    const rest = logprobs.slice(open.toldLogprobs)
+    const rest = logprobs.slice(open.emittedLogprobs)
     if (rest.length > 0) this.#emit({ kind: 'text', index, text: '', logprobs: rest })
-    for (const citation of citations.slice(open.toldCitations))
+    for (const citation of citations.slice(open.emittedCitations))
       this.#emit({ kind: 'citation', index, citation })
   }
 
-  #tellRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
+  #emitRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
     // If the deltas differ from the final text, the deltas are kept.
-    if (whole.length > open.told.length && whole.startsWith(open.told))
-      this.#tell(open, kind, whole.slice(open.told.length))
+    if (whole.length > open.emitted.length && whole.startsWith(open.emitted))
+      this.#emitText(open, kind, whole.slice(open.emitted.length))
   }
 
-  #tell(item: OpenItem, kind: Kind, text: string, logprobs?: Logprobs): void {
+  #emitText(item: OpenItem, kind: Kind, text: string, logprobs?: Logprobs): void {
     const piece = kind === 'custom' ? escaped(item, text) : text
     if (piece === '') return
     const index = this.#partOf(item, kind)
-    item.told += piece
+    item.emitted += piece
     if (kind === 'text') this.#emit({ kind, index, text: piece, ...(logprobs && { logprobs }) })
     else if (kind === 'refusal') this.#emit({ kind: 'text', index, text: piece })
     else if (kind === 'thinking') this.#emit({ kind, index, text: piece })
@@ -350,7 +350,7 @@ class ItemParts {
     const id = textOr(added['call_id']) || textOr(added['id'])
     const index = this.#start(item, { kind: 'tool-call', id, name: textOr(added['name']) })
     if (head !== '') this.#emit({ kind: 'tool-input', index, text: head })
-    item.told = head
+    item.emitted = head
     return index
   }
 
@@ -364,9 +364,9 @@ class ItemParts {
   #endText(item: OpenItem): void {
     if (item.part !== undefined) this.#emit({ kind: 'part-end', index: item.part })
     item.part = undefined
-    item.told = ''
-    item.toldCitations = 0
-    item.toldLogprobs = 0
+    item.emitted = ''
+    item.emittedCitations = 0
+    item.emittedLogprobs = 0
     item.finished++
   }
 }
@@ -376,9 +376,9 @@ function openItem(added: Item): OpenItem {
     added,
     part: undefined,
     textIndex: 0,
-    told: '',
-    toldCitations: 0,
-    toldLogprobs: 0,
+    emitted: '',
+    emittedCitations: 0,
+    emittedLogprobs: 0,
     finished: 0,
     half: '',
   }

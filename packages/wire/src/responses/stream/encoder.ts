@@ -282,13 +282,13 @@ class ItemStream {
   readonly #custom: CustomInput | undefined
   /** The text as it arrived, and as it was written to the client. */
   #text = ''
-  #told = ''
+  #written = ''
   #isOpen = false
   #hasText = false
   readonly #citations: Citation[] = []
   /** Log probabilities of the text's tokens, and how many of them were written in deltas. */
   readonly #logprobs: unknown[] = []
-  #toldLogprobs = 0
+  #sentLogprobs = 0
   /** Bytes before a delta's number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
@@ -309,7 +309,7 @@ class ItemStream {
     if (logprobs) this.#logprobs.push(...logprobs)
     if (text === '') return ''
     this.#text += text
-    return this.#growth ? this.#tell(this.#custom ? this.#custom.push(text) : text) : ''
+    return this.#growth ? this.#append(this.#custom ? this.#custom.push(text) : text) : ''
   }
 
   /**
@@ -317,10 +317,10 @@ class ItemStream {
    * changed.
    */
   copy(event: CopiedText, out: FrameWriter): boolean {
-    if (!this.#delta || this.#custom || this.#logprobs.length > this.#toldLogprobs) return false
+    if (!this.#delta || this.#custom || this.#logprobs.length > this.#sentLogprobs) return false
     const { text, bytes, spans } = event
     this.#text += text
-    this.#told += text
+    this.#written += text
     for (let i = 0; i < spans.length; i += 2) {
       out.bytes(this.#delta.head)
       out.text(String(this.#place.nextNumber()))
@@ -346,9 +346,9 @@ class ItemStream {
     if (!part) return { frames: '', item: undefined }
     const status = part.kind === 'tool-call' && isCutOff(part.input) ? 'incomplete' : given
     this.#settleType()
-    let frames = this.#growth ? this.#tell(this.#custom?.end() ?? '') : ''
+    let frames = this.#growth ? this.#append(this.#custom?.end() ?? '') : ''
     const isFunction = this.#type === 'function_call'
-    if (isFunction && this.#told === '') frames += this.#tell('{}')
+    if (isFunction && this.#written === '') frames += this.#append('{}')
     frames += this.#open()
     if (part.kind === 'search') frames += this.#searchFrames(part)
     if (this.#growth && (this.#hasText || this.#custom)) frames += this.#endText(this.#growth)
@@ -385,17 +385,17 @@ class ItemStream {
     }
   }
 
-  #tell(text: string): string {
+  #append(text: string): string {
     if (text === '' || !this.#growth) return ''
     const opening = this.#hasText ? '' : this.#open() + this.#beginText(this.#growth)
-    this.#told += text
+    this.#written += text
     return `${opening}${this.#deltaHead}${this.#place.nextNumber()}${this.#deltaPlace}${JSON.stringify(text)}${this.#growth.hasLogprobs ? this.#nextLogprobs() : ''}}\n\n`
   }
 
   #nextLogprobs(): string {
-    if (this.#logprobs.length === this.#toldLogprobs) return NO_LOGPROBS
-    const next = JSON.stringify(this.#logprobs.slice(this.#toldLogprobs))
-    this.#toldLogprobs = this.#logprobs.length
+    if (this.#logprobs.length === this.#sentLogprobs) return NO_LOGPROBS
+    const next = JSON.stringify(this.#logprobs.slice(this.#sentLogprobs))
+    this.#sentLogprobs = this.#logprobs.length
     return `,"logprobs":${next}`
   }
 
@@ -435,9 +435,9 @@ class ItemStream {
 
   #endText({ event, whole, place, hasLogprobs, frame }: Growth): string {
     const where = this.#where(place)
-    const text = JSON.stringify(this.#told)
+    const text = JSON.stringify(this.#written)
     const rest = hasLogprobs ? `,"logprobs":${JSON.stringify(this.#logprobs)}` : ''
-    const annotations = annotationsOf(this.#told, this.#citations)
+    const annotations = annotationsOf(this.#written, this.#citations)
       .map((annotation, index) =>
         this.#frame(
           `${event}.annotation.added`,
@@ -447,7 +447,7 @@ class ItemStream {
       .join('')
     const done = this.#frame(`${event}.done`, `${where},"${whole}":${text}${rest}`)
     if (!frame) return done
-    const part = frame.part({ text: this.#told, citations: this.#citations, logprobs: this.#logprobs })
+    const part = frame.part({ text: this.#written, citations: this.#citations, logprobs: this.#logprobs })
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 

@@ -16,7 +16,7 @@ const READERS = {
 const MAX_RAW = 2000
 
 /** A call of the playground. */
-export interface Asking {
+export interface PlaygroundCall {
   readonly protocol: Protocol
   readonly model: string
   readonly keyId: number
@@ -26,7 +26,7 @@ export interface Asking {
 }
 
 /** Makes a call and reports its response whenever more of it has arrived; never throws. */
-export async function ask(asking: Asking, report: (answer: Answer) => void): Promise<void> {
+export async function callModel(asking: PlaygroundCall, report: (answer: Answer) => void): Promise<void> {
   const { protocol, model, keyId, body, isStream, signal } = asking
   const started = performance.now()
   let answer: Answer = { protocol, model, keyId, state: 'running', content: NO_CONTENT, raw: [] }

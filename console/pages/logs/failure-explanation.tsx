@@ -3,7 +3,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
 /** Why a call failed: the sentence of its cause, and what its client was told. */
-export function Why({ call: { error, quota } }: { readonly call: CallDetail }) {
+export function FailureExplanation({ call: { error, quota } }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   if (!error) return null
   const sentences: Readonly<Record<string, string>> = texts.causes

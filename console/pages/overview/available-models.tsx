@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
-import { AnswerOf } from '../../components/answer-of.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -11,7 +11,7 @@ import classes from './overview-page.module.css'
 const MAX_SHOWN = 12
 
 /** The models that the account may call, and what they cost. */
-export function Callable() {
+export function AvailableModels() {
   const { overview, models } = useTexts()
   const { profile } = useSignedIn()
   const { price } = useFormats()
@@ -34,7 +34,7 @@ export function Callable() {
         <span>{overview.perMillion}</span>
         <Link to="/models">{overview.allModels}</Link>
       </h2>
-      <AnswerOf query={useQuery(modelsQuery(profile.id))}>
+      <QueryResult query={useQuery(modelsQuery(profile.id))}>
         {(all) =>
           all.length === 0 ? (
             <Empty text={overview.noModels} />
@@ -47,7 +47,7 @@ export function Callable() {
             />
           )
         }
-      </AnswerOf>
+      </QueryResult>
     </section>
   )
 }

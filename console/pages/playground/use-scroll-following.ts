@@ -4,7 +4,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 const NEAR = 24
 
 /** A list that stays at its end while it grows, unless its reader has scrolled up. */
-export interface Following {
+export interface ScrollFollowing {
   readonly list: RefObject<HTMLDivElement | null>
   readonly content: RefObject<HTMLDivElement | null>
   /** Whether the reader is above the end. */
@@ -15,7 +15,7 @@ export interface Following {
 }
 
 /** Keeps the end of a list in view. */
-export function useFollowing(): Following {
+export function useScrollFollowing(): ScrollFollowing {
   const list = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
   const lastTop = useRef(0)

@@ -10,7 +10,7 @@ interface Place {
  * A part of a bar. The library's own shape measures each of a thousand rectangles and renders it again for an
  * animation that is disabled, which takes half of the page's time.
  */
-export function BarPart({ x = 0, y = 0, width = 0, height = 0, fill }: Place) {
+export function BarSegment({ x = 0, y = 0, width = 0, height = 0, fill }: Place) {
   if (width === 0 || height === 0) return <g />
   return <rect x={x} y={y} width={width} height={height} fill={fill} />
 }

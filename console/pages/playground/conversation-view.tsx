@@ -5,10 +5,10 @@ import type { Exchange, Target, ToolResult } from './answer.ts'
 import { Comparison } from './comparison.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import classes from './playground-page.module.css'
-import type { Following } from './use-following.ts'
+import type { ScrollFollowing } from './use-scroll-following.ts'
 
 /** The conversation, which scrolls by itself. */
-export function Talk({
+export function ConversationView({
   exchanges,
   isRunning,
   following: { list, content, isAway, onScroll, follow },
@@ -16,7 +16,7 @@ export function Talk({
 }: {
   readonly exchanges: readonly Exchange[]
   readonly isRunning: boolean
-  readonly following: Following
+  readonly following: ScrollFollowing
   readonly onResults: (results: readonly ToolResult[], target: Target) => void
 }) {
   const { playground } = useTexts()

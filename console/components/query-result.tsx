@@ -3,13 +3,13 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import classes from './answer-of.module.css'
+import classes from './query-result.module.css'
 import { Problem } from './problem.tsx'
 
 const SKELETON_AFTER_MS = 150
 
 /** Shows the data of a query, a skeleton of rows while it is loading, or the error. */
-export function AnswerOf<Data>({
+export function QueryResult<Data>({
   query,
   rows = 5,
   children,
@@ -27,13 +27,13 @@ export function AnswerOf<Data>({
 /** Why data could not be loaded, with a button to try again. */
 function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
   const { errors, common } = useTexts()
-  const said = error instanceof ApiError ? error : undefined
+  const apiError = error instanceof ApiError ? error : undefined
   return (
     <Problem text={errors.failed}>
       <details className={classes['details']}>
         <summary>{common.details}</summary>
         <p>{error.message}</p>
-        {said?.requestId !== undefined && <p>{common.requestId(said.requestId)}</p>}
+        {apiError?.requestId !== undefined && <p>{common.requestId(apiError.requestId)}</p>}
       </details>
       <Button variant="default" onClick={onRetry}>
         {common.tryAgain}

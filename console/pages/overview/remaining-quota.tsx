@@ -6,7 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 /** What is left to the account, and by what it is limited. */
-export function Left({ name }: { readonly name: string }) {
+export function RemainingQuota({ name }: { readonly name: string }) {
   const { overview, limits, common } = useTexts()
   const { profile } = useSignedIn()
   const { money, exact } = useFormats()

@@ -11,12 +11,12 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 /** The number of calls that the page lists. */
-export const RECENT = 5
+export const RECENT_CALLS = 5
 /** Milliseconds between two looks for the first call. */
 const LOOK_MS = 1500
 
 /** The address and the examples with which a program is connected, and whether its first call has arrived. */
-export function Connect() {
+export function ConnectSection() {
   const { overview } = useTexts()
   const address = `${location.origin}/v1`
   return (
@@ -43,7 +43,7 @@ function FirstCall() {
   const [waitingSince, setWaitingSince] = useState<string>()
   const [hasArrived, setHasArrived] = useState(false)
   // The list of recent calls on the same page, so that nothing more is requested.
-  const newest = callsQuery(profile.id, 'own', {}, 1, RECENT)
+  const newest = callsQuery(profile.id, 'own', {}, 1, RECENT_CALLS)
   const isWaiting = waitingSince !== undefined && !hasArrived
   const { data } = useQuery({ ...newest, refetchInterval: isWaiting ? LOOK_MS : false })
   const id = data?.items[0]?.id ?? ''

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { atThisPace } from './pace.ts'
+import { projectMonth } from './project-month.ts'
 
 test('120: after half of a month, the forecast for the month is twice what was spent', () => {
   // April 2026 has 30 days.
-  expect(atThisPace(71, Date.UTC(2026, 3, 16) / 1000, 'UTC')).toBe(142)
+  expect(projectMonth(71, Date.UTC(2026, 3, 16) / 1000, 'UTC')).toBe(142)
 })
 
 test('120: on the first day of a month there is no forecast', () => {
-  expect(atThisPace(71, Date.UTC(2026, 3, 1, 20) / 1000, 'UTC')).toBeUndefined()
+  expect(projectMonth(71, Date.UTC(2026, 3, 1, 20) / 1000, 'UTC')).toBeUndefined()
 })

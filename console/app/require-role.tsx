@@ -8,7 +8,7 @@ import { useTexts } from '../locales/use-texts.tsx'
  * Shows the pages below to users with at least this role. Others see who the page is for, and no request is
  * made.
  */
-export function ForRole({ role }: { readonly role: number }) {
+export function RequireRole({ role }: { readonly role: number }) {
   const { errors } = useTexts()
   const { profile } = useSignedIn()
   if (profile.role >= role) return <Outlet />

@@ -24,7 +24,7 @@ const MAX_NAME_LENGTH = 200
 const NO_MODEL = 'none'
 
 /** A channel, saved or not, whose upstream's models are listed. */
-export const modelsQuestion = z.object(
+export const listModelsBody = z.object(
   { channel: draftField },
   { error: 'expected an object with a channel' },
 )
@@ -39,11 +39,11 @@ export const upstreamModels = z.object({
 
 /** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
 export async function listUpstreamModels(
-  parts: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
-  { channel: given }: z.output<typeof modelsQuestion>,
+  services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
+  { channel: given }: z.output<typeof listModelsBody>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
-  const { channel } = await draftChannel(parts, given, NO_MODEL, by)
+  const { channel } = await draftChannel(services, given, NO_MODEL, by)
   if (channel.provider !== 'generic')
     return { success: false, message: noList(channel.provider), time: 0, data: [] }
   const question = {
@@ -52,7 +52,7 @@ export async function listUpstreamModels(
     read: modelNames,
     unread: 'the answer is not a list of models',
   }
-  const { answer, message, tookMs } = await askUpstream(parts, channel, question, by)
+  const { answer, message, tookMs } = await requestUpstream(services, channel, question, by)
   return { success: answer !== undefined, message, time: tookMs / 1000, data: answer ?? [] }
 }
 
@@ -106,7 +106,7 @@ interface Failure {
 }
 
 /** A request to an upstream, and how to read its response. */
-export interface Question<Answer> {
+export interface ChannelRequest<Answer> {
   readonly request: WireRequest
   /** Maximum number of response bytes that are read. */
   readonly maxBytes: number
@@ -128,10 +128,10 @@ interface Outcome<Answer> {
  * upstream's message: others may set any address, and could otherwise read responses of internal services or
  * find out which exist.
  */
-export async function askUpstream<Answer>(
+export async function requestUpstream<Answer>(
   { upstreams }: Pick<AdministrationServices, 'upstreams'>,
   channel: Channel,
-  { request, maxBytes, read, unread }: Question<Answer>,
+  { request, maxBytes, read, unread }: ChannelRequest<Answer>,
   by: Actor,
 ): Promise<Outcome<Answer>> {
   const isRoot = roleCeiling(by) === undefined

@@ -11,7 +11,7 @@ const FAILURES = 6
 const INSET = 1
 
 /** The sums of the last hour of a channel. */
-export interface Hour {
+export interface HourSums {
   readonly requests: number
   readonly failed: number
   /** The median duration of the latest minute with a response; null without one. */
@@ -29,7 +29,7 @@ export interface SparklineShape {
 }
 
 /** The sums of the last hour. */
-export function hourOf(minutes: readonly ChannelMinute[]): Hour {
+export function sumHour(minutes: readonly ChannelMinute[]): HourSums {
   return {
     requests: minutes.reduce((sum, { requests }) => sum + requests, 0),
     failed: minutes.reduce((sum, { failed }) => sum + failed, 0),

@@ -8,7 +8,7 @@ const LEAST_PART = 0.05
 /**
  * The quota of the whole month at the pace since its start; undefined while a twentieth of it has not passed.
  */
-export function atThisPace(quota: number, nowS: number, timeZone: string): number | undefined {
+export function projectMonth(quota: number, nowS: number, timeZone: string): number | undefined {
   const start = startOfMonth(nowS, timeZone)
   const part = (nowS - start) / (startOfMonth(start + A_MONTH_S, timeZone) - start)
   return part < LEAST_PART ? undefined : Math.round(quota / part)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ChannelMinute } from '../../api/channel-health.ts'
-import { hourOf, sparkline } from './hour.ts'
+import { sumHour, sparkline } from './sum-hour.ts'
 
 const EMPTY: ChannelMinute = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
@@ -22,7 +22,7 @@ test('a minute without responses interrupts the line, and a single minute is sti
   const at = (p50_ms: number | null): ChannelMinute => ({ ...EMPTY, requests: 1, p50_ms })
   const { lines } = sparkline([at(10), at(20), at(null), at(30), EMPTY])
   expect(lines.map((points) => points.split(' ').length)).toEqual([2, 2])
-  expect(hourOf([at(10), at(null)])).toEqual({ requests: 2, failed: 0, latestMs: 10 })
+  expect(sumHour([at(10), at(null)])).toEqual({ requests: 2, failed: 0, latestMs: 10 })
 })
 
 test('every drawing stays within its frame, and each minute with failures is marked', () => {

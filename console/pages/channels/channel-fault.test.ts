@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { faultOf } from './fault-of.ts'
+import { channelFaultOf } from './channel-fault.ts'
 
 test.each([
   ['no answer: connection refused', 'address'],
@@ -10,5 +10,5 @@ test.each([
   ['the upstream answered 429', 'upstream'],
   ['the upstream answered 503', 'upstream'],
 ])('13: the message "%s" of a failed test points to the %s', (message, fault) => {
-  expect(faultOf(message)).toBe(fault)
+  expect(channelFaultOf(message)).toBe(fault)
 })

@@ -4,7 +4,7 @@ import classes from './budget-meter.module.css'
 import { MoneyText } from './money-text.tsx'
 
 /** What may still be spent, and which limit says so. `group` is the one whose budget may bind. */
-export function LeftText({
+export function RemainingText({
   of: { left, left_by: by },
   group,
 }: {

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'react'
-import { keepInTab, keptInTab } from '../../components/tab-storage.ts'
+import { writeTabStorage, readTabStorage } from '../../components/tab-storage.ts'
 import type { Answer, Exchange } from './answer.ts'
 import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
 
 /** What a reload of the tab keeps: the conversation, the settings and the message that is being written. */
-export interface KeptConversation {
+export interface SavedConversation {
   readonly exchanges: readonly Exchange[]
   readonly typed: TypedCall
   readonly draft: string
@@ -13,12 +13,12 @@ export interface KeptConversation {
 const NAME = 'playground'
 /** Milliseconds after a change; answers change with each event. */
 const KEEP_AFTER_MS = 300
-const NOTHING: KeptConversation = { exchanges: [], typed: NO_TYPED_CALL, draft: '' }
+const NOTHING: SavedConversation = { exchanges: [], typed: NO_TYPED_CALL, draft: '' }
 
 /** The conversation that this account has in this tab. */
-export function keptConversation(userId: number): KeptConversation {
+export function readSavedConversation(userId: number): SavedConversation {
   try {
-    const kept = JSON.parse(keptInTab(NAME)) as KeptConversation & { userId: number }
+    const kept = JSON.parse(readTabStorage(NAME)) as SavedConversation & { userId: number }
     if (kept.userId !== userId) return NOTHING
     return { ...kept, typed: { ...NO_TYPED_CALL, ...kept.typed } }
   } catch {
@@ -27,8 +27,8 @@ export function keptConversation(userId: number): KeptConversation {
 }
 
 /** Keeps a conversation while it changes, and when the page is left. */
-export function useKeptConversation(userId: number, { exchanges, typed, draft }: KeptConversation): void {
-  const latest = useRef<KeptConversation>(NOTHING)
+export function useSavedConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
+  const latest = useRef<SavedConversation>(NOTHING)
   latest.current = { exchanges, typed, draft }
   useEffect(() => {
     const timer = setTimeout(() => keepConversation(userId, latest.current), KEEP_AFTER_MS)
@@ -45,7 +45,7 @@ export function useKeptConversation(userId: number, { exchanges, typed, draft }:
 }
 
 /** Without its images if the browser has no space for them. */
-function keepConversation(userId: number, { exchanges, typed, draft }: KeptConversation): void {
+function keepConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
   const kept = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
   const withoutImages = kept.map((one) => ({ ...one, question: { ...one.question, images: [] } }))
   if (!stored({ userId, exchanges: kept, typed, draft }))
@@ -58,5 +58,5 @@ function ended(answer: Answer): Answer {
 }
 
 function stored(value: object): boolean {
-  return keepInTab(NAME, JSON.stringify(value))
+  return writeTabStorage(NAME, JSON.stringify(value))
 }

@@ -7,7 +7,7 @@ import { callOfAnswer, tokensPerSecond } from './call-of-answer.ts'
 import classes from './exchange-view.module.css'
 
 /** The cost of a response, its tokens and times, and its events. */
-export function AnswerFoot({ answer }: { readonly answer: Answer }) {
+export function AnswerFooter({ answer }: { readonly answer: Answer }) {
   const { playground } = useTexts()
   const { duration } = useFormats()
   const { callId, refused, firstMs, totalMs, raw } = answer

@@ -1,0 +1,100 @@
+/** The tier of service without a price of its own. */
+export const STANDARD = 'standard'
+
+/** The tier of provisioned throughput, which is paid beforehand. */
+export const PROVISIONED = 'provisioned'
+
+/** Other names of tiers. A tier without one is written by its own name, in lower case. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['priority', 'fast'],
+  ['default', STANDARD],
+  ['on_demand', STANDARD],
+  ['standard_only', STANDARD],
+  ['scale', 'reserved'],
+])
+
+const NAME = /^[a-z][a-z0-9_-]{0,31}$/
+
+/**
+ * The name of a tier of service in rows, prices and alerts; undefined if it cannot be one. `auto` stays, for
+ * requests that leave the choice to the provider.
+ */
+export function tierName(given: string): string | undefined {
+  const lower = given.toLowerCase()
+  if (!NAME.test(lower)) return undefined
+  return OTHER_NAMES.get(lower) ?? lower
+}
+
+/** What an answer states about how it was served. */
+export interface Served {
+  /** The tier of service; absent if none is stated. */
+  readonly tier?: string
+  /** Where the provider worked; absent if it is not stated. */
+  readonly region?: string
+}
+
+const NOTHING: Served = {}
+/** The tiers that most answers state, shared so that they cost no allocation. */
+const KNOWN = new Map<string, Served>([[STANDARD, { tier: STANDARD }]])
+
+/** The tier of an answer of chat, responses or Converse; `auto` states nothing. */
+export function servedTier(value: unknown): Served {
+  const tier = typeof value === 'string' ? tierName(value) : undefined
+  if (tier === undefined || tier === 'auto') return NOTHING
+  return KNOWN.get(tier) ?? { tier }
+}
+
+/** Traffic types of Google that are not a tier's own name. */
+const TRAFFIC: ReadonlyMap<string, string> = new Map([
+  ['on_demand_priority', 'fast'],
+  ['on_demand_flex', 'flex'],
+  ['on_demand_offpeak', 'offpeak'],
+  ['provisioned_throughput', PROVISIONED],
+])
+
+/** The tier that Google states, in `serviceTier`, in `trafficType` or in a header. */
+export function servedByGoogle(...values: readonly unknown[]): Served {
+  for (const value of values) {
+    if (typeof value !== 'string') continue
+    const name = value.toLowerCase().replace(/^(?:service_tier|traffic_type)_/, '')
+    if (name === 'unspecified') continue
+    const served = servedTier(TRAFFIC.get(name) ?? name)
+    if (served.tier !== undefined) return served
+  }
+  return NOTHING
+}
+
+const REGION = /^[a-z][a-z0-9_-]{0,39}$/
+
+/**
+ * What the usage of a messages answer states. Its `priority` is reserved capacity; `speed` is stated beside
+ * it.
+ */
+export function servedByMessages(usage: Readonly<Record<string, unknown>>): Served {
+  const { service_tier: stated, speed, inference_geo: geo } = usage
+  const tier = speed === 'fast' ? 'fast' : stated === 'priority' ? 'reserved' : servedTier(stated).tier
+  const region = typeof geo === 'string' && REGION.test(geo) ? geo : undefined
+  if (region === undefined) return tier === undefined ? NOTHING : (KNOWN.get(tier) ?? { tier })
+  return { ...(tier !== undefined && { tier }), region }
+}
+
+/** Adds what an answer states to its usage. */
+export function withServed<T extends object>(usage: T, served: Served): T & { readonly served?: Served } {
+  return served === NOTHING ? usage : { ...usage, served }
+}
+
+/** Members in which requests of a dialect name a tier, in the order of preference. */
+const REQUESTED = ['speed', 'service_tier', 'serviceTier'] as const
+
+/**
+ * The tier that a request names: `fast` for `speed`. Undefined if it names none, or the speed that every
+ * model has.
+ */
+export function requestedTier(member: (name: string) => unknown): string | undefined {
+  for (const name of REQUESTED) {
+    const value = member(name)
+    const tier = typeof value === 'string' ? tierName(value.replace(/^SERVICE_TIER_/i, '')) : undefined
+    if (tier !== undefined && !(name === 'speed' && tier === STANDARD)) return tier
+  }
+  return undefined
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Price } from '../domain/price.ts'
+import type { BuiltInPrices } from './built-in-prices.ts'
+import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
+import { displayPath } from './display-path.ts'
+import { parseYamlDocument } from './document.ts'
+import type { Environment } from './environment.ts'
+import { dictionary, issuesOf } from './fields.ts'
+import { priceSchema } from './prices.ts'
+import { priceContent } from './settings.ts'
+import type { YamlNode } from './yaml-node.ts'
+
+/** The file of `options.prices_file`. `docs/configuration.md: A file of prices`. */
+export interface PriceFile {
+  /** Its absolute path. */
+  readonly path: string
+  readonly text: string
+  readonly prices: ReadonlyMap<string, Price>
+  readonly tree: YamlNode
+}
+
+/** Prices below those of gateway.yaml: those of the prices file, then the built-in ones. */
+export interface PriceList extends BuiltInPrices {
+  /** The models that the prices file lists. */
+  readonly ofFile: ReadonlySet<string>
+}
+
+const pricesSchema = dictionary(priceSchema, 'a mapping from model names to prices')
+
+/**
+ * Reads the file that `options.prices_file` names, relative to gateway.yaml; undefined if it names none.
+ * `given` is a text to read instead. Throws a ConfigError with every error in it.
+ */
+export function readPriceFile(
+  name: string,
+  { configFile, variables }: Pick<Environment, 'configFile' | 'variables'>,
+  refusedAt: Diagnostic,
+  given?: string,
+): PriceFile | undefined {
+  if (name === '') return undefined
+  const path = resolve(dirname(configFile ?? ''), name)
+  const text = given ?? contentOf(path, refusedAt)
+  const { tree, lineOf, diagnostics } = parseYamlDocument(text, (variable) => variables.get(variable))
+  const { data, error } = pricesSchema.safeParse(tree)
+  const issues = error ? issuesOf(error) : []
+  const mistakes = [
+    ...diagnostics,
+    ...issues.map(({ path: at, message }) => ({ line: lineOf(at), path: pathText(at), message })),
+  ]
+  if (data && mistakes.length === 0) return { path, text, prices: data, tree }
+  const inOrder = mistakes.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+  throw new ConfigError(inOrder.map((mistake) => ({ file: displayPath(path), ...mistake })))
+}
+
+function contentOf(path: string, refusedAt: Diagnostic): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([{ ...refusedAt, message: `expected a file that can be read: ${reason}` }])
+  }
+}
+
+/** Puts the prices of the file before the built-in ones. */
+export function priceList(builtIn: BuiltInPrices, file: Pick<PriceFile, 'prices'> | undefined): PriceList {
+  if (!file) return { ...builtIn, ofFile: new Set() }
+  const { prices } = file
+  const content = [...prices].map(([name, price]) => [name, priceContent(price)] as const)
+  const inOrder = content.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    ...builtIn,
+    get(name, vendor) {
+      const listed = builtIn.get(name, vendor)
+      const price = prices.get(name)
+      return price
+        ? { vendor: listed?.vendor, price, contextTokens: listed?.contextTokens, uncharged: [] }
+        : listed
+    },
+    ofFile: new Set(prices.keys()),
+    version: createHash('sha256').update(builtIn.version).update(JSON.stringify(inOrder)).digest('hex'),
+  }
+}

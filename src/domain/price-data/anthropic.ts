@@ -1,0 +1,16 @@
+import type { VendorService } from './vendor-service.ts'
+
+/** Models from Opus 4.6 on, with the forms of their names at clouds. */
+const FROM_OPUS_4_6 = /claude-(?:opus-(?:4-[6-9]|[5-9])|sonnet-(?:4-6|[5-9])|haiku-[5-9]|fable)/
+
+/** Anthropic. `fast` is `speed: fast`. */
+export const ANTHROPIC: VendorService = {
+  tiers: [
+    { tier: 'batch', factor: '0.5', has: /claude/ },
+    { tier: 'fast', factor: '6', models: /opus-4-[67]/, has: /opus-4-[67]/ },
+    { tier: 'fast', factor: '2', has: /claude-(?:opus-(?:4-[89]|[5-9])|fable)/ },
+  ],
+  regions: [{ region: 'us', factor: '1.1', has: FROM_OPUS_4_6 }],
+  source: 'platform.claude.com/docs/en/about-claude/pricing',
+  date: '2026-11-23',
+}

@@ -1,0 +1,40 @@
+import type { Channel } from '../records/channel.ts'
+import { ANTHROPIC } from './anthropic.ts'
+import { BEDROCK } from './bedrock.ts'
+import { GOOGLE } from './google.ts'
+import { OPENAI } from './openai.ts'
+import type { VendorService } from './vendor-service.ts'
+
+export type { ListedTier, VendorService } from './vendor-service.ts'
+
+const BY_PROVIDER: Readonly<Record<Channel['provider'], VendorService | undefined>> = {
+  generic: undefined,
+  azure: OPENAI,
+  bedrock: BEDROCK,
+  vertex: GOOGLE,
+}
+
+const BY_HOST: readonly (readonly [RegExp, VendorService])[] = [
+  [/(?:^|\.)(?:openai|azure)\.com$/, OPENAI],
+  [/(?:^|\.)anthropic\.com$/, ANTHROPIC],
+  [/(?:^|\.)googleapis\.com$/, GOOGLE],
+  [/(?:^|\.)amazonaws\.com$/, BEDROCK],
+]
+
+const known = new WeakMap<object, VendorService | 'none'>()
+
+/** The vendor whose defaults apply on a channel, by its provider or host; undefined if there are none. */
+export function serviceVendor(channel: Pick<Channel, 'provider' | 'base_url'>): VendorService | undefined {
+  let vendor = known.get(channel)
+  if (vendor === undefined) {
+    const host = URL.parse(channel.base_url)?.hostname ?? ''
+    vendor = BY_PROVIDER[channel.provider] ?? BY_HOST.find(([pattern]) => pattern.test(host))?.[1] ?? 'none'
+    known.set(channel, vendor)
+  }
+  return vendor === 'none' ? undefined : vendor
+}
+
+/** The built-in prices of tiers and regions as text; a changed text is another version of the prices. */
+export const SERVICE_DATA_TEXT = JSON.stringify([OPENAI, ANTHROPIC, GOOGLE, BEDROCK], (_, value: unknown) =>
+  value instanceof RegExp ? value.source : value,
+)

@@ -1,0 +1,26 @@
+/** What a tier of service costs at a vendor that states no price of its own for a model. */
+export interface ListedTier {
+  readonly tier: string
+  /** Multiplies the prices of tokens. */
+  readonly factor: string
+  /** Models to which the factor applies, by the vendor's names; all if absent. */
+  readonly models?: RegExp
+  /** Models that are known to have the tier. Holds cover it for these alone. */
+  readonly has: RegExp
+}
+
+/** What a region costs at a vendor. */
+export interface ListedRegion {
+  readonly region: string
+  readonly factor: string
+  /** Models that are known to be priced by region. Holds cover it for these alone. */
+  readonly has: RegExp
+}
+
+/** Defaults of a vendor, with their source and the date on which it stated them. */
+export interface VendorService {
+  readonly tiers: readonly ListedTier[]
+  readonly regions: readonly ListedRegion[]
+  readonly source: string
+  readonly date: string
+}

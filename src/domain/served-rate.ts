@@ -1,0 +1,202 @@
+import { PROVISIONED, type Served, STANDARD } from '@sluice/wire/service-tier'
+import { type Decimal, decimalText, isMore, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
+import { serviceVendor, type VendorService } from './price-data/index.ts'
+import { isDecimal, type Price, type Rate, rateOf, type ServicePrice, type TieredTokens } from './price.ts'
+import type { Channel } from './records/channel.ts'
+import { byTokenKind, type TokenPrices } from './token-kinds.ts'
+
+/** Where a call is served, as far as its price depends on it. */
+export type ServiceChannel = Pick<Channel, 'provider' | 'base_url' | 'region' | 'location'>
+
+/** What multiplies the prices of a call, as it is kept with its row: decimal texts, or the tier's name. */
+export interface ServedTerms {
+  /** The tier of `price.service` whose own prices apply. */
+  readonly tier?: string
+  /** The number for the tier. */
+  readonly factor?: string
+  /** The number for the region. */
+  readonly region?: string
+}
+
+/** The rate at which an answer is charged, and what its row states about it. */
+export interface ServedRate {
+  readonly rate: Rate
+  readonly tier: string
+  readonly region: string
+  /** The tier has no price: the dearest one of the model applies. */
+  readonly isUnpriced: boolean
+  /** Undefined if the model's own prices apply. */
+  readonly terms: ServedTerms | undefined
+}
+
+// A rate belongs to a group and a price, so the cache ends with the configuration.
+const cache = new WeakMap<Rate, Map<string, ServedRate>>()
+
+/** Maximum number of tiers and regions cached for a rate, because providers choose their names. */
+const MAX_CACHED = 200
+
+/** The rate of a tier and region, as served or assumed. The standard rate is the given one itself. */
+export function servedRate(
+  rate: Rate,
+  channel: ServiceChannel,
+  model: string,
+  { tier = STANDARD, region = regionOf(channel) }: Served,
+): ServedRate {
+  let known = cache.get(rate)
+  if (!known) cache.set(rate, (known = new Map()))
+  const vendor = serviceVendor(channel)
+  const key = `${tier} ${region} ${tier === STANDARD && region === '' ? '' : `${vendor?.source ?? ''} ${model}`}`
+  let served = known.get(key)
+  if (!served) {
+    served = resolve(rate, vendor, model, tier, region)
+    if (known.size < MAX_CACHED) known.set(key, served)
+  }
+  return served
+}
+
+/** The region of a channel; '' if it has none. */
+export function regionOf({ location, region }: Pick<Channel, 'location' | 'region'>): string {
+  return location ?? region ?? ''
+}
+
+/** A price with the terms of a tier and a region applied to its prices of tokens. */
+export function servedPrice(price: Price, { tier, factor, region }: ServedTerms): Price {
+  const own = tier === undefined ? undefined : price.service[tier]
+  const stated = own === undefined || isDecimal(own) ? price : own
+  const numbers = [own !== undefined && isDecimal(own) ? own : decimalOf(factor), decimalOf(region)]
+  const product = numbers.reduce((so, one) => (one ? multiply(so, one) : so), ONE)
+  return { ...price, ...multiplied(stated, product) }
+}
+
+/**
+ * The rates at which a request may be charged: of each tier in which it may be served, and of the dearest
+ * region if it names none. Defaults count for the models that are known to have them.
+ */
+export function heldRates(
+  rate: Rate,
+  channel: ServiceChannel,
+  model: string,
+  { tiers, region }: { readonly tiers: readonly string[]; readonly region: string | undefined },
+): readonly Rate[] {
+  const vendor = serviceVendor(channel)
+  const has = (tier: string): boolean => {
+    if (tier === STANDARD || Object.hasOwn(rate.price.service, tier)) return true
+    const listed = vendor?.tiers.filter((one) => one.tier === tier && one.has.test(model))
+    return listed !== undefined && listed.length > 0
+  }
+  const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
+  return tiers
+    .filter(has)
+    .flatMap((tier) => regions.map((one) => servedRate(rate, channel, model, { tier, region: one }).rate))
+}
+
+function possibleRegions(
+  { regions }: Price,
+  vendor: VendorService | undefined,
+  channel: ServiceChannel,
+  model: string,
+): readonly string[] {
+  const own = regionOf(channel)
+  // Only a provider that states its region may work in another one than the channel's.
+  if (own !== '' || !vendor || vendor.regions.length === 0) return [own]
+  const stated = Object.keys(regions)
+  const listed = vendor.regions.filter(({ has }) => has.test(model)).map(({ region }) => region)
+  return [own, ...(stated.length > 0 ? stated : listed)]
+}
+
+function resolve(
+  rate: Rate,
+  vendor: VendorService | undefined,
+  model: string,
+  tier: string,
+  region: string,
+): ServedRate {
+  const priced = termsOfTier(rate.price, vendor, model, tier)
+  const regional = regionFactor(rate.price, vendor, region)
+  const terms: ServedTerms = {
+    ...(priced ?? dearestTerms(rate.price, vendor, model)),
+    ...(regional && { region: decimalText(regional) }),
+  }
+  const isUnpriced = priced === undefined && !rate.free
+  if (Object.keys(terms).length === 0) return { rate, tier, region, isUnpriced, terms: undefined }
+  const price = servedPrice(rate.price, terms)
+  return { rate: rateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
+}
+
+/** The terms of a tier; undefined if it has no price. */
+function termsOfTier(
+  price: Price,
+  vendor: VendorService | undefined,
+  model: string,
+  tier: string,
+): ServedTerms | undefined {
+  if (tier === STANDARD) return {}
+  if (Object.hasOwn(price.service, tier)) return { tier }
+  if (tier === 'reserved') return {}
+  if (tier === PROVISIONED) return { factor: '0' }
+  const listed = vendor?.tiers.find((one) => one.tier === tier && (one.models?.test(model) ?? true))
+  if (listed) return { factor: listed.factor }
+  // Without a price of its own it is standard, which the row marks as incomplete.
+  return undefined
+}
+
+/** The terms of the dearest tier that the model has. */
+function dearestTerms(price: Price, vendor: VendorService | undefined, model: string): ServedTerms {
+  const names = new Set([...Object.keys(price.service), ...(vendor?.tiers ?? []).map(({ tier }) => tier)])
+  let dearest: ServedTerms = {}
+  let most = weightOf(price)
+  for (const name of names) {
+    const terms = termsOfTier(price, vendor, model, name)
+    const weight = terms && weightOf(servedPrice(price, terms))
+    if (!weight || !isMore(weight, most)) continue
+    most = weight
+    dearest = terms
+  }
+  return dearest
+}
+
+/** Orders prices: the sum of input and output. */
+function weightOf({ tokens }: Pick<Price, 'tokens'>): Decimal {
+  const scale = Math.max(tokens.input.scale, tokens.output.scale)
+  const at = ({ digits, scale: own }: Decimal): bigint => digits * 10n ** BigInt(scale - own)
+  return { digits: at(tokens.input) + at(tokens.output), scale }
+}
+
+function regionFactor(
+  { regions }: Price,
+  vendor: VendorService | undefined,
+  region: string,
+): Decimal | undefined {
+  if (region === '') return undefined
+  if (Object.keys(regions).length > 0) return Object.hasOwn(regions, region) ? regions[region] : undefined
+  return decimalOf(vendor?.regions.find((one) => one.region === region)?.factor)
+}
+
+function decimalOf(text: string | undefined): Decimal | undefined {
+  return text === undefined ? undefined : (parseDecimal(text) ?? ZERO)
+}
+
+function multiplied({ tokens, tiers }: TieredTokens, factor: Decimal): TieredTokens {
+  if (factor === ONE) return { tokens, tiers }
+  const times = (prices: TokenPrices): TokenPrices => byTokenKind(({ name }) => multiply(prices[name], factor))
+  return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
+}
+
+/** The tiers and regions of a price, and the defaults of a vendor where it states none. */
+export function shownService(
+  price: Price,
+  channel: ServiceChannel | undefined,
+  model: string,
+): { readonly service: Readonly<Record<string, ServicePrice>>; readonly regions: Price['regions'] } {
+  const vendor = channel && serviceVendor(channel)
+  const defaults = new Map<string, ServicePrice>()
+  for (const { tier, factor, models } of vendor?.tiers ?? [])
+    if (!defaults.has(tier) && (models?.test(model) ?? true)) defaults.set(tier, decimalOf(factor) ?? ONE)
+  const regions = Object.fromEntries(
+    (vendor?.regions ?? []).map(({ region, factor }) => [region, decimalOf(factor) ?? ONE]),
+  )
+  return {
+    service: { ...Object.fromEntries(defaults), ...price.service },
+    regions: Object.keys(price.regions).length > 0 ? price.regions : regions,
+  }
+}
