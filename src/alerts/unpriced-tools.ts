@@ -1,9 +1,11 @@
-/** Tool without a price in a request. */
+/** Tool of a request, or tier of service of an answer, without a price. */
 export interface UnpricedTool {
   readonly model: string
   readonly channel: string
   /** Type of the tool. */
-  readonly tool: string
+  readonly tool?: string
+  /** The served tier. */
+  readonly tier?: string
 }
 
 /** Interval at which the same tool is reported again. */
@@ -18,13 +20,18 @@ interface Noted {
   reportedMs: number
 }
 
+/** What an alert is sent for once an hour: a tool of a model and channel, or a tier of a model. */
+export function unpricedKey({ model, channel, tool, tier }: UnpricedTool): string {
+  return JSON.stringify(tier === undefined ? [model, channel, tool] : [model, { tier }])
+}
+
 /** Collects tools without a price that requests offered. An alert reports each tool once an hour. */
 export class UnpricedTools {
   readonly #noted = new Map<string, Noted>()
 
   /** Records that a request offered the tool. */
   note(tool: UnpricedTool): void {
-    const key = JSON.stringify([tool.model, tool.channel, tool.tool])
+    const key = unpricedKey(tool)
     const known = this.#noted.get(key)
     if (known) known.isNew = true
     else if (this.#noted.size < MAX_TOOLS)

@@ -14,6 +14,7 @@ import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import { FREE_PRICE, type ImagePrices, type Price } from '../domain/price.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import { SERVICE_DATA_TEXT } from '../domain/price-data/index.ts'
 import { TOOL_LIST_TEXT } from '../domain/tool-price.ts'
 import type { ToolPrices } from '../domain/tool-use.ts'
 import { freeze } from './freeze.ts'
@@ -146,6 +147,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
       .update(JSON.stringify([...lists]))
       .update(MEDIA_PRICES_TEXT)
       .update(TOOL_LIST_TEXT)
+      .update(SERVICE_DATA_TEXT)
       .digest('hex'),
   }
 }

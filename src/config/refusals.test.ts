@@ -428,7 +428,7 @@ const MODELS: Case[] = [
   [
     'a price that is a number',
     'models:\n  m: { price: 3 }\n',
-    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, audio_input, audio_output, image_input, image_output, audio_cache_read, image_cache_read, request, web_search, tools, characters, second, search_unit, image, tiers, found 3',
+    'gateway.yaml:2: models.m.price: expected a mapping with input, output, cache_read, cache_write_5m, cache_write_1h, cache_write_30m, cache_write_12h, audio_input, audio_output, image_input, image_output, audio_cache_read, image_cache_read, request, web_search, tools, characters, second, search_unit, image, tiers, service, regions, found 3',
   ],
   [
     'a price per image of a form that no image has',

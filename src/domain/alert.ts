@@ -6,6 +6,8 @@ import type { Options } from './options.ts'
 interface Alert {
   /** Fields of its data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
+  /** Further fields of its data, of which an event has one. */
+  readonly either?: Readonly<Record<string, FieldType>>
   /** Threshold of an event that the database itself detects: quota units, or the percentage of a budget. */
   readonly threshold?: (options: Options) => number
 }
@@ -38,8 +40,11 @@ export const ALERTS = {
   'channel.back': { data: { channel: plainText() } },
   /** The reason is the sentence that refused clients get. */
   'gateway.overloaded': { data: { reason: plainText() } },
-  /** The tool is the type of a tool without a price. */
-  'price.incomplete': { data: { model: plainText(), channel: plainText(), tool: plainText() } },
+  /** The tool is the type of a tool without a price, the tier a served tier of service; one is absent. */
+  'price.incomplete': {
+    data: { model: plainText(), channel: plainText() },
+    either: { tool: plainText(), tier: plainText() },
+  },
   'storage.failed': { data: { node: plainText(), reason: plainText() } },
   'storage.back': { data: { node: plainText() } },
 } as const satisfies Readonly<Record<string, Alert>>
@@ -54,8 +59,10 @@ export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
  * Event that is sent to receivers. It contains facts for the operator, never the content of calls or keys.
  */
 export type AlertEvent = {
-  readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> }
+  readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> & EitherOf<(typeof ALERTS)[Type]> }
 }[AlertType]
+
+type EitherOf<A> = A extends { readonly either: infer E } ? Partial<DataOf<E>> : unknown
 
 type DataOf<D> = {
   readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _C, infer _J> ? V : never

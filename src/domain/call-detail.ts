@@ -1,5 +1,6 @@
 import { decimalText } from './decimal.ts'
 import type { ImageForm } from './price.ts'
+import type { ServedTerms } from './served-rate.ts'
 import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
@@ -37,6 +38,8 @@ export interface CallParticulars extends Readonly<Partial<Record<TokenLine, numb
     readonly count: number
     readonly price: string
   }[]
+  /** What multiplied the prices of tokens; absent for the standard tier. */
+  readonly served?: ServedTerms
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
   /** Milliseconds for which the last attempt waited for a new connection. */
@@ -54,18 +57,27 @@ export interface CallDelays {
 /** The particulars of a call as JSON; undefined if there are none. */
 export function particularsText(
   usage: Usage,
-  { form, tools }: { readonly form: ImageForm | undefined; readonly tools: readonly PricedTool[] },
+  {
+    form,
+    tools,
+    served,
+  }: {
+    readonly form: ImageForm | undefined
+    readonly tools: readonly PricedTool[]
+    readonly served?: ServedTerms | undefined
+  },
   { queuedMs, connectMs }: CallDelays,
   dropped: readonly string[],
 ): string | undefined {
   const hasForm = usage.images > 0 && form?.size !== undefined
   const isStored = UNSTORED_KINDS.every(({ count }) => !usage[count])
-  if (isStored && !hasForm && tools.length === 0 && dropped.length === 0)
+  if (isStored && !hasForm && !served && tools.length === 0 && dropped.length === 0)
     return delaysText(queuedMs, connectMs)
   return JSON.stringify({
     ...(!isStored && unstoredCounts(usage)),
     ...(hasForm && form),
     ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool, price: decimalText(tool.price) })) }),
+    ...(served && { served }),
     ...(queuedMs > 0 && { queued_ms: queuedMs }),
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),

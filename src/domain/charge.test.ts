@@ -1,8 +1,9 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
-import { type Decimal, parseDecimal } from './decimal.ts'
+import { charge, costOf, maxCharge, roundedCost, isPerMillion } from './charge.ts'
+import { servedPrice } from './served-rate.ts'
+import { type Decimal, parseDecimal, decimalText } from './decimal.ts'
 import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf, type TieredTokens } from './price.ts'
 import { completePrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -20,6 +21,7 @@ const tokens = (input: string, output: string, read = '0', write5m = '0', write1
     cache_read: decimal(read),
     cache_write_5m: decimal(write5m),
     cache_write_1h: decimal(write1h),
+    cache_write_12h: decimal(write1h),
   })
 
 const price = (parts: Partial<Price>): Price => ({ ...FREE_PRICE, ...parts })
@@ -406,6 +408,38 @@ test('a charge is the sum of kind × tokens × price × ratio as one fraction, c
       expect(charge(rateOf(model, ratio, 500_000), used, {}, uses)).toBe(rounded)
     }),
     { numRuns: 1_000 },
+  )
+})
+
+test('a charge is Σ kind × tokens × price × tier × region × ratio as one fraction, in any order of factors', () => {
+  const numbers = fc.record({ digits: fc.bigInt({ min: 0n, max: 9_999n }), scale: fc.integer({ min: 0, max: 3 }) })
+  const tokensOnly = usage.map((one) => ({ ...one, seconds: 0, characters: 0, images: 0, searchUnits: 0 }))
+  fc.assert(
+    fc.property(prices, ratios, numbers, numbers, tokensOnly, (model, ratio, tier, region, used) => {
+      fc.pre(ratio.digits > 0n)
+      const terms = { factor: decimalText(tier), region: decimalText(region) }
+      const price = servedPrice(model, terms)
+      const standard = costOf({ ...model, request: FREE }, 1, used)
+      const perToken = standard.lines.filter(({ kind }) => isPerMillion(kind) && kind !== 'character')
+      const factors = [ratio, region, tier, { digits: 500_000n, scale: 0 }]
+      let [top, bottom] = [0n, 1n]
+      for (const { count: times, price: each } of perToken) {
+        const divisor = 10n ** BigInt(each.scale) * 1_000_000n
+        top = top * divisor + BigInt(times) * each.digits * bottom
+        bottom *= divisor
+      }
+      for (const { digits, scale } of factors) {
+        top *= digits
+        bottom *= 10n ** BigInt(scale)
+      }
+      const rounded = Number((2n * top + bottom) / (2n * bottom))
+      fc.pre(rounded > 0)
+      expect(charge(rateOf({ ...price, request: FREE }, ratio, 500_000), used)).toBe(rounded)
+      // Terms applied one after the other are those applied together.
+      const other = servedPrice(servedPrice(model, { region: terms.region }), { factor: terms.factor })
+      expect(charge(rateOf({ ...other, request: FREE }, ratio, 500_000), used)).toBe(rounded)
+    }),
+    { numRuns: 500 },
   )
 })
 

@@ -150,6 +150,8 @@ describe('ratios that are set beside a price', () => {
       cache_read: '0.6',
       cache_write_5m: '7.5',
       cache_write_1h: '12',
+      cache_write_30m: '7.5',
+      cache_write_12h: '12',
       audio_input: '6',
       audio_output: '30',
       image_input: '6',

@@ -63,8 +63,10 @@ export function regionOf({ location, region }: Pick<Channel, 'location' | 'regio
 export function servedPrice(price: Price, { tier, factor, region }: ServedTerms): Price {
   const own = tier === undefined ? undefined : price.service[tier]
   const stated = own === undefined || isDecimal(own) ? price : own
-  const numbers = [own !== undefined && isDecimal(own) ? own : decimalOf(factor), decimalOf(region)]
-  const product = numbers.reduce((so, one) => (one ? multiply(so, one) : so), ONE)
+  const numbers = [own !== undefined && isDecimal(own) ? own : decimalOf(factor), decimalOf(region)].filter(
+    (one) => one !== undefined,
+  )
+  const product = numbers.reduce((so, one) => multiply(so, one), ONE)
   return { ...price, ...multiplied(stated, product) }
 }
 
@@ -177,7 +179,7 @@ function decimalOf(text: string | undefined): Decimal | undefined {
 }
 
 function multiplied({ tokens, tiers }: TieredTokens, factor: Decimal): TieredTokens {
-  if (factor === ONE) return { tokens, tiers }
+  if (factor.scale === 0 && factor.digits === 1n) return { tokens, tiers }
   const times = (prices: TokenPrices): TokenPrices => byTokenKind(({ name }) => multiply(prices[name], factor))
   return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
 }

@@ -7,6 +7,7 @@ import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
+import type { Served } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { promptTextOf } from '@sluice/wire/prompt-text'
@@ -33,6 +34,7 @@ import {
   priceUsage,
 } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
+import { type ServedCall, servedAt, withSentLifetime } from './served-price.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -72,6 +74,7 @@ export class Call implements MediaRequester {
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
   #error: AnsweredError | undefined
+  #served: ServedCall | undefined
   /** The attempt under way. */
   attempt: RunningAttempt | undefined
   #isStopped = false
@@ -215,6 +218,11 @@ export class Call implements MediaRequester {
       : this.#book(target, priced, delivered, lasting)
   }
 
+  /** Records how an answer was served, for its charge and its row. */
+  noteServed(target: Target, stated: Served | undefined): ServedCall {
+    return (this.#served = servedAt(this, target, stated))
+  }
+
   /** Warns the operator of tools without a price that the request offered. Returns whether there are any. */
   noteUnlisted(target: Target): boolean {
     return reportUnpricedTools(this, target, this.services.unpriced)
@@ -233,7 +241,8 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const priced = { usage, tools: [], quota: charge(this.plan.rate, usage, form), reason } as const
+    const { rate } = this.noteServed(target, undefined)
+    const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
 
@@ -255,7 +264,12 @@ export class Call implements MediaRequester {
       quota,
       reason,
       delivered,
-      price_incomplete: target !== undefined && delivered && this.noteUnlisted(target),
+      price_incomplete:
+        this.#served?.isIncomplete === true ||
+        (target !== undefined && delivered && this.noteUnlisted(target)),
+      service_tier: this.#served?.tier ?? '',
+      requested_service_tier: this.plan.request.serviceTier ?? '',
+      region: this.#served?.region ?? '',
       model: target ? model.name : facts.model,
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,
@@ -266,7 +280,7 @@ export class Call implements MediaRequester {
       attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
       particulars: particularsText(
         usage,
-        { form, tools },
+        { form, tools, served: this.#served?.terms },
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),
@@ -318,9 +332,10 @@ function priceResponse(
   target: Target | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
-  return basis && target
-    ? priceUsage(pricingInputsAt(call, target), credibleBasis(call, target, basis))
-    : NOTHING_DELIVERED
+  if (!basis || !target) return NOTHING_DELIVERED
+  const credible = credibleBasis(call, target, basis)
+  const { rate } = call.noteServed(target, credible.reported?.served ?? basis.reported?.served)
+  return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 
 /**
@@ -328,10 +343,10 @@ function priceResponse(
  * target. The ignored total is written to the call's log line.
  */
 function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
-  const { reported } = basis
-  if (!reported?.byTotal) return basis
+  const reported = basis.reported && withSentLifetime(basis.reported, target)
+  if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
   const kept = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
-  if (kept === reported) return basis
+  if (kept === reported) return reported === basis.reported ? basis : { ...basis, reported }
   incoming.record.ignoredTotal = reported.byTotal.total
   return { ...basis, reported: kept }
 }

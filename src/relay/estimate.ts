@@ -5,12 +5,14 @@ import { maxCharge, sumOfLines } from '../domain/charge.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'
+import { heldRates } from '../domain/served-rate.ts'
 import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
+import { possibleTiers } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
 /** Limits that the output of a call is expected to respect. */
@@ -62,13 +64,18 @@ export function estimate(
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? largest : 0
-  const max = (output: number): number =>
-    maxCharge(rate, {
+  const rates = ratesHeld(channels, request, rate, settings)
+  const max = (output: number): number => {
+    const most = {
       ...request.measuredBounds,
       prompt: request.promptBound + addedPrompt + context + unknown,
       output,
       tools,
-    })
+    }
+    return rates.length === 1
+      ? maxCharge(rates[0] ?? rate, most)
+      : Math.max(...rates.map((one) => maxCharge(one, most)))
+  }
   const amount = max(tokens)
   return {
     amount,
@@ -89,6 +96,24 @@ export function estimate(
  */
 export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | undefined {
   return boundsOf(endpoint)(plan).output
+}
+
+/** The rates at which any of the channels may serve a request, without duplicates. */
+function ratesHeld(
+  channels: readonly ChannelPlan[],
+  request: ParsedRequest,
+  rate: Rate,
+  settings: Settings,
+): readonly Rate[] {
+  if (rate.free) return [rate]
+  const rates = new Set<Rate>()
+  for (const plan of channels) {
+    const { channel } = plan
+    const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
+    const tiers = possibleTiers(plan, request, settings.options.pass_through)
+    for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
+  }
+  return [...rates]
 }
 
 function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {

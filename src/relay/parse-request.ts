@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Headers } from '../http/request.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import { requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
@@ -48,7 +49,19 @@ export function parseRequest(
   const dialect = json as Dialect
   const scan = scanObject(body.bytes, dialect.scanLimits)
   dialect.names.check(scan)
-  return dialect.read(scan, headers, reader)
+  const tier = requestedTier((name) => (scan.has(name) ? scan.value(name) : undefined))
+  const request = dialect.read(scan, headers, reader)
+  if (tier === undefined) return request
+  return request instanceof Promise ? request.then((one) => withTier(one, tier)) : withTier(request, tier)
+}
+
+function withTier(request: ParsedRequest, serviceTier: string): ParsedRequest {
+  const { forModel } = request
+  return {
+    ...request,
+    serviceTier,
+    ...(forModel && { forModel: (name: string) => withTier(forModel(name), serviceTier) }),
+  }
 }
 
 /** Suffixes by which routers choose other providers and prices, or search the web for an extra price. */

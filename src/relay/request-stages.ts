@@ -74,6 +74,8 @@ export interface CallRecord {
 export interface ParsedRequest {
   readonly model: string
   readonly stream: boolean
+  /** The tier of service that the client names; absent if it names none. */
+  readonly serviceTier?: string
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

@@ -1,3 +1,4 @@
+import type { Served } from './service-tier.ts'
 import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
@@ -10,6 +11,8 @@ export interface ReportedUsage extends Usage {
   readonly promptIsUnknown?: true
   /** No lifetime of the tokens written to a cache was reported: `cacheWrite5m` has them. */
   readonly lifetimeIsUnknown?: true
+  /** What the answer states about how it was served; absent if it states nothing. */
+  readonly served?: Served
   /** Set if a part of the output is known only from the total. */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools other than web searches; absent if it reported none. */
@@ -54,7 +57,8 @@ export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
 ): ReportedUsage | undefined {
-  return later && (!later.outputIsUnknown || !before || before.outputIsUnknown) ? later : before
+  if (!later || (later.outputIsUnknown && before && !before.outputIsUnknown)) return before
+  return before?.served && !later.served ? { ...later, served: before.served } : later
 }
 
 /** Returns only the counts of a report. */
@@ -63,6 +67,7 @@ export function countsOf(reported: ReportedUsage): Usage {
     outputIsUnknown: _output,
     promptIsUnknown: _prompt,
     lifetimeIsUnknown: _lifetime,
+    served: _served,
     byTotal: _,
     tools: _tools,
     ...usage

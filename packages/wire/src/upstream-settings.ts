@@ -12,6 +12,22 @@ export interface UpstreamSettings {
   readonly pass_through: boolean
 }
 
+/** JSON text of the standard tier in requests of chat and responses. */
+export const DEFAULT_TIER = '"default"'
+
+/**
+ * Whether requests of chat and responses must state the standard tier, because the provider would otherwise
+ * apply the setting of its project, which may be dearer.
+ */
+export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
+  return !allow.has('service_tier') && choosesTierByProject(base_url)
+}
+
+/** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
+export function choosesTierByProject(base_url: string): boolean {
+  return URL.parse(base_url)?.hostname === 'api.openai.com'
+}
+
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
 export function isRouter(base_url: string): boolean {
   return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)

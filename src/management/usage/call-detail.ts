@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { StoredError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
+import { servedPrice } from '../../domain/served-rate.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
@@ -128,9 +129,9 @@ function explained(detail: CallDetail) {
   }
   if (priceSet === undefined) return { ...unknown, ...told }
   const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
-  const { tools: used, size, quality } = chargedBy
+  const { tools: used, size, quality, served } = chargedBy
   const cost = costOf(
-    price,
+    served ? servedPrice(price, served) : price,
     quotaPerUnit,
     restoreUnstoredCounts(entry.usage, chargedBy),
     { size, quality },

@@ -5,6 +5,7 @@ import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import type { Json } from '../../domain/json.ts'
 import { type Price, priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
+import { type ServedTerms, servedPrice } from '../../domain/served-rate.ts'
 import { type ChargedCounts, chargeAt } from '../../domain/reprice.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
@@ -113,10 +114,11 @@ export async function whatIf(
     const unknown = rates.unknownAmong(batch.entries)
     if (unknown.length > 0) rates.add(await store.read('priceSets', { versions: unknown }))
     for (const entry of batch.entries) {
-      const rate = rates.of(entry)
       const counts = countsOf(entry)
+      const recorded = rates.of(entry)
+      const rate = recorded && servedBy(recorded, counts.served)
       if (rate && charge(rate, counts.usage, counts.form, counts.tools) === entry.quota)
-        sums.add(entry, chargeAt(changed.rateOf(entry, rate), counts))
+        sums.add(entry, chargeAt(servedBy(changed.rateOf(entry, recorded), counts.served), counts))
       else sums.leaveOut(entry)
     }
     after = batch.next
@@ -211,11 +213,20 @@ class RecordedRates {
   }
 }
 
-/** The counts of a call, from its row. */
-function countsOf({ usage, particulars }: UsageEntry): ChargedCounts {
+/** A rate with the terms at which a call was served. */
+function servedBy(rate: Rate, served: ServedTerms | undefined): Rate {
+  return served ? rateOf(servedPrice(rate.price, served), rate.ratio, rate.quotaPerUnit) : rate
+}
+
+/** The counts of a call, and the terms at which it was served, from its row. */
+function countsOf({
+  usage,
+  particulars,
+}: UsageEntry): ChargedCounts & { readonly served: ServedTerms | undefined } {
   const stored = particulars === null ? {} : (JSON.parse(particulars) as CallParticulars)
-  const { size, quality, tools = [] } = stored
+  const { size, quality, tools = [], served } = stored
   return {
+    served,
     usage: restoreUnstoredCounts(usage, stored),
     form: { size, quality },
     tools: tools.map(({ kind, count, price }) => ({ kind, count, price: parseDecimal(price) ?? ZERO })),

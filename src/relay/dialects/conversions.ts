@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
@@ -24,6 +25,7 @@ import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
+import { statesTier } from '@sluice/wire/upstream-settings'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
@@ -215,7 +217,9 @@ function fit(
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
-  const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const marked = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
+  const conversation = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const provider = providerFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
 }

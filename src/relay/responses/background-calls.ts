@@ -1,6 +1,8 @@
 import { particularsText } from '../../domain/call-detail.ts'
 import { charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
+import { servedRate } from '../../domain/served-rate.ts'
+import type { Served } from '@sluice/wire/service-tier'
 import { priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -171,7 +173,13 @@ export class BackgroundCalls {
     const usage = reported && withCredibleTotal(reported)
     // Without usage, the response itself shows what was generated.
     if (usage)
-      await this.#note(response, { status, usage: countsOf(usage), counted: 0, tools: usage.tools ?? [] })
+      await this.#note(response, {
+        status,
+        usage: countsOf(usage),
+        counted: 0,
+        tools: usage.tools ?? [],
+        ...(usage.served && { served: usage.served }),
+      })
   }
 
   async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
@@ -192,7 +200,7 @@ export class BackgroundCalls {
     const streamed = isByParts ? await this.#streamedOf(open) : 0
     const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
     const uses = reason === 'failed' ? [] : outcome.tools
-    const priced = priceOutcome(this.#services.settings(), open, usage, uses)
+    const priced = priceOutcome(this.#services.settings(), open, usage, uses, outcome.served)
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
@@ -221,7 +229,7 @@ export class BackgroundCalls {
     const endedMs = Math.max(Date.now(), facts.started_ms)
     const settlement = {
       ...charged,
-      price_incomplete: response?.priceIncomplete ?? false,
+      price_incomplete: charged.price_incomplete === true || response?.priceIncomplete === true,
       delivered: charged.reason !== 'failed',
       ...((charged.reason === 'failed' || charged.reason === 'cut') && { cause: 'provider_failed' as const }),
       model: response?.model ?? facts.model,
@@ -318,7 +326,10 @@ export class BackgroundCalls {
 }
 
 /** Charge of a response that was generated without its client. */
-type OutcomeCharge = Pick<Settlement, 'quota' | 'usage' | 'particulars'>
+type OutcomeCharge = Pick<
+  Settlement,
+  'quota' | 'usage' | 'particulars' | 'service_tier' | 'region' | 'price_incomplete'
+>
 
 const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
 
@@ -328,6 +339,7 @@ function priceOutcome(
   { rate, response }: { readonly rate: Rate; readonly response: StoredResponse },
   reported: Usage,
   uses: readonly ToolUse[],
+  served: Served | undefined,
 ): OutcomeCharge {
   const channel = settings.channels.find(({ name }) => name === response.channel)
   const model = channel?.model_mapping.get(response.model) ?? response.model
@@ -336,10 +348,14 @@ function priceOutcome(
   const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
   const tools = pricedTools(searches, usesExcept(uses, 'web_search'), pricing)
   const usage = { ...reported, webSearches: searches }
+  const at = channel && servedRate(rate, channel, model, served ?? {})
   return {
-    quota: charge(rate, usage, {}, tools),
+    quota: charge(at?.rate ?? rate, usage, {}, tools),
     usage,
-    particulars: particularsText(usage, { form: undefined, tools }, NO_DELAYS, []),
+    service_tier: at?.tier ?? '',
+    region: at?.region ?? '',
+    ...(at?.isUnpriced && { price_incomplete: true }),
+    particulars: particularsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
   }
 }
 
@@ -355,6 +371,8 @@ interface Outcome {
   readonly counted: number
   /** Uses of the provider's tools. */
   readonly tools: readonly ToolUse[]
+  /** How it was served; absent if it states nothing. */
+  readonly served?: Served
 }
 
 /** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */
@@ -365,7 +383,13 @@ async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | u
   const usage = facts.usage && withCredibleTotal(facts.usage, toCount(maximum))
   const counted = usage ? 0 : await count.count(facts.text())
   const tools = (usage ? usage.tools : facts.tools) ?? []
-  return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }
+  return {
+    status: String(status),
+    usage: usage ? countsOf(usage) : null,
+    counted,
+    tools,
+    ...(usage?.served && { served: usage.served }),
+  }
 }
 
 /** Reports whether a response was generated completely or up to a limit. */

@@ -186,6 +186,14 @@ const OVERLOAD = 'overload'
 /** Prefix of conditions that are tools without a price. */
 const UNPRICED = 'unpriced '
 
+/** A tool of a request, or a tier of service of an answer, without a price. */
+interface UnpricedItem {
+  readonly model: string
+  readonly channel: string
+  readonly tool?: string
+  readonly tier?: string
+}
+
 /** Conditions that a node has seen since its last report. */
 export interface ReportedConditions {
   readonly nowMs: number
@@ -195,7 +203,7 @@ export interface ReportedConditions {
   readonly backAtMs: number
   /** Tools without a price that calls offered. */
   readonly unpriced?: {
-    readonly tools: readonly { readonly model: string; readonly channel: string; readonly tool: string }[]
+    readonly tools: readonly UnpricedItem[]
     /** Time before which none of these is reported again. */
     readonly untilMs: number
   }
@@ -214,7 +222,8 @@ export async function reportConditions(
   for (const channel of opened)
     await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data: { channel } })
   for (const tool of unpriced?.tools ?? []) {
-    const name = `${UNPRICED}${JSON.stringify([tool.model, tool.channel, tool.tool])}`
+    const { model, channel, tool: type, tier } = tool
+    const name = `${UNPRICED}${JSON.stringify(tier === undefined ? [model, channel, type] : [model, { tier }])}`
     await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)
   }
   if (!overload) return

@@ -1,4 +1,5 @@
 import { type Counts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
+import { servedTier, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
@@ -17,10 +18,10 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
     asRecord(reply['error']),
   ]) {
     const usage = readInclusiveUsage(holder?.['usage'])
-    if (usage && !usage.outputIsUnknown) return usage
+    if (usage && !usage.outputIsUnknown) return withServed(usage, servedTier(reply['service_tier']))
     found ??= usage
   }
-  return found
+  return found && withServed(found, servedTier(reply['service_tier']))
 }
 
 /** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */

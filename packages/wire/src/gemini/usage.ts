@@ -1,6 +1,7 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
+import { servedByGoogle, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
   countAt,
@@ -116,7 +117,8 @@ export class StreamUsage {
 
   /** The usage so far; undefined without a plausible report. */
   get usage(): ReportedUsage | undefined {
-    return this.#metadata && read(this.#metadata, this.tools.uses)
+    const usage = this.#metadata && read(this.#metadata, this.tools.uses)
+    return usage && withServed(usage, servedByGoogle(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
   }
 }
 

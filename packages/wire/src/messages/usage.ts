@@ -1,5 +1,6 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
+import { servedByMessages, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
 
@@ -20,7 +21,10 @@ export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = [])
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
-  const counts = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
+  const counts = withServed(
+    withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen),
+    servedByMessages(usage),
+  )
   return toCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
 }
 

@@ -17,6 +17,7 @@ describe('usage of a response', () => {
       input: 50,
       cacheRead: 30,
       cacheWrite5m: 20,
+      lifetimeIsUnknown: true,
       output: 40,
       reasoning: 10,
     })

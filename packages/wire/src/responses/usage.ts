@@ -1,5 +1,6 @@
 import { ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { countAt, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
+import { servedTier, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { isSearch } from './search-item.ts'
 
@@ -11,8 +12,9 @@ type Response = Readonly<Record<string, unknown>>
  * stream, because the last event may leave them out. Undefined without usage.
  */
 export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | undefined {
-  const usage = readInclusiveUsage(response['usage'])
-  if (!usage) return undefined
+  const counts = readInclusiveUsage(response['usage'])
+  if (!counts) return undefined
+  const usage = withServed(counts, servedTier(response['service_tier']))
   const uses = toolsOf(response, tally)
   if (uses.length === 0 && !tally?.uses.length) return usage
   return {

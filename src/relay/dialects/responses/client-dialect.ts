@@ -71,7 +71,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
           previous,
         })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
-        const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
+        const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
         return {
           protocol: 'responses',
           path: responsesConversion.path(gated.upstreamModel, own.stream),

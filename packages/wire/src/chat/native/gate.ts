@@ -1,4 +1,9 @@
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import {
+  DEFAULT_TIER,
+  type GatedField,
+  statesTier,
+  type UpstreamSettings,
+} from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { mayHoldEnvelope } from '../../envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
@@ -43,6 +48,7 @@ export function gateChatRequest(
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
+    if (statesTier(channel)) replace.set('service_tier', DEFAULT_TIER)
     addedUsageOption = request.stream && !request.includeUsage
     const options = streamOptions(scan, channel, addedUsageOption)
     if (options === '{}') remove.push('stream_options')

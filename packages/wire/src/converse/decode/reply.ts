@@ -1,6 +1,7 @@
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
+import { servedTier, withServed } from '../../service-tier.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
@@ -24,7 +25,7 @@ export function decodeReply(bytes: Buffer): Reply {
     model: '',
     parts: scan.elements(content).flatMap((block) => partsAt(scan, block)),
     stop: readStop(scan.value('stopReason')) ?? { reason: 'end' },
-    usage: readConverseUsage(scan.value('usage')),
+    usage: readConverseUsage(scan.value('usage'), scan.value('serviceTier')),
   }
 }
 
@@ -109,7 +110,7 @@ export function readStop(reason: unknown): Stop | undefined {
  * which is the case. Returns undefined without an input, and only the prompt without an output. Written
  * tokens without a split by lifetime are of the five-minute kind.
  */
-export function readConverseUsage(value: unknown): ReportedUsage | undefined {
+export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
   const stated = toCount(usage?.['inputTokens'])
   if (!usage || stated === undefined) return undefined
@@ -119,7 +120,7 @@ export function readConverseUsage(value: unknown): ReportedUsage | undefined {
   const cached = cacheRead + written
   const isInside = cached > 0 && cached <= stated && toCount(usage['totalTokens']) === stated + output
   const cacheWrite1h = Math.min(writtenForAnHour(usage['cacheDetails']), written)
-  const counts = {
+  const counts: ReportedUsage = {
     ...NO_USAGE,
     input: isInside ? stated - cached : stated,
     cacheRead,
@@ -127,7 +128,8 @@ export function readConverseUsage(value: unknown): ReportedUsage | undefined {
     cacheWrite1h,
     output,
   }
-  return toCount(usage['outputTokens']) === undefined ? promptUsage(counts) : counts
+  const served = withServed(counts, servedTier(asRecord(tier)?.['type']))
+  return toCount(usage['outputTokens']) === undefined ? promptUsage(served) : served
 }
 
 function writtenForAnHour(details: unknown): number {

@@ -57,7 +57,7 @@ export class ConverseStreamDecoder extends FrameReader {
         this.#stop = readStop(event['stopReason']) ?? { reason: 'end' }
         break
       case 'metadata':
-        this.#usage = readConverseUsage(event['usage']) ?? this.#usage
+        this.#usage = readConverseUsage(event['usage'], event['serviceTier']) ?? this.#usage
         break
       default:
         return

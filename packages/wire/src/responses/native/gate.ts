@@ -1,4 +1,9 @@
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import {
+  DEFAULT_TIER,
+  type GatedField,
+  statesTier,
+  type UpstreamSettings,
+} from '../../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../../edit-request.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
@@ -25,7 +30,12 @@ export function gateResponsesRequest(
   scan: ScannedObject,
   request: ResponsesRequest,
   channel: UpstreamSettings,
-  options: { readonly passThrough: boolean; readonly replace?: ReadonlyMap<string, string> },
+  options: {
+    readonly passThrough: boolean
+    readonly replace?: ReadonlyMap<string, string>
+    /** Whether the endpoint generates a response, which the provider bills by its tier. */
+    readonly statesTier?: boolean
+  },
 ): GatedResponses {
   const remove: string[] = []
   let replace = options.replace ?? NOTHING
@@ -38,6 +48,7 @@ export function gateResponsesRequest(
   const isOpen = options.passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
+    if (options.statesTier && statesTier(channel)) set('service_tier', DEFAULT_TIER)
     const streamOptions = asRecord(scan.value('stream_options'))
     if (streamOptions?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')) {
       const { include_obfuscation: _, ...others } = streamOptions

@@ -12,7 +12,15 @@ const USAGE = {
   output_tokens_details: { reasoning_tokens: 10 },
   total_tokens: 140,
 }
-const READ = { ...NO_USAGE, input: 50, cacheRead: 30, cacheWrite5m: 20, output: 40, reasoning: 10 }
+const READ = {
+  ...NO_USAGE,
+  input: 50,
+  cacheRead: 30,
+  cacheWrite5m: 20,
+  lifetimeIsUnknown: true,
+  output: 40,
+  reasoning: 10,
+}
 /** Maximum bytes held until an event's end. */
 const MAX_HELD = 65_536
 
