@@ -59,7 +59,10 @@ export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
  * Event that is sent to receivers. It contains facts for the operator, never the content of calls or keys.
  */
 export type AlertEvent = {
-  readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> & EitherOf<(typeof ALERTS)[Type]> }
+  readonly [Type in AlertType]: {
+    readonly type: Type
+    readonly data: DataOf<(typeof ALERTS)[Type]['data']> & EitherOf<(typeof ALERTS)[Type]>
+  }
 }[AlertType]
 
 type EitherOf<A> = A extends { readonly either: infer E } ? Partial<DataOf<E>> : unknown

@@ -412,7 +412,10 @@ test('a charge is the sum of kind × tokens × price × ratio as one fraction, c
 })
 
 test('a charge is Σ kind × tokens × price × tier × region × ratio as one fraction, in any order of factors', () => {
-  const numbers = fc.record({ digits: fc.bigInt({ min: 0n, max: 9_999n }), scale: fc.integer({ min: 0, max: 3 }) })
+  const numbers = fc.record({
+    digits: fc.bigInt({ min: 0n, max: 9_999n }),
+    scale: fc.integer({ min: 0, max: 3 }),
+  })
   const tokensOnly = usage.map((one) => ({ ...one, seconds: 0, characters: 0, images: 0, searchUnits: 0 }))
   fc.assert(
     fc.property(prices, ratios, numbers, numbers, tokensOnly, (model, ratio, tier, region, used) => {

@@ -180,7 +180,8 @@ function decimalOf(text: string | undefined): Decimal | undefined {
 
 function multiplied({ tokens, tiers }: TieredTokens, factor: Decimal): TieredTokens {
   if (factor.scale === 0 && factor.digits === 1n) return { tokens, tiers }
-  const times = (prices: TokenPrices): TokenPrices => byTokenKind(({ name }) => multiply(prices[name], factor))
+  const times = (prices: TokenPrices): TokenPrices =>
+    byTokenKind(({ name }) => multiply(prices[name], factor))
   return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
 }
 

@@ -1,5 +1,10 @@
 import { type Served, STANDARD, tierName } from '@sluice/wire/service-tier'
-import { CACHE_LIFETIMES, type CacheLifetime, type ReportedUsage, withLifetime } from '@sluice/wire/reported-usage'
+import {
+  CACHE_LIFETIMES,
+  type CacheLifetime,
+  type ReportedUsage,
+  withLifetime,
+} from '@sluice/wire/reported-usage'
 import { choosesTierByProject } from '@sluice/wire/upstream-settings'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import type { Channel } from '../domain/records/channel.ts'

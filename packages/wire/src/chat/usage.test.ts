@@ -34,7 +34,10 @@ describe('disjoint usage', () => {
         ...plain,
         prompt_tokens_details: { cached_tokens: 10, cached_creation_tokens: 30 },
       }),
-    ).toEqual({ ...usage({ input: 60, cacheRead: 10, cacheWrite5m: 30, output: 20 }), lifetimeIsUnknown: true })
+    ).toEqual({
+      ...usage({ input: 60, cacheRead: 10, cacheWrite5m: 30, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
     expect(
       readInclusiveUsage({
         ...plain,
@@ -50,9 +53,10 @@ describe('disjoint usage', () => {
         claude_cache_creation_1h_tokens: 15,
       }),
     ).toEqual(usage({ input: 75, cacheWrite5m: 10, cacheWrite1h: 15, output: 20 }))
-    expect(readInclusiveUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual(
-      { ...usage({ input: 70, cacheWrite5m: 30, output: 20 }), lifetimeIsUnknown: true },
-    )
+    expect(readInclusiveUsage({ ...plain, prompt_tokens_details: { cache_write_tokens: 30 } })).toEqual({
+      ...usage({ input: 70, cacheWrite5m: 30, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
   })
 
   test('reasoning is a part of the output', () => {
@@ -264,9 +268,10 @@ describe('a detail that cannot be true', () => {
         completion_tokens_details: { reasoning_tokens: 19 },
       }),
     ).toEqual(usage({ input: 100, output: 16, reasoning: 16 }))
-    expect(readInclusiveUsage({ ...plain, cache_creation_input_tokens: 500 })).toEqual(
-      { ...usage({ cacheWrite5m: 100, output: 20 }), lifetimeIsUnknown: true },
-    )
+    expect(readInclusiveUsage({ ...plain, cache_creation_input_tokens: 500 })).toEqual({
+      ...usage({ cacheWrite5m: 100, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
   })
 
   test('a detail that the total proves to be left out is added to its count', () => {
@@ -307,17 +312,23 @@ describe('a detail that cannot be true', () => {
       total_tokens: prompt + 20,
       prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
     })
-    expect(readInclusiveUsage(reported(2168, 2161, 2161))).toEqual(
-      { ...usage({ cacheRead: 7, cacheWrite5m: 2161, output: 20 }), lifetimeIsUnknown: true },
-    )
-    expect(readInclusiveUsage(reported(100, 60, 41))).toEqual(
-      { ...usage({ cacheRead: 60, cacheWrite5m: 40, output: 20 }), lifetimeIsUnknown: true },
-    )
+    expect(readInclusiveUsage(reported(2168, 2161, 2161))).toEqual({
+      ...usage({ cacheRead: 7, cacheWrite5m: 2161, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
+    expect(readInclusiveUsage(reported(100, 60, 41))).toEqual({
+      ...usage({ cacheRead: 60, cacheWrite5m: 40, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
     expect(readInclusiveUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
   test('cache writes are divided by cache_write_tokens_details, and what these leave is written for 30 minutes', () => {
-    const details = { cached_tokens: 10, cache_write_tokens: 50, cache_write_tokens_details: { ttl_12h_tokens: 20 } }
+    const details = {
+      cached_tokens: 10,
+      cache_write_tokens: 50,
+      cache_write_tokens_details: { ttl_12h_tokens: 20 },
+    }
     expect(readInclusiveUsage({ ...plain, prompt_tokens_details: details })).toEqual(
       usage({ input: 40, cacheRead: 10, cacheWrite30m: 30, cacheWrite12h: 20, output: 20 }),
     )

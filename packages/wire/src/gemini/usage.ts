@@ -118,7 +118,10 @@ export class StreamUsage {
   /** The usage so far; undefined without a plausible report. */
   get usage(): ReportedUsage | undefined {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
-    return usage && withServed(usage, servedByGoogle(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
+    return (
+      usage &&
+      withServed(usage, servedByGoogle(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
+    )
   }
 }
 

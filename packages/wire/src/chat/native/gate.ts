@@ -1,9 +1,4 @@
-import {
-  DEFAULT_TIER,
-  type GatedField,
-  statesTier,
-  type UpstreamSettings,
-} from '../../upstream-settings.ts'
+import { DEFAULT_TIER, type GatedField, statesTier, type UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { mayHoldEnvelope } from '../../envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'

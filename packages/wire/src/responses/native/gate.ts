@@ -1,9 +1,4 @@
-import {
-  DEFAULT_TIER,
-  type GatedField,
-  statesTier,
-  type UpstreamSettings,
-} from '../../upstream-settings.ts'
+import { DEFAULT_TIER, type GatedField, statesTier, type UpstreamSettings } from '../../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../../edit-request.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
