@@ -15,6 +15,7 @@ import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
 import type { Target } from './request-stages.ts'
+import { servedByHead } from './served-price.ts'
 
 /**
  * How long an upstream may continue to send after the attempt ended, so that its connection can be reused.
@@ -104,7 +105,8 @@ export class Attempt implements UpstreamResponseListener {
     else this.#giveUp(noUsableResponse('total time-out'))
   }
 
-  onHead({ status, contentType, retryAfter }: UpstreamResponseHead): void {
+  onHead({ status, contentType, retryAfter, headers }: UpstreamResponseHead): void {
+    this.#call.servedByHead = servedByHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, status, retryAfter)
     } else if (this.#handler.accepts(contentType)) {

@@ -74,6 +74,8 @@ export class Call implements MediaRequester {
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
   #error: AnsweredError | undefined
+  /** What the head of the upstream's response states about the tier; undefined if nothing. */
+  servedByHead: Served | undefined
   #served: ServedCall | undefined
   /** The attempt under way. */
   attempt: RunningAttempt | undefined
@@ -241,7 +243,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const { rate } = this.noteServed(target, undefined)
+    const { rate } = this.noteServed(target, this.servedByHead)
     const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
@@ -334,7 +336,10 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { rate } = call.noteServed(target, credible.reported?.served ?? basis.reported?.served)
+  const { rate } = call.noteServed(
+    target,
+    credible.reported?.served ?? basis.reported?.served ?? call.servedByHead,
+  )
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 

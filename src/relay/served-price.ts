@@ -1,4 +1,4 @@
-import { type Served, STANDARD, tierName } from '@sluice/wire/service-tier'
+import { type Served, servedByGoogle, STANDARD, tierName } from '@sluice/wire/service-tier'
 import {
   CACHE_LIFETIMES,
   type CacheLifetime,
@@ -11,8 +11,21 @@ import type { Channel } from '../domain/records/channel.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import { type ServedRate, servedRate } from '../domain/served-rate.ts'
+import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
 import type { ChannelPlan, ParsedRequest, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
+
+/** Headers in which Vertex and Bedrock state the tier. */
+const TIER_HEADERS = [VERTEX_TIER_HEADER, BEDROCK_TIER_HEADER] as const
+
+/** What the head of a response states about the tier; undefined if nothing. */
+export function servedByHead(headers: Readonly<Record<string, string>>): Served | undefined {
+  for (const name of TIER_HEADERS) {
+    const value = headers[name]
+    if (value !== undefined) return servedByGoogle(value)
+  }
+  return undefined
+}
 
 /** Members that name a tier in the bodies of requests to upstreams. */
 const MEMBERS = ['service_tier', 'serviceTier'] as const

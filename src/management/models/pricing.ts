@@ -3,7 +3,8 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
 import { endpointsFor, endpointTypes } from '../../domain/endpoints.ts'
-import { FREE_PRICE, type ImagePrices } from '../../domain/price.ts'
+import { FREE_PRICE, type ImagePrices, isDecimal, type Price, serviceTexts } from '../../domain/price.ts'
+import { shownService } from '../../domain/served-rate.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
 import { kindsOf, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
@@ -34,6 +35,10 @@ const model = z.object({
   image_price: z.record(z.string(), z.number()).optional(),
   /** USD per use of a tool that the provider runs, by kind; the highest price among the channels. */
   tool_prices: z.record(z.string(), z.number()),
+  /** What tiers of service cost: a number that multiplies the prices of tokens, or prices of its own. */
+  service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
+  /** Numbers that multiply the prices of tokens, by region. */
+  regions: z.record(z.string(), z.number()),
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
@@ -129,12 +134,32 @@ function priced(
       ...(ratios.search_unit && { search_unit_price: number(ratios.search_unit) }),
       ...(ratios.images && { image_price: imagePrice(ratios.images) }),
       tool_prices: toolPrices(models, name, channels),
+      ...servicePrices(price ?? FREE_PRICE, name, channels),
       owned_by: vendor ?? 'custom',
       enable_groups: [...groups],
       supported_endpoint_types: endpointTypes(protocols),
       endpoints: endpointsFor(protocols, name, price),
     },
   ]
+}
+
+/** The tiers and regions of a model: declared ones, else those of the vendor of its first channel by priority. */
+function servicePrices(
+  price: Price,
+  name: string,
+  channels: readonly Channel[],
+): Pick<z.output<typeof model>, 'service' | 'regions'> {
+  const [first] = channels.toSorted((one, other) => other.priority - one.priority)
+  const { service, regions } = shownService(price, first, first?.model_mapping.get(name) ?? name)
+  return {
+    service: Object.fromEntries(
+      Object.entries(service).map(([tier, one]) => [
+        tier,
+        isDecimal(one) ? number(one) : (serviceTexts({ own: one })['own'] as Record<string, unknown>),
+      ]),
+    ),
+    regions: Object.fromEntries(Object.entries(regions).map(([region, one]) => [region, number(one)])),
+  }
 }
 
 /** The highest price of each kind of tool among the channels of a model. */

@@ -1,3 +1,4 @@
+import { BEDROCK_TIER_HEADER } from '../tier-headers.ts'
 import { type ProtocolName } from '@sluice/wire/protocols'
 import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '@sluice/http1'
 import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/provider-keys.ts'
@@ -22,7 +23,7 @@ const keys = new WeakMap<UpstreamKey, BedrockKey>()
 
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
 export const bedrock: Provider = {
-  readHeaders: [ERROR_TYPE_HEADER, INPUT_TOKENS_HEADER],
+  readHeaders: [ERROR_TYPE_HEADER, INPUT_TOKENS_HEADER, BEDROCK_TIER_HEADER],
   adapt(request) {
     if (OPERATIONS[request.protocol]?.isInvoked !== true) return { body: request.body, dropped: [] }
     const adapted = invokeBody(request.body, request.headers, request.upstreamModel ?? '')

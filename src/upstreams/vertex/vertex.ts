@@ -1,3 +1,4 @@
+import { VERTEX_TIER_HEADER } from '../tier-headers.ts'
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
@@ -25,6 +26,7 @@ export function vertex(post: PostForm): Provider {
   }
 
   return {
+    readHeaders: [VERTEX_TIER_HEADER],
     adapt(request) {
       const { protocol, body } = request
       return { body: APIS[protocol]?.body?.(body, isCount(request)) ?? body, dropped: [] }

@@ -33,6 +33,7 @@ describe('usage of messages', () => {
       reasoning: 7,
       webSearches: 2,
       tools: [{ kind: 'web_fetch', count: 9 }],
+      served: { tier: 'standard' },
     })
   })
 
