@@ -233,16 +233,7 @@ export function isDecimal(value: unknown): value is Decimal {
 }
 
 /** A price as gateway.yaml would state it, without its tiers by size of the prompt. */
-export function priceTexts({
-  tokens,
-  request,
-  tools,
-  image,
-  service,
-  regions,
-  tiers: _,
-  ...units
-}: Price): JsonObject {
+export function priceTexts({ tokens, request, tools, image, service, regions, ...units }: Price): JsonObject {
   const { web_search: webSearch, ...otherTools } = tools
   return {
     ...tokenPriceTexts(tokens),

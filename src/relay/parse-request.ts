@@ -56,11 +56,12 @@ export function parseRequest(
 }
 
 function withTier(request: ParsedRequest, serviceTier: string): ParsedRequest {
-  const { forModel } = request
   return {
     ...request,
     serviceTier,
-    ...(forModel && { forModel: (name: string) => withTier(forModel(name), serviceTier) }),
+    ...(request.forModel && {
+      forModel: (name: string) => withTier(request.forModel?.(name) ?? request, serviceTier),
+    }),
   }
 }
 

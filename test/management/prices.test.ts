@@ -214,6 +214,8 @@ describe('GET /api/pricing', () => {
         image_generation: 0.25,
         mcp: 0,
       },
+      service: {},
+      regions: {},
       owned_by: 'custom',
       enable_groups: ['default'],
       supported_endpoint_types: ['compat'],
