@@ -14,22 +14,22 @@ const MAX_WAITING_OF_KEY = 200
  */
 export class RefusedCalls {
   readonly #store: Pick<Store, 'write'>
-  readonly #kept: () => number
+  readonly #maxRows: () => number
   /** The newest refused calls of each key that are not written yet. */
   #waiting = new Map<number, RefusedCall[]>()
   #count = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
 
-  /** `kept` is the maximum number of rows. */
-  constructor(store: Pick<Store, 'write'>, kept: () => number) {
+  /** `maxRows` is the maximum number of rows. */
+  constructor(store: Pick<Store, 'write'>, maxRows: () => number) {
     this.#store = store
-    this.#kept = kept
+    this.#maxRows = maxRows
   }
 
   /** Adds a refused call. */
   add(call: RefusedCall): void {
-    if (this.#kept() === 0) return
+    if (this.#maxRows() === 0) return
     let ofKey = this.#waiting.get(call.token_id)
     if (!ofKey) this.#waiting.set(call.token_id, (ofKey = []))
     if (ofKey.length >= MAX_WAITING_OF_KEY) ofKey.shift()
@@ -59,7 +59,7 @@ export class RefusedCalls {
     this.#waiting = new Map()
     this.#count = 0
     try {
-      await this.#store.write('addRefusedCalls', { calls, kept: this.#kept() })
+      await this.#store.write('addRefusedCalls', { calls, maxRows: this.#maxRows() })
     } catch {
       // The counters of refused calls are kept until they can be written; single calls are not worth that.
     }

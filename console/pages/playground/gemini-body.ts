@@ -3,9 +3,9 @@ import { BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typ
 
 /** The body of a request by the Gemini protocol; its model is in the path. */
 export function geminiBody(request: TypedRequest): object {
-  const { system, thinking, temperature, topP, maxTokens, tools, asked, question } = request
+  const { system, thinking, temperature, topP, maxTokens, tools, earlier, question } = request
   const names = new Map(
-    asked.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
+    earlier.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
   )
   const generationConfig = {
     ...withoutUndefined({ temperature, topP, maxOutputTokens: maxTokens }),
@@ -16,7 +16,7 @@ export function geminiBody(request: TypedRequest): object {
   return {
     ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
     contents: [
-      ...asked.flatMap((one) => [userContent(one.question, names), modelContent(one.answer)]),
+      ...earlier.flatMap((one) => [userContent(one.question, names), modelContent(one.answer)]),
       userContent(question, names),
     ],
     ...(Object.keys(generationConfig).length > 0 && { generationConfig }),

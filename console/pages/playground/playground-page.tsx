@@ -87,9 +87,9 @@ function Playground({
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
-  const [kept] = useState(() => readSavedConversation(profile.id))
-  const [typed, setTyped] = useState<TypedCall>(kept.typed)
-  const [draft, setDraft] = useState(search['hello'] === undefined ? kept.draft : playground.hello)
+  const [saved] = useState(() => readSavedConversation(profile.id))
+  const [typed, setTyped] = useState<TypedCall>(saved.typed)
+  const [draft, setDraft] = useState(search['hello'] === undefined ? saved.draft : playground.hello)
   const [isCodeOpen, setIsCodeOpen] = useState(false)
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false })
   const [isOpen, setIsOpen] = useState(isWide)
@@ -97,7 +97,7 @@ function Playground({
   const key = keys.find(({ id }) => String(id) === search['key']) ?? keys[0]
   const callable = callableModels(models, key)
   const chosen = chosenModels(callable, search)
-  const conversation = useConversation(kept.exchanges, () => {
+  const conversation = useConversation(saved.exchanges, () => {
     for (const name of ['keys', 'calls', 'call-sums'])
       void client.invalidateQueries({ queryKey: [profile.id, name] })
   })

@@ -24,7 +24,7 @@ export const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 /** A request before it has the form of a protocol. */
 export interface TypedRequest extends CallSettings {
   readonly model: string
-  readonly asked: readonly AnsweredQuestion[]
+  readonly earlier: readonly AnsweredQuestion[]
   readonly question: Question
 }
 

@@ -101,7 +101,7 @@ export const integerWithin = (expected = 'a whole number', bounds?: Bounds<numbe
 /** True or false, stored as 1 and 0. */
 export const flag = typed<boolean, number>('boolean', 'true or false')
 
-/** A text without its own bounds. */
+/** A text; without `bounds`, of any length. */
 export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 

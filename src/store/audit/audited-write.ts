@@ -7,7 +7,7 @@ import { entriesBetween, type ObjectReference, objectStates } from './object-sta
 import type { DeclaredRow } from '../row-types.ts'
 import { liveTokens } from '../account-rows.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
-import { presentAccounts } from '../operations/seed-accounts.ts'
+import { readSeededAccounts } from '../operations/seed-accounts.ts'
 import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
@@ -232,6 +232,6 @@ async function seededObjects(
   seeds: Input<'seedUsers'>['seeds'],
   secrets: Secrets,
 ): Promise<ObjectReference[]> {
-  const { users, tokens } = await presentAccounts(db, seeds, secrets)
+  const { users, tokens } = await readSeededAccounts(db, seeds, secrets)
   return [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))]
 }

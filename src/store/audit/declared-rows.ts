@@ -47,7 +47,7 @@ export function declaredState(row: DeclaredRow): ObjectState {
   return { object: { kind: row.kind as ObjectKind, id: row.object_id, name: row.name }, fields }
 }
 
-/** Identity of a row: a setting is declared once. */
+/** Key by which rows are compared: kind and name. */
 export function identityOf({ kind, name }: DeclaredRow): string {
   return `${kind} ${name}`
 }

@@ -234,8 +234,8 @@ describe('fields', () => {
 
   test.each<[Thinking, string | undefined]>([
     [{ kind: 'off' }, undefined],
-    [{ kind: 'off', said: 'none' }, 'none'],
-    [{ kind: 'off', said: 'minimal' }, 'minimal'],
+    [{ kind: 'off', effort: 'none' }, 'none'],
+    [{ kind: 'off', effort: 'minimal' }, 'minimal'],
     [{ kind: 'budget', tokens: 2047 }, 'low'],
     [{ kind: 'budget', tokens: 2048 }, 'medium'],
     [{ kind: 'budget', tokens: 4095 }, 'medium'],

@@ -19,9 +19,11 @@ const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p
 /** The request for a model of this name, which may have the suffix. */
 function sent(fields: Partial<Conversation>, name = 'm'): { fields: object; dropped: string[] } {
   const upstream = upstreamOf(name)
-  const asked = conversationOf({ turns: [user], tools: [tool], ...fields })
+  const replyContext = conversationOf({ turns: [user], tools: [tool], ...fields })
   const meant =
-    withoutThinkingSuffix(name) === undefined ? asked : withSuffixThinking(asked, upstream.capabilities)
+    withoutThinkingSuffix(name) === undefined
+      ? replyContext
+      : withSuffixThinking(replyContext, upstream.capabilities)
   const dropped = new Set<string>()
   const body = JSON.parse(encodeRequest(meant, upstream, dropped).toString()) as Record<string, unknown>
   expect(maxTokensOf(meant, upstream.capabilities)).toBe(body['max_tokens'])

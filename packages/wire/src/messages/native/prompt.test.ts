@@ -141,10 +141,10 @@ describe('the text to count', () => {
 
   test('the text to count begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
-    const asked = (...messages: object[]): string =>
+    const replyContext = (...messages: object[]): string =>
       promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
         .text
-    expect(asked(turn, turn)).toBe(`${asked(turn)}\nagain`)
+    expect(replyContext(turn, turn)).toBe(`${replyContext(turn)}\nagain`)
   })
 
   test('the text to count is what an invalid request contains', () => {
