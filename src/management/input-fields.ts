@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
-import { isWithin, TEXT_BYTES } from '../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTES } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Validates input; throws `invalid_request` with a message that names every invalid field. */
@@ -28,7 +28,7 @@ export const userInput = z.object({ user: userField }, { error: 'expected an obj
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
   return z
     .string({ error: expected })
-    .refine((text) => isWithin(text, bytes), { error: tooLong(bytes), abort: true })
+    .refine((text) => fitsInBytes(text, bytes), { error: tooLong(bytes), abort: true })
     .meta({ 'x-max-bytes': bytes })
 }
 
@@ -36,7 +36,7 @@ export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
 export function anyField(bytes: number = TEXT_BYTES.plain) {
   return z
     .unknown()
-    .refine((value) => textsOf(value).every((text) => isWithin(text, bytes)), { error: tooLong(bytes) })
+    .refine((value) => textsOf(value).every((text) => fitsInBytes(text, bytes)), { error: tooLong(bytes) })
     .meta({ 'x-max-bytes': bytes })
 }
 

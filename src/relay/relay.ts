@@ -31,7 +31,7 @@ import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoi
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
-import { UNBOUNDED } from './estimate.ts'
+import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import type { Media } from './media.ts'
 import {
@@ -199,7 +199,7 @@ export class Relay {
       model,
       group: { name: '' },
       rate: this.#rates.free,
-      estimate: UNBOUNDED,
+      estimate: FREE_STREAM_ESTIMATE,
       channels: await request.forChannels([channel], model),
     }
     const call = new Call(this.#services, incoming, plan, hold)

@@ -1,5 +1,5 @@
 import type { Answer, Question } from './answer.ts'
-import { BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
+import { THINKING_BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
 
 /** The body of a request by the Gemini protocol; its model is in the path. */
 export function geminiBody(request: TypedRequest): object {
@@ -10,7 +10,7 @@ export function geminiBody(request: TypedRequest): object {
   const generationConfig = {
     ...withoutUndefined({ temperature, topP, maxOutputTokens: maxTokens }),
     ...(thinking !== 'off' && {
-      thinkingConfig: { thinkingBudget: BUDGETS[thinking], includeThoughts: true },
+      thinkingConfig: { thinkingBudget: THINKING_BUDGETS[thinking], includeThoughts: true },
     }),
   }
   return {

@@ -3,7 +3,7 @@ import { geminiBody } from './gemini-body.ts'
 import { responsesBody } from './responses-body.ts'
 import {
   type AnsweredQuestion,
-  BUDGETS,
+  THINKING_BUDGETS,
   type CallSettings,
   withoutUndefined,
   parseObject,
@@ -110,7 +110,7 @@ function chatAnswer({ content: { text, calls } }: Answer): object {
 
 function messagesBody(request: TypedRequest): object {
   const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
-  const budget = thinking === 'off' ? 0 : BUDGETS[thinking]
+  const budget = thinking === 'off' ? 0 : THINKING_BUDGETS[thinking]
   return {
     model,
     max_tokens: budget + (maxTokens ?? USUAL_MAX_TOKENS),

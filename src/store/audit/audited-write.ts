@@ -8,7 +8,7 @@ import type { DeclaredRow } from '../row-types.ts'
 import { liveTokens } from '../account-rows.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
 import { readSeededAccounts } from '../operations/seed-accounts.ts'
-import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
+import { declaredRows, declaredState, rowKey } from './declared-rows.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
@@ -168,7 +168,7 @@ export const AUDIT_RULES: {
     async entries({ settings }, db, secrets) {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
-        new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
+        new Map(rows.map((row) => [rowKey(row), declaredState(row)]))
       const after = states(declaredRows(settings, secrets))
       return () => entriesBetween(states(before), after)
     },

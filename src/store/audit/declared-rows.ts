@@ -48,7 +48,7 @@ export function declaredState(row: DeclaredRow): ObjectState {
 }
 
 /** Key by which rows are compared: kind and name. */
-export function identityOf({ kind, name }: DeclaredRow): string {
+export function rowKey({ kind, name }: DeclaredRow): string {
   return `${kind} ${name}`
 }
 

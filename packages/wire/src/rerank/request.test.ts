@@ -97,7 +97,7 @@ describe('a rerank request', () => {
 })
 
 describe('the upper bound of a rerank prompt', () => {
-  test('the bound counts every byte, and the query once more for each document', () => {
+  test('the bound of a prompt counts every byte, and the query once more for each document', () => {
     const bound = (query: string, documents: string[]): number =>
       read({ model: 'm', query, documents }).promptBound
     const letters = 'x'.repeat(1000)
@@ -105,7 +105,7 @@ describe('the upper bound of a rerank prompt', () => {
     expect(bound('q', [letters, 'b']) - bound('q', ['', 'b'])).toBe(1000)
   })
 
-  test('the bound is at least the bytes of query and documents', () => {
+  test('the bound of a prompt is at least the bytes of query and documents', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),

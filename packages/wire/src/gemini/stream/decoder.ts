@@ -11,7 +11,7 @@ import {
   argumentsIn,
   blockReason,
   candidateAt,
-  identityOf,
+  idAndModelOf,
   recordArrivedMedia,
   partsOf,
   plainText,
@@ -130,7 +130,7 @@ export class GeminiStreamDecoder extends FrameReader {
   #start(chunk: Fields): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    const identity = identityOf(chunk)
+    const identity = idAndModelOf(chunk)
     this.#id = identity.id
     this.#choice(0).parts.setAnswerId(identity.id)
     this.emit({ kind: 'start', ...identity, usage: this.usage })

@@ -12,12 +12,12 @@ const base64 = (size: number): string => 'A'.repeat(size)
 const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]
 
 describe('the upper bound of a responses prompt', () => {
-  test('the bound is at least the bytes of the text', () => {
+  test('the bound of a prompt is at least the bytes of the text', () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '\u0000\n"'.repeat(100)])
       expect(bound(replyContext(text))).toBeGreaterThan(Buffer.byteLength(text))
   })
 
-  test('the bound has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt has no allowance for what a request does not contain', () => {
     const plain = replyContext('Hi', {
       max_output_tokens: 16,
       stream: true,
@@ -31,7 +31,7 @@ describe('the upper bound of a responses prompt', () => {
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('the bound has room for what replaces a tool that is not a function, in namespaces too', () => {
+  test('the bound of a prompt has room for what replaces a tool that is not a function, in namespaces too', () => {
     const custom = { type: 'custom', name: 'c' }
     const more = (tools: readonly object[]): number =>
       bound(replyContext('Hi', { tools })) - bytes(replyContext('Hi', { tools })).length
@@ -41,7 +41,7 @@ describe('the upper bound of a responses prompt', () => {
     )
   })
 
-  test('the bound counts media by their kind, in messages and in the outputs of tools', () => {
+  test('the bound of a prompt counts media by their kind, in messages and in the outputs of tools', () => {
     const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64(1_000_000)}` }
     const output = [{ type: 'function_call_output', call_id: 'c', output: [picture] }]
     for (const input of [said(picture), output]) {
