@@ -12,7 +12,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { BOTH, type Question, type Target } from './answer.ts'
+import { COMPARED_PROTOCOLS, type Question, type Target } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
@@ -215,7 +215,7 @@ function searchOf(names: readonly string[]): SearchState {
 }
 
 function targetsOf(models: readonly string[], { protocol }: TypedCall): readonly Target[] {
-  const protocols = protocol === 'both' ? BOTH : [protocol]
+  const protocols = protocol === 'both' ? COMPARED_PROTOCOLS : [protocol]
   return models.flatMap((model) => protocols.map((one) => ({ model, protocol: one })))
 }
 

@@ -158,7 +158,7 @@ describe('a request to a channel of the first version', () => {
 })
 
 describe('a request to a channel of the second version', () => {
-  test('the second version gets the fields that it knows, and documents as texts; removed fields are named', () => {
+  test('the second version gets the fields that it knows, and documents as texts; removed fields are reported', () => {
     const { body, dropped } = gated(FULL, { base_url: V2 })
     expect(JSON.parse(body.toString())).toEqual({
       model: 'm',

@@ -141,7 +141,7 @@ describe('messages', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
-  test('names and audio of messages are left out and named, without those that only repeat something', () => {
+  test('names and audio of messages are left out and reported as dropped, without those that only repeat something', () => {
     const { dropped } = decode({
       messages: [
         { ...hello, name: 'Ann' },
@@ -437,7 +437,7 @@ describe('fields', () => {
     expect(decode(fields).dropped).toEqual([])
   })
 
-  test('tools are functions, with or without parameters; other kinds are left out and named', () => {
+  test('tools are functions, with or without parameters; other kinds are left out and reported as dropped', () => {
     const { conversation, dropped } = decode({
       tools: [
         {
@@ -506,7 +506,7 @@ describe('fields that the conversation cannot express', () => {
   }
 
   test.each(Object.entries(MEANT))(
-    'a field that the conversation cannot express is named: %s',
+    'a field that the conversation cannot express is reported as dropped: %s',
     (field, value) => {
       expect(decode({ [field]: value }).dropped).toEqual([field])
     },
@@ -534,7 +534,7 @@ describe('fields that the conversation cannot express', () => {
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('the wish to hide thoughts is named; the detail of an image is kept', () => {
+  test('the wish to hide thoughts is reported as dropped; the detail of an image is kept', () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
     const { dropped, conversation } = decode({ messages })

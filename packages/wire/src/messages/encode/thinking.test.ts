@@ -95,7 +95,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the thinking suffix has no effect on a model that does not think, and is named as left out', () => {
+  test('the thinking suffix has no effect on a model that does not think, and is reported as dropped', () => {
     expect(sent({}, 'claude-3-5-haiku-thinking')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: ['thinking'],
@@ -244,7 +244,7 @@ describe('requests with thinking', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
-  test('sampling that thinking excludes is named', () => {
+  test('sampling that thinking excludes is reported as dropped', () => {
     expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
     expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
     expect(sent({ ...SAMPLING, thinking: effort(undefined) }, 'claude-opus-4-8')).toEqual({
