@@ -5,7 +5,7 @@ import { useState } from 'react'
 import type { Scope } from '../../api/calls.ts'
 import { type Usage, usageCsvUrl, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useSearchState } from '../../components/search-state.ts'
@@ -82,7 +82,7 @@ function Sums({
     <>
       <Totals now={usage.totals} before={usage.previous} />
       {isEmpty ? (
-        <Empty text={texts.empty} />
+        <NoCalls text={texts.empty} />
       ) : (
         <>
           <Charts usage={usage} onFilter={onFilter} />
