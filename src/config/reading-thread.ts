@@ -41,7 +41,7 @@ export function startReading(task: ToReadingThread): Worker {
   return new Worker(WORKER, {
     workerData: task,
     name: 'sluice configuration',
-    execArgv: ['--enable-source-maps'],
+    execArgv: [],
   })
 }
 
