@@ -17,6 +17,11 @@ const ENTRIES = [
   'src/relay/recording-length-worker.ts',
 ]
 
+// Threads that report errors with their stack traces. bin/sluice.mjs does the same for the main thread. Node's
+// `--enable-source-maps` would take 85 ms of a start for the thread of the database.
+const TRACED = new Set(['worker', 'backup-worker', 'reading-worker'])
+const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
+
 /**
  * Writes `dist/cli` and `dist/build.json` below `root`, from the sources of a repository. Returns the paths of all files in it.
  * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
@@ -38,6 +43,7 @@ export async function bundle(root, packages, sources) {
       dir: cli,
       format: 'esm',
       minify: false,
+      banner: ({ isEntry, name }) => (isEntry && TRACED.has(name) ? SOURCE_POSITIONS : ''),
       // Stack traces name files and lines of the sources. The maps omit the source text, because a start
       // reads the maps.
       sourcemap: true,

@@ -32,21 +32,21 @@ function usagePath(scope: Scope): string {
 }
 
 /** The sums of a period. */
-export function usageQuery(userId: number, scope: Scope, asked: UsageQuery) {
+export function usageQuery(userId: number, scope: Scope, params: UsageQuery) {
   return queryOptions({
-    queryKey: [userId, 'usage', scope, asked],
-    queryFn: () => request<Usage>('GET', `${usagePath(scope)}${queryText({ ...asked })}`),
+    queryKey: [userId, 'usage', scope, params],
+    queryFn: () => request<Usage>('GET', `${usagePath(scope)}${queryText({ ...params })}`),
   })
 }
 
 /** The address of the CSV file with the sums of a period. */
-export function usageCsvUrl(scope: Scope, asked: UsageQuery): string {
-  return `${usagePath(scope)}${queryText({ ...asked, format: 'csv' })}`
+export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
+  return `${usagePath(scope)}${queryText({ ...params, format: 'csv' })}`
 }
 
 /** The refused calls of a period. Of the filters, only keys and users apply to them. */
-export function refusalsQuery(userId: number, scope: Scope, asked: UsageQuery) {
-  const { from, to, tz, step, top, token_name, username } = asked
+export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) {
+  const { from, to, tz, step, top, token_name, username } = params
   const query = { from, to, tz, step, top, token_name, username, by: 'code' }
   return queryOptions({
     queryKey: [userId, 'refusals', scope, query],

@@ -1,6 +1,6 @@
 import { Outlet } from '@tanstack/react-router'
 import { Role } from '../../src/domain/role.ts'
-import { PageHead } from '../components/page-head.tsx'
+import { Gone } from '../components/gone.tsx'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 
@@ -9,8 +9,9 @@ import { useTexts } from '../locales/use-texts.tsx'
  * made.
  */
 export function RequireRole({ role }: { readonly role: number }) {
-  const { errors } = useTexts()
+  const { errors, common } = useTexts()
   const { profile } = useSignedIn()
   if (profile.role >= role) return <Outlet />
-  return <PageHead title={role === Role.root ? errors.rootOnly : errors.administratorsOnly} />
+  const text = role === Role.root ? errors.rootOnly : errors.administratorsOnly
+  return <Gone text={text} to="/" label={common.toStart} />
 }

@@ -46,6 +46,13 @@ const rootOnly = createRoute({
   component: () => <RequireRole role={Role.root} />,
 })
 
+/** The list stays the same page while one of its calls is open, so that it keeps its place. */
+const logs = createRoute({
+  getParentRoute: () => member,
+  path: '/logs',
+  component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
+})
+
 const ofMembers = [
   createRoute({
     getParentRoute: () => member,
@@ -73,16 +80,7 @@ const ofMembers = [
     path: '/usage',
     component: lazyPage(async () => (await import('../pages/usage/usage-page.tsx')).UsagePage),
   }),
-  createRoute({
-    getParentRoute: () => member,
-    path: '/logs',
-    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
-  }),
-  createRoute({
-    getParentRoute: () => member,
-    path: '/logs/$id',
-    component: lazyPage(async () => (await import('../pages/logs/logs-page.tsx')).LogsPage),
-  }),
+  logs.addChildren([createRoute({ getParentRoute: () => logs, path: '$id', component: () => null })]),
   createRoute({
     getParentRoute: () => member,
     path: '/models',

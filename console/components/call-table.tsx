@@ -36,7 +36,7 @@ export function useCallColumns(): readonly Column<Call>[] {
       label: logs.time,
       phone: 'title',
       cell: ({ id, created_at }) => (
-        <Link to="/logs/$id" params={{ id }} search={(before: object) => before} data-row-link>
+        <Link to="/logs/$id" params={{ id }} search={(before: object) => before} data-row-link={id}>
           <TimeText at={created_at} />
         </Link>
       ),

@@ -10,11 +10,14 @@ export function CopyButton({
   label,
   text,
   isPrimary = false,
+  hasFocus = false,
 }: {
   readonly label: string
   /** The text, or a function that returns it. */
   readonly text: string | (() => Promise<string>)
   readonly isPrimary?: boolean
+  /** Whether the button has the focus when its dialog opens. */
+  readonly hasFocus?: boolean
 }) {
   const { common } = useTexts()
   const [isCopied, setIsCopied] = useState(false)
@@ -31,6 +34,7 @@ export function CopyButton({
     <>
       <Button
         variant={isPrimary ? 'filled' : 'default'}
+        data-autofocus={hasFocus || undefined}
         leftSection={isCopied ? <IconCheck size={16} /> : <IconCopy size={16} />}
         onClick={() => void copy()}
       >

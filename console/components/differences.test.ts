@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { differencesOf } from './differences.ts'
+import { differencesOf, mergedEdit } from './differences.ts'
 
 test('fields that differ are shown with both values, and equal fields and those without a label are not', () => {
   const mine = { name: 'a', models: ['x', 'y'], keys: 'secret', weight: 1 }
@@ -14,4 +14,14 @@ test('fields that differ are shown with both values, and equal fields and those 
     { label: 'Name', mine: 'a', theirs: 'b' },
     { label: 'Models', mine: 'x, y', theirs: 'x' },
   ])
+})
+
+test('122: edits of different fields are merged, and only fields that both changed differently collide', () => {
+  const base = { name: 'a', models: ['x'], weight: 1, note: 'old' }
+  const mine = { name: 'b', models: ['x'], weight: 4, note: 'new' }
+  const theirs = { name: 'c', models: ['x', 'y'], weight: 1, note: 'new' }
+  expect(mergedEdit({ base, mine, theirs })).toEqual({
+    merged: { name: 'b', models: ['x', 'y'], weight: 4, note: 'new' },
+    collisions: ['name'],
+  })
 })

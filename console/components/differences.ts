@@ -5,15 +5,47 @@ export interface Difference {
   readonly theirs: string
 }
 
-/** The fields, by their labels, that differ between two versions of a form. */
+/** The versions of a form: as it was opened, as it is now, and as another user has saved it. */
+interface Versions<Typed extends object> {
+  readonly base: Typed
+  readonly mine: Typed
+  readonly theirs: Typed
+}
+
+/** Two edits of one object. */
+interface MergedEdit<Typed extends object> {
+  /** The saved values, with the fields that were changed here. */
+  readonly merged: Typed
+  /** The fields that both have changed, to different values. */
+  readonly collisions: readonly (keyof Typed)[]
+}
+
+/** Merges two edits of one object field by field. */
+export function mergedEdit<Typed extends object>({ base, mine, theirs }: Versions<Typed>): MergedEdit<Typed> {
+  const fields = Object.keys(mine) as (keyof Typed)[]
+  const changed = fields.filter((field) => !isSame(mine[field], base[field]))
+  return {
+    merged: { ...theirs, ...Object.fromEntries(changed.map((field) => [field, mine[field]])) },
+    collisions: changed.filter(
+      (field) => !isSame(theirs[field], base[field]) && !isSame(mine[field], theirs[field]),
+    ),
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+/** The given fields, by their labels, that differ between two versions of a form. */
 export function differencesOf<Typed extends object>(
   labels: Readonly<Partial<Record<keyof Typed, string>>>,
   mine: Typed,
   theirs: Typed,
+  fields: readonly (keyof Typed)[] = Object.keys(labels) as (keyof Typed)[],
 ): readonly Difference[] {
-  return (Object.keys(labels) as (keyof Typed)[])
+  return fields
     .map((field) => ({
-      label: labels[field] ?? '',
+      label: labels[field] ?? String(field),
       mine: textOf(mine[field]),
       theirs: textOf(theirs[field]),
     }))

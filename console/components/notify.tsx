@@ -36,12 +36,24 @@ export function showFailure(error: unknown, texts: Texts): void {
     withBorder: true,
     autoClose: 12_000,
     title: reasonOf(error, texts),
-    message: error instanceof Error ? error.message : String(error),
+    message: sentenceOf(error) ?? '',
   })
 }
 
 /** An error in the user's language. */
 export function reasonOf(error: unknown, { errors }: Texts): string {
   const codes: Readonly<Record<string, string>> = errors.byCode
+  if (isWithoutAnswer(error)) return errors.noAnswer
   return (error instanceof ApiError ? codes[error.code] : undefined) ?? errors.notDone
+}
+
+/** The gateway's own sentence about an error; undefined where no answer came. */
+export function sentenceOf(error: unknown): string | undefined {
+  if (isWithoutAnswer(error)) return undefined
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Whether it is not known what became of a request: no answer came, or not the gateway's. */
+function isWithoutAnswer(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || (error.status >= 500 && error.code === ''))
 }

@@ -12,14 +12,18 @@ const SKELETON_AFTER_MS = 150
 export function QueryResult<Data>({
   query,
   rows = 5,
+  gone,
   children,
 }: {
   readonly query: UseQueryResult<Data>
   /** The number of rows of the skeleton. */
   readonly rows?: number
+  /** Shown where the object does not exist. */
+  readonly gone?: ReactNode
   readonly children: (data: Data) => ReactNode
 }) {
   if (query.data !== undefined) return children(query.data)
+  if (gone !== undefined && query.error instanceof ApiError && query.error.status === 404) return gone
   if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />
   return <Rows count={rows} />
 }

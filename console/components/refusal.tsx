@@ -1,18 +1,23 @@
+import { ApiError } from '../api/api-error.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { reasonOf } from './notify.tsx'
+import { reasonOf, sentenceOf } from './notify.tsx'
 import { Problem } from './problem.tsx'
 
-/** Why an action was refused; nothing without an error. */
+/** Why an action was refused, in the gateway's words; only ids are folded. Nothing without an error. */
 export function Refusal({ error }: { readonly error: unknown }) {
   const texts = useTexts()
   if (error === undefined || error === null) return null
-  const { message } = error as { readonly message?: string }
+  const sentence = sentenceOf(error)
+  const requestId = error instanceof ApiError ? error.requestId : undefined
   return (
     <Problem text={reasonOf(error, texts)}>
-      <details>
-        <summary>{texts.common.details}</summary>
-        {message}
-      </details>
+      {sentence !== undefined && <p>{sentence}</p>}
+      {requestId !== undefined && (
+        <details>
+          <summary>{texts.common.details}</summary>
+          <p>{texts.common.requestId(requestId)}</p>
+        </details>
+      )}
     </Problem>
   )
 }

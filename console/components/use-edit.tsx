@@ -1,7 +1,7 @@
 import type { UseFormReturnType } from '@mantine/form'
 import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
-import { differencesOf } from './differences.ts'
+import { differencesOf, mergedEdit } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
 import { LeaveGuard } from './leave-guard.tsx'
 import { showNotice } from './notify.tsx'
@@ -37,7 +37,13 @@ interface Edit<Typed> {
 
 const REFUSED = 'changed_meanwhile'
 
-/** Keeps the version that a form began with, because the page may load a newer one in the meantime. */
+/** Maximum number of changes of others that one save is merged with. */
+const MAX_MERGES = 5
+
+/**
+ * Keeps the object that a form began with, because the page may load a newer one in the meantime. Changes of
+ * others to other fields are merged; those to the same fields open a dialog.
+ */
 export function useEdit<Typed extends object, Present extends { readonly version: string }>({
   form,
   object,
@@ -48,47 +54,69 @@ export function useEdit<Typed extends object, Present extends { readonly version
   saved,
   showAtField = () => false,
 }: Edited<Typed, Present>): Edit<Typed> {
-  const [version, setVersion] = useState<string | undefined>(object.version)
+  const [basis, setBasis] = useState(object)
   /** The present object, after a save that another user's change preceded. */
   const [present, setPresent] = useState<Present>()
   const begin = (from: Present): void => {
     form.setValues(typedOf(from))
     form.resetDirty(typedOf(from))
-    setVersion(from.version)
+    setBasis(from)
     setPresent(undefined)
   }
-  const saving = useAction(async (typed: Typed, basedOn: string | undefined, over: Present | undefined) => {
+  const merge = (typed: Typed, theirs: Present) =>
+    mergedEdit({ base: typedOf(basis), mine: typed, theirs: typedOf(theirs) })
+  /** Resolves to undefined if another user has changed the same fields; a dialog asks about them. */
+  const saveMerged = async (typed: Typed, over: Present | undefined): Promise<Present | undefined> => {
+    let based = over
+    for (let merges = 0; ; merges += 1) {
+      try {
+        return await save(based ? merge(typed, based).merged : typed, (based ?? basis).version, based)
+      } catch (error) {
+        if (!isOutdated(error) || merges === MAX_MERGES) throw error
+        based = error.present as Present
+        if (merge(typed, based).collisions.length > 0) return setPresent(based), undefined
+      }
+    }
+  }
+  const saving = useAction(async (typed: Typed, over: Present | undefined) => {
     try {
-      begin(await save(typed, basedOn, over))
+      const now = await saveMerged(typed, over)
+      if (now === undefined) return
+      begin(now)
       await reload()
       showNotice(saved(typed))
     } catch (error) {
-      const isOutdated = error instanceof ApiError && error.code === REFUSED && error.present !== undefined
-      if (isOutdated) setPresent(error.present as Present)
-      else if (!showAtField(error)) throw error
+      if (!showAtField(error)) throw error
     }
   })
   const dialogs = (
     <>
       <LeaveGuard isChanged={form.isDirty()} />
       <EditConflict
-        differences={present && differencesOf(labels, form.values, typedOf(present))}
+        differences={
+          present &&
+          differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions)
+        }
         onTake={() => {
           if (present) begin(present)
           void reload()
         }}
         onOverwrite={() => {
           setPresent(undefined)
-          void saving.run(form.values, present?.version, present)
+          void saving.run(form.values, present)
         }}
         onClose={() => setPresent(undefined)}
       />
     </>
   )
   return {
-    save: (typed) => void saving.run(typed, version, undefined),
+    save: (typed) => void saving.run(typed, undefined),
     isSaving: saving.isRunning,
     error: saving.error,
     dialogs,
   }
+}
+
+function isOutdated(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === REFUSED && error.present !== undefined
 }

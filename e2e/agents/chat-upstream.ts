@@ -13,7 +13,7 @@ import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 /** The model behind chat completions, as strict about the order of messages as providers are. */
 export function chatUpstream(models: readonly string[]): Upstream {
   return {
-    asked: postTo('/chat/completions'),
+    bodyIfServed: postTo('/chat/completions'),
     models,
     keyOf: bearer,
     reply,

@@ -19,7 +19,7 @@ const METHOD = /^\/models\/(.+):(\w+)$/
  */
 export function geminiUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
   return {
-    asked,
+    bodyIfServed,
     models,
     keyOf: (headers) => asString(headers['x-goog-api-key']) || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),
@@ -27,7 +27,7 @@ export function geminiUpstream(models: readonly string[], returned: ReturnedSign
   }
 }
 
-function asked({ method, path, body }: Call): Fields | undefined {
+function bodyIfServed({ method, path, body }: Call): Fields | undefined {
   const [, model, name] = METHOD.exec(decodeURIComponent(path)) ?? []
   const isAsked = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
   return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined

@@ -27,7 +27,7 @@ interface Block {
 /** The model behind the messages dialect, as strict about the order of blocks as the provider is. */
 export function messagesUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
   return {
-    asked: postTo('/messages'),
+    bodyIfServed: postTo('/messages'),
     models,
     keyOf: (headers) => asString(headers['x-api-key']) || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),

@@ -28,7 +28,7 @@ interface KnownTool extends OfferedTool {
 /** The model behind the Responses API, as strict about items as the provider is. */
 export function responsesUpstream(models: readonly string[]): Upstream {
   return {
-    asked: postTo('/responses'),
+    bodyIfServed: postTo('/responses'),
     models,
     keyOf: bearer,
     reply,

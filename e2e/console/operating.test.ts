@@ -123,9 +123,11 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await first.getByRole('status').filter({ hasText: 'Channel “shared” saved' }).waitFor()
 
     await second.getByRole('spinbutton', { name: 'Priority' }).fill('9')
+    await second.getByRole('spinbutton', { name: 'Weight' }).fill('4')
     await second.getByRole('button', { name: 'Save changes' }).click()
     const dialog = second.getByRole('dialog', { name: 'Changed meanwhile' })
-    expect(await dialog.getByRole('row', { name: /Weight/ }).innerText()).toMatch(/1\s+3/)
+    expect(await dialog.getByRole('row', { name: /Weight/ }).innerText()).toMatch(/4\s+3/)
+    expect(await dialog.getByRole('row', { name: /Priority/ }).count()).toBe(0)
     await dialog.getByRole('button', { name: 'Take theirs' }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await second.getByRole('spinbutton', { name: 'Weight' }).inputValue()).toBe('3')

@@ -19,7 +19,7 @@ import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-li
 import type { StoreReads } from '../limits/store-reads.ts'
 import { limitedStore } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
-import { readInput, takesSeveral } from '../management/input-fields.ts'
+import { readInput, isRepeatable } from '../management/input-fields.ts'
 import { withAuditOrigin } from '../management/audit-origin.ts'
 import { keyHeaderSchema, ownTokenNotFound } from '../management/tokens/token-object.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
@@ -311,7 +311,7 @@ function queryOf(url: string, schema?: z.ZodType): Record<string, string | strin
   return Object.fromEntries(
     [...new Set(given.keys())].map((name) => {
       const values = given.getAll(name)
-      return [name, values.length > 1 && takesSeveral(fields[name]) ? values : (values[0] ?? '')]
+      return [name, values.length > 1 && isRepeatable(fields[name]) ? values : (values[0] ?? '')]
     }),
   )
 }

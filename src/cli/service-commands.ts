@@ -1,13 +1,15 @@
+import process from 'node:process'
 import type { Command } from 'commander'
-import { CONFIG_OPTION } from './options.ts'
 import type { Shell } from './shell.ts'
+import { withAccounts } from './with-accounts.ts'
+import { CONFIG_OPTION } from './options.ts'
 
 const START_HELP = `
 The first start on an empty database creates a root user and prints its access token and an API key, once.
 Example:
   OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment creates a channel`
 
-/** `sluice start`, `demo` and `check`. */
+/** Commands that run a gateway or check what it needs: `sluice start`, `demo`, `check`. */
 export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('start')
@@ -25,8 +27,16 @@ export function addServiceCommands(program: Command, shell: Shell): void {
 
   // For `start --workers` only; of no use by hand.
   program.command('worker', { hidden: true }).action(async () => {
-    const { worker } = await import('./worker.ts')
-    await worker()
+    const { readEnvironment } = await import('../config/environment.ts')
+    const { runWorker } = await import('../gateway/workers/worker.ts')
+    try {
+      process.exit(await runWorker(readEnvironment(process.env)))
+    } catch (error) {
+      process.stderr.write(
+        `a worker cannot start: ${error instanceof Error ? error.message : String(error)}\n`,
+      )
+      process.exit(1)
+    }
   })
 
   program
@@ -46,5 +56,25 @@ export function addServiceCommands(program: Command, shell: Shell): void {
     .action(async (options: { config?: string; json?: boolean }) => {
       const { check } = await import('./check.ts')
       shell.exitCode = await check(options, shell)
+    })
+}
+
+const SCHEMA_HELP = `
+A gateway does this at its start as well. As a separate step, before the first node of a new version starts, it fails without a node
+having changed: exit code 1, and the database stays as it was.`
+
+/** `sluice schema`, a separate step before the first node of a new version starts. */
+export function addSchemaCommand(program: Command, shell: Shell): void {
+  program
+    .command('schema')
+    .description('bring the schema of the database up to date')
+    .addHelpText('after', SCHEMA_HELP)
+    .action(async () => {
+      const { STEPS } = await import('../store/migrations/steps.ts')
+      await withAccounts(shell, {}, async (accounts) => {
+        // The database is opened by the first use of it, which runs the missing steps.
+        await accounts.display()
+        shell.out.write(`The schema is up to date (${STEPS.at(-1)?.name}).\n`)
+      })
     })
 }

@@ -48,7 +48,7 @@ export function startReading(task: ToReadingThread): Worker {
   return new Worker(WORKER, {
     workerData: task,
     name: 'sluice configuration',
-    execArgv: ['--enable-source-maps'],
+    execArgv: [],
   })
 }
 

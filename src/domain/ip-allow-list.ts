@@ -33,7 +33,7 @@ export function isAddressRange(text: string): boolean {
 }
 
 /** Whether an address or a CIDR lies within one of `ranges`, which are addresses or CIDRs too. */
-export function isWithin(text: string, ranges: readonly string[]): boolean {
+export function isInRanges(text: string, ranges: readonly string[]): boolean {
   const [address = '', bits] = text.split('/')
   return ranges.some((range) => {
     const [start = '', maxBits] = range.split('/')

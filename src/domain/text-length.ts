@@ -11,7 +11,7 @@ export const TEXT_BYTES = Object.freeze({
 })
 
 /** Whether a text has at most `bytes` bytes. */
-export function isWithin(text: string, bytes: number): boolean {
+export function fitsInBytes(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || (text.length <= bytes && Buffer.byteLength(text) <= bytes)
 }
 

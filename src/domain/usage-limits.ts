@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts'
-import { allowListLines, isWithin } from './ip-allow-list.ts'
+import { allowListLines, isInRanges } from './ip-allow-list.ts'
 import type { CallRateLimit, RateLimit } from './rate-limit.ts'
 import type { Token } from './records/token.ts'
 
@@ -183,7 +183,7 @@ export function findLoosenedGrant(
   if (addresses !== undefined) {
     const lines = allowListLines(present.addresses ?? null)
     const given = allowListLines(addresses)
-    if (lines.length === 0 || lines.some((line) => !isWithin(line, given)))
+    if (lines.length === 0 || lines.some((line) => !isInRanges(line, given)))
       return { field: 'allow_ips', max: given.join(', ') }
   }
   if (expires !== undefined && (present.expires === undefined || present.expires > expires))

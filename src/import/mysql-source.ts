@@ -24,12 +24,12 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   const connection = opened(place, socket)
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
-  // The errors of a connection that fails reach it alone, and not the statements that wait.
+  // If the connection fails, the driver reports this to the connection and does not reject its pending statements.
   connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
   const read = new ReadMeter(limits)
   const stop = (): void => connection.destroy()
   const wire = new WireLimits(socket, limits, stop)
-  const ask = (
+  const query = (
     table: string,
     text: string,
     values: readonly string[] = [],
@@ -40,15 +40,15 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   const accepted = new Promise<void>((resolve) => connection.once('connect', () => resolve()))
   try {
     await wire.greeting(Promise.race([accepted, failure.promise]))
-    await ask('', 'set session transaction isolation level repeatable read')
-    await ask('', 'start transaction with consistent snapshot, read only')
+    await query('', 'set session transaction isolation level repeatable read')
+    await query('', 'start transaction with consistent snapshot, read only')
   } catch (error) {
     stop()
     throw error
   }
   return {
     async columnsOf(table) {
-      const rows = await ask(
+      const rows = await query(
         table,
         `select t.table_type as kind, c.column_name as name
          from information_schema.tables t
@@ -62,13 +62,13 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>
-      ask(
+      query(
         table,
         `select ${columns.map(quoted).join(', ')} from ${quoted(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
     async tables() {
-      const rows = await ask(
+      const rows = await query(
         '',
         `select table_name as name from information_schema.tables
          where table_schema = ? and table_type = '${TABLE}' order by 1 limit ${MAX_TABLES}`,
@@ -78,7 +78,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
     },
     async countRows(table, max) {
       const some = `select 1 from ${quoted(table)} limit ${max + 1}`
-      const [row] = await ask(table, `select count(*) as number from (${some}) as counted`)
+      const [row] = await query(table, `select count(*) as number from (${some}) as counted`)
       return Number(row?.['number'])
     },
     close: () =>

@@ -42,19 +42,23 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
   const read = new ReadMeter(limits)
   const stop = (): void => void socket.destroy()
   const wire = new WireLimits(socket, limits, stop)
-  const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
+  const query = (
+    table: string,
+    text: string,
+    values: readonly string[] = [],
+  ): Promise<readonly SourceRow[]> =>
     wire.answer(table, rowsOf(client, stop, countRows(read.table(table), wire), text, values))
   try {
     await wire.greeting(client.connect())
-    await ask('', 'begin isolation level repeatable read read only')
-    await ask('', 'set local row_security = off')
+    await query('', 'begin isolation level repeatable read read only')
+    await query('', 'set local row_security = off')
   } catch (error) {
     await client.end().catch(() => {})
     throw mapDatabaseError(error)
   }
   return {
     async columnsOf(table) {
-      const rows = await ask(
+      const rows = await query(
         table,
         `select c.relkind::pg_catalog.text as kind, a.attname::pg_catalog.text as name
          from pg_catalog.pg_class c
@@ -69,14 +73,14 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
       return rows.map((row) => String(row['name']))
     },
     rows: (table, columns) =>
-      ask(
+      query(
         table,
         `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
     // Tables with policies or without the right to read them would end the transaction.
     async tables() {
-      const rows = await ask(
+      const rows = await query(
         '',
         `select c.relname::pg_catalog.text as name
          from pg_catalog.pg_class c
@@ -89,7 +93,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     },
     async countRows(table, max) {
       const some = `select 1 from only ${client.escapeIdentifier(table)} limit ${max + 1}`
-      const [row] = await ask(table, `select pg_catalog.count(*) as number from (${some}) as counted`)
+      const [row] = await query(table, `select pg_catalog.count(*) as number from (${some}) as counted`)
       return Number(row?.['number'])
     },
     close: () => client.end(),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatChange } from '../cluster/change-text.ts'
+import { formatChange } from '../cluster/change-feed.ts'
 import { RedisAnnouncements } from '../cluster/redis-announcements.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Origin } from '../domain/audit.ts'

@@ -152,7 +152,7 @@ describe("the memory of an upstream's response", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('the memory of a response is neither waited for nor taken when nothing is held', async () => {
+  test('a response that is not held back neither waits for memory nor takes any', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)
@@ -163,7 +163,7 @@ describe("the memory of an upstream's response", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('the memory of a response is released where less is held than was waited for', async () => {
+  test('a response that waited for more memory than it holds releases the rest', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
-import { isWithin, TEXT_BYTES } from '../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTES } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Validates input; throws `invalid_request` with a message that names every invalid field. */
@@ -28,7 +28,7 @@ export const userInput = z.object({ user: userField }, { error: 'expected an obj
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
   return z
     .string({ error: expected })
-    .refine((text) => isWithin(text, bytes), { error: tooLong(bytes), abort: true })
+    .refine((text) => fitsInBytes(text, bytes), { error: tooLong(bytes), abort: true })
     .meta({ 'x-max-bytes': bytes })
 }
 
@@ -36,7 +36,7 @@ export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
 export function anyField(bytes: number = TEXT_BYTES.plain) {
   return z
     .unknown()
-    .refine((value) => textsOf(value).every((text) => isWithin(text, bytes)), { error: tooLong(bytes) })
+    .refine((value) => textsOf(value).every((text) => fitsInBytes(text, bytes)), { error: tooLong(bytes) })
     .meta({ 'x-max-bytes': bytes })
 }
 
@@ -89,7 +89,7 @@ export function equalityFilterField() {
 const SEVERAL = new WeakSet<object>()
 
 /** Whether a parameter of a query may be given several times. */
-export function takesSeveral(schema: unknown): boolean {
+export function isRepeatable(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && SEVERAL.has(schema)
 }
 
@@ -100,18 +100,18 @@ const MAX_SEVERAL = 100
  * Texts in a query of which one must match; the parameter may be given several times. Empty values count as
  * absent.
  */
-export function wantedTexts() {
-  const schema = several(wantedText)
+export function textsFilter() {
+  const schema = several(textFilter)
     .transform((values) => (values.length === 0 ? undefined : values))
     .optional()
   SEVERAL.add(schema)
   return schema
 }
 
-const wantedText = textField('expected a text').max(2000, { error: 'expected at most 2000 characters' })
+const textFilter = textField('expected a text').max(2000, { error: 'expected at most 2000 characters' })
 
-/** Ids in a query of which one must match, like `wantedTexts`. */
-export function wantedIds() {
+/** Ids in a query of which one must match, like `textsFilter`. */
+export function idsFilter() {
   const schema = several(textField('expected an id').regex(/^\d{0,15}$/, { error: 'expected an id' }))
     .transform((values) => (values.length === 0 ? undefined : values.map(Number)))
     .optional()
@@ -130,9 +130,9 @@ function several(value: z.ZodString) {
 }
 
 /** Names in a query, several with commas between them; `choices` are the ones that there are. */
-export function wantedNames(choices: readonly string[]) {
+export function namesFilter(choices: readonly string[]) {
   const expected = `expected ${choices.join(', ')}`
-  const schema = several(wantedText)
+  const schema = several(textFilter)
     .transform((values) => values.flatMap((value) => value.split(',')))
     .refine((names) => names.every((name) => choices.includes(name)), { error: expected })
     .transform((names) => (names.length === 0 ? undefined : names))

@@ -64,11 +64,11 @@ export function storedFields<const F extends Fields>(
 }
 
 /** Field of responses: a field of a record, or a value computed from the object. */
-type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'default'> & {
+type ResponseField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'default'> & {
   readonly of?: (object: never) => unknown
 }
 
-type AnswerFields = Readonly<Record<string, AnswerField>>
+type ResponseFields = Readonly<Record<string, ResponseField>>
 
 /** Reader of responses; administrators see more fields. */
 type Audience = 'holder' | 'admin'
@@ -77,7 +77,7 @@ type HiddenFrom<A extends Audience> =
   | { readonly secret: true | 'held' }
   | { readonly shown: false | Exclude<Audience, A> }
 
-type Answer<F extends AnswerFields, A extends Audience> = {
+type Answer<F extends ResponseFields, A extends Audience> = {
   readonly [Name in keyof F as F[Name] extends HiddenFrom<A>
     ? never
     : F[Name] extends { readonly as: infer As extends string }
@@ -86,8 +86,8 @@ type Answer<F extends AnswerFields, A extends Audience> = {
 }
 
 /** Returns the schema of responses with these fields, in order, and the function that builds them. */
-export function responseOf<const F extends AnswerFields, A extends Audience>(fields: F, audience: A) {
-  const shown = Object.entries<AnswerField>(fields)
+export function declareResponse<const F extends ResponseFields, A extends Audience>(fields: F, audience: A) {
+  const shown = Object.entries<ResponseField>(fields)
     .filter(([, { shown = audience, secret }]) => shown === audience && !secret)
     .map(([field, one]) => ({ ...one, field, name: one.as ?? field }))
   const shape = Object.fromEntries(shown.map((one) => [one.name, schemaOf(one)]))
@@ -103,7 +103,7 @@ export function responseOf<const F extends AnswerFields, A extends Audience>(fie
   }
 }
 
-function schemaOf({ type, about }: AnswerField): z.ZodType {
+function schemaOf({ type, about }: ResponseField): z.ZodType {
   const choices = type.bounds.enum as readonly string[] | undefined
   const isListed = choices && (type.json === 'string' || choices.length === 1)
   const plain = isListed ? z.literal(choices) : baseOf(type)

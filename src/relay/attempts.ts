@@ -118,7 +118,7 @@ export class Attempts {
   ): Promise<boolean> {
     const candidates = this.#candidates(plan, maySkip)
     if (candidates.length === 0) return false
-    if (plan.model !== plan.asked && !counted.has(plan)) {
+    if (plan.model !== plan.requestedModel && !counted.has(plan)) {
       if (!(await this.#services.limits.askModel(plan.model))) return false
       counted.add(plan)
     }

@@ -124,7 +124,7 @@ export class CallLimits {
    * reached.
    */
   askModel({ name, rate_limit }: Model): boolean | Promise<boolean> {
-    return this.#ask(LIMIT_NAMES.model, name, rate_limit)
+    return this.#peekOrTake(LIMIT_NAMES.model, name, rate_limit)
   }
 
   /** Milliseconds until a channel accepts the next request; 0 means now. */
@@ -136,10 +136,10 @@ export class CallLimits {
 
   /** Counts one request against a channel's limit. Returns false if the limit is reached. */
   ask({ name, rate_limit }: Channel): boolean | Promise<boolean> {
-    return this.#ask(LIMIT_NAMES.channel, name, rate_limit)
+    return this.#peekOrTake(LIMIT_NAMES.channel, name, rate_limit)
   }
 
-  #ask(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
+  #peekOrTake(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
     if (isOff(limit)) return true
     return afterVerdict(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
   }

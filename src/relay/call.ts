@@ -105,7 +105,7 @@ export class Call implements MediaRequester {
     if (plan === this.plan) return
     this.plan = plan
     const { record } = this.incoming
-    if (plan.model === plan.asked) delete record.fallback
+    if (plan.model === plan.requestedModel) delete record.fallback
     else record.fallback = plan.model.name
   }
 
@@ -119,12 +119,12 @@ export class Call implements MediaRequester {
 
   /** Headers of the response. */
   headers(contentType: string, { request: { dropped } }: Target): Record<string, string> {
-    const { dialect, asked, model } = this.plan
+    const { dialect, requestedModel, model } = this.plan
     const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
-    if (asked.fallback.length > 0) headers['x-gateway-model'] = headerText(model.name)
+    if (requestedModel.fallback.length > 0) headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
 
@@ -256,7 +256,7 @@ export class Call implements MediaRequester {
     form?: ImageForm,
   ): Promise<Usage> {
     const { facts } = this.hold
-    const { settings, asked, model, group } = this.plan
+    const { settings, requestedModel, model, group } = this.plan
     const { limits, metrics } = this.services
     const { usage, tools, quota } = priced
     const reason = this.#isStopped && CUT_SHORT.has(priced.reason) ? 'stopped' : priced.reason
@@ -296,7 +296,7 @@ export class Call implements MediaRequester {
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
     const tokens = inputTokens + outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
-    if (asked !== model) limits.spendOfModel(asked, tokens)
+    if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
     return this.hold.settle(settlement).then(() => usage)
   }
@@ -309,12 +309,12 @@ export class Call implements MediaRequester {
   get #failure(): Pick<Settlement, 'cause' | 'error_status' | 'error'> | undefined {
     const error = this.#error
     if (!error) return undefined
-    const kept: StoredError = {
+    const stored: StoredError = {
       type: shortNameOrEmpty(error.type),
       code: shortNameOrEmpty(error.code),
       message: this.#mayKeepWords ? storableMessage(error.message, this.words) : '',
     }
-    return { cause: error.cause, error_status: error.status, error: JSON.stringify(kept) }
+    return { cause: error.cause, error_status: error.status, error: JSON.stringify(stored) }
   }
 
   // Uses a monotonic clock, because the system time may be changed.
@@ -350,10 +350,10 @@ function priceResponse(
 function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
   const reported = basis.reported && withSentLifetime(basis.reported, target)
   if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
-  const kept = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
-  if (kept === reported) return reported === basis.reported ? basis : { ...basis, reported }
+  const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
+  if (credible === reported) return reported === basis.reported ? basis : { ...basis, reported }
   incoming.record.ignoredTotal = reported.byTotal.total
-  return { ...basis, reported: kept }
+  return { ...basis, reported: credible }
 }
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)

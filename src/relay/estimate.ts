@@ -39,7 +39,7 @@ export interface Estimate {
 }
 
 /** Estimate of a stream that is free. */
-export const UNBOUNDED: Estimate = {
+export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: () => 0 },
   promptTokens: 0,

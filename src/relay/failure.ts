@@ -117,13 +117,13 @@ interface UpstreamContext {
 
 /** The failure that corresponds to an unsuccessful response. */
 export function failureOfStatus(
-  asked: UpstreamContext,
+  context: UpstreamContext,
   sent: number,
   body: Buffer,
   given: string | undefined,
 ): Failure {
-  const { channel } = asked
-  const error = readError(asked, body)
+  const { channel } = context
+  const error = readError(context, body)
   const status = channel.status_mapping.get(sent) ?? sent
   const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
   const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
@@ -132,7 +132,7 @@ export function failureOfStatus(
     next: rule.next,
     blames: blamed(rule, cooldownMs),
     cooldownMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(asked, status, rule, body, error, retryAfter),
+    refusal: rule.type === undefined ? undefined : refusalOf(context, status, rule, body, error, retryAfter),
     cause: `status ${sent}`,
     failureCause: causeOfStatus(error.isBadKey ? 401 : status),
     status: sent,
@@ -174,14 +174,14 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  asked: UpstreamContext,
+  context: UpstreamContext,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
   error: UpstreamErrorText,
   retryAfter: string | undefined,
 ): UpstreamRefusal {
-  const { channel } = asked
+  const { channel } = context
   const message = redact(error.message ?? `the upstream answered ${status}`, channel)
   return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
     status,
@@ -190,7 +190,7 @@ function refusalOf(
     code: redact(error.code ?? code, channel),
     hasOwnCode: error.code !== undefined,
     retryAfter: forwardedRetryAfter(retryAfter),
-    envelope: envelopeOf(asked, body),
+    envelope: envelopeOf(context, body),
   })
 }
 
@@ -238,9 +238,9 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
 }
 
 /** An error event of a stream, for the client, with the upstream's message redacted. */
-export function streamErrorText(asked: UpstreamContext, data: string): ErrorContent {
-  const { channel } = asked
-  const error = readError(asked, Buffer.from(data))
+export function streamErrorText(context: UpstreamContext, data: string): ErrorContent {
+  const { channel } = context
+  const error = readError(context, Buffer.from(data))
   const message = redact(error.message ?? 'the upstream reported an error', channel)
   const status = statusOfError(data)
   return {

@@ -32,7 +32,7 @@ async function bytesOf(form: EditedForm): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-test('a form with replaced contents is what splicing it would give, in memory and on disk', async () => {
+test('replacing contents of a form changes only their bytes, in memory and on disk', async () => {
   const spool = newSpool()
   const cuts = fc.uniqueArray(fc.nat({ max: 200_000 }), { minLength: 4, maxLength: 4 })
   await fc.assert(

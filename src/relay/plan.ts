@@ -11,7 +11,7 @@ import type { Resolution } from './routing.ts'
 import { refuseUnpricedTools } from './tool-pricing.ts'
 
 /** What the plans of one call have in common. */
-type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'settings' | 'asked'>
+type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'settings' | 'requestedModel'>
 
 /** At least one plan, in the order in which they are tried. */
 export type Plans = readonly [Plan, ...Plan[]]
@@ -62,7 +62,7 @@ function planFor(
   called: ParsedRequest,
   rates: CallRates,
 ): Plan | Promise<Plan> {
-  const { dialect, body, fields, takeMemory, settings, asked } = common
+  const { dialect, body, fields, takeMemory, settings, requestedModel } = common
   const request = name === called.model ? called : (called.forModel?.(name) ?? called)
   const serving = request.channelsFor?.(all) ?? all
   const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
@@ -77,7 +77,7 @@ function planFor(
       fields,
       takeMemory,
       settings,
-      asked,
+      requestedModel,
       model,
       group,
       rate,

@@ -192,10 +192,10 @@ function markValues(form: Form, values: ReadonlySet<string>, isEcho: Uint8Array)
 }
 
 function cutOut(message: string, isCut: Uint8Array): string {
-  let kept = ''
+  let result = ''
   for (let at = 0; at < message.length; at += 1) {
-    if (!isCut[at]) kept += message[at]
-    else if (at === 0 || !isCut[at - 1]) kept += REMOVED
+    if (!isCut[at]) result += message[at]
+    else if (at === 0 || !isCut[at - 1]) result += REMOVED
   }
-  return kept
+  return result
 }

@@ -31,7 +31,7 @@ import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoi
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
-import { UNBOUNDED } from './estimate.ts'
+import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import type { Media } from './media.ts'
 import {
@@ -158,9 +158,9 @@ export class Relay {
 
   /** Responds with one of the caller's stored responses, as a whole or as a stream. */
   async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
-    const asked = await this.responses.find(incoming, caller, id)
-    const replay = this.responses.replayOf(asked)
-    return replay ? this.#replay(asked, replay, caller) : this.responses.retrieve(asked)
+    const stored = await this.responses.find(incoming, caller, id)
+    const replay = this.responses.replayOf(stored)
+    return replay ? this.#replay(stored, replay, caller) : this.responses.retrieve(stored)
   }
 
   // A replayed stream is free, because it was paid for already.
@@ -195,11 +195,11 @@ export class Relay {
       fields: NO_FIELDS,
       takeMemory: () => {},
       settings,
-      asked: model,
+      requestedModel: model,
       model,
       group: { name: '' },
       rate: this.#rates.free,
-      estimate: UNBOUNDED,
+      estimate: FREE_STREAM_ESTIMATE,
       channels: await request.forChannels([channel], model),
     }
     const call = new Call(this.#services, incoming, plan, hold)
@@ -271,15 +271,21 @@ export class Relay {
     record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && !request.isFree
     const called = { name: request.model, stream: request.stream }
-    const { asked, resolutions } = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const { requestedModel, resolutions } = this.#routing.resolve(
+      settings,
+      caller,
+      called,
+      dialect,
+      mayFallBack,
+    )
     const own = resolutions.find(({ name }) => name === request.model)
     // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
-    const entering = limits.enter(settings, caller, asked)
+    const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
-    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, asked }
+    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
     const plans = planning instanceof Promise ? await planning : planning
     const [first] = plans

@@ -141,7 +141,7 @@ export interface Plan {
   readonly takeMemory: (bytes: number) => void
   readonly settings: Settings
   /** The model that the client requested. */
-  readonly asked: Model
+  readonly requestedModel: Model
   /** The requested model or a fallback of it. */
   readonly model: Model
   readonly group: Pick<Group, 'name' | 'budget'>

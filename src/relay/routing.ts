@@ -31,7 +31,7 @@ export interface Resolution {
 /** The models that can serve a call. */
 export interface Routes {
   /** The model that the client requested. */
-  readonly asked: Model
+  readonly requestedModel: Model
   /** In the order in which they are tried; never empty. */
   readonly resolutions: readonly Resolution[]
 }
@@ -90,17 +90,18 @@ export class Routing {
     const { name } = call
     const plain = ENDPOINTS[called.name].hasThinkingSuffix ? plainName(name) : name
     requireAllowedModel(caller.token, name, plain)
-    const asked = modelOf(settings, name, plain)
-    const group = groupOf(settings, caller, asked)
-    const own = this.#resolution(settings, { ...call, plain }, called, asked, group)
-    const fallbacks = mayFallBack && asked.fallback.length > 0 ? asked.fallback : NO_FALLBACKS
+    const requestedModel = modelOf(settings, name, plain)
+    const group = groupOf(settings, caller, requestedModel)
+    const own = this.#resolution(settings, { ...call, plain }, called, requestedModel, group)
+    const fallbacks =
+      mayFallBack && requestedModel.fallback.length > 0 ? requestedModel.fallback : NO_FALLBACKS
     const others = fallbacks.flatMap(
       (other) =>
         this.#fallback(settings, caller, { ...call, name: other }, called, name.slice(plain.length)) ?? [],
     )
     const resolutions = own ? [own, ...others] : others
     if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
-    return { asked, resolutions }
+    return { requestedModel, resolutions }
   }
 
   // Uses the suffix that the client gave if a channel supports it; otherwise the name without it.
@@ -114,8 +115,8 @@ export class Routing {
     const model = settings.models.get(name)
     const group = usableGroup(settings, caller, groupName(caller, routesOf(caller.token), model.vendor))
     if (!group) return undefined
-    for (const asked of suffix === '' ? [name] : [name + suffix, name]) {
-      const found = this.#resolution(settings, { name: asked, plain: name, stream }, called, model, group)
+    for (const fullName of suffix === '' ? [name] : [name + suffix, name]) {
+      const found = this.#resolution(settings, { name: fullName, plain: name, stream }, called, model, group)
       if (found) return found
     }
     return undefined

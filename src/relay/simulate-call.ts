@@ -69,14 +69,14 @@ export async function simulateCall(
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
-    const asked = settings.models.get(name)
+    const requestedModel = settings.models.get(name)
     const common = {
       dialect,
       body: Buffer.alloc(0),
       fields: undefined,
       takeMemory: () => {},
       settings,
-      asked,
+      requestedModel,
     }
     const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))

@@ -85,7 +85,7 @@ test('a piece is near every part of a text', () => {
   expect(Math.max(...gaps)).toBeLessThanOrEqual(20)
 })
 
-test('a text that grows keeps most of its pieces', () => {
+test('counting a longer version of a text reuses most pieces of the shorter one', () => {
   const piece = (n: number): string => String(n).padStart(2_000)
   const text = Array.from({ length: 200 }, (_, n) => piece(n)).join('')
   const before = countedText(text, 0.4).pieces

@@ -97,7 +97,7 @@ export interface Bank {
   compare(): Promise<readonly AccountState[]>
   /** Returns the leases of these accounts, except the amounts to keep, and except locked accounts. */
   release(
-    kept: readonly { readonly account: AccountName; readonly keep: number }[],
+    remainders: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
   /** Returns all leases, held or not, except those of locked accounts, and removes the node. */
   leave(): Promise<void>

@@ -118,7 +118,7 @@ test('a folder is free again when it is released', () => {
 })
 
 test.each(['gateway', 'command'] as const)(
-  'a folder that a %s holds is refused, with the holder',
+  'locking a folder that a %s holds fails with an error that names the holder',
   async (holder) => {
     const folder = temporaryFolder()
     const child = await holderOf(folder, holder)
@@ -145,7 +145,7 @@ test.each(['gateway', 'command'] as const)('a %s waits while a command holds the
   ;(await waiting).release()
 })
 
-test('no process waits for a gateway to end', async () => {
+test('a lock in turn does not wait for a gateway, which may run for months', async () => {
   const folder = temporaryFolder()
   await holderOf(folder, 'gateway')
   await expect(lockDataFolderInTurn(folder, 'command')).rejects.toThrow(DataFolderInUse)

@@ -138,7 +138,7 @@ describe('encrypted reasoning', () => {
     expect(JSON.stringify(next('converse', whole('responses')))).not.toContain('ENC1')
   })
 
-  test('encrypted reasoning that other gateways made is left out and named', () => {
+  test('encrypted reasoning that other gateways made is left out and reported as dropped', () => {
     const message = {
       role: 'assistant',
       content: 'x',

@@ -281,7 +281,7 @@ describe('a tool of the client', () => {
       form: { type: 'shell', name: 'shell' },
     },
   ]
-  const asked: ReplyContext = { tools }
+  const replyContext: ReplyContext = { tools }
   const called = (name: string, pieces: readonly string[]): ReplyEvent[] => [
     { kind: 'start', id: 'x', model: 'm', usage: undefined },
     { kind: 'part-start', index: 0, part: { kind: 'tool-call', id: 'call_1', name } },
@@ -292,9 +292,11 @@ describe('a tool of the client', () => {
   const written = (
     events: readonly ReplyEvent[],
   ): { readonly text: string; readonly item: Record<string, unknown> } => {
-    const encoder = ALL_CODECS.responses.streamEncoder(IDENTITY, { includeUsage: true, asked })
+    const encoder = ALL_CODECS.responses.streamEncoder(IDENTITY, { includeUsage: true, replyContext })
     const text = encoder.push(events) + encoder.finalFrames()
-    const whole = ALL_CODECS.responses.encodeReply(foldReply(events) as Reply, IDENTITY, asked).toString()
+    const whole = ALL_CODECS.responses
+      .encodeReply(foldReply(events) as Reply, IDENTITY, replyContext)
+      .toString()
     const { output } = JSON.parse(whole) as { output: Record<string, unknown>[] }
     checkResponsesStream(text, true)
     const last = text.trimEnd().split('\n').at(-1) ?? ''

@@ -102,4 +102,7 @@ export const call = {
   streamed: 'Streamed',
   whole: 'In one piece',
   answer: 'Answer',
+  allCalls: 'All calls',
+  previous: 'Previous call',
+  next: 'Next call',
 }

@@ -111,4 +111,5 @@ export const channels = {
   needsModels: 'Name at least one model.',
   lastTest: (time: string) => `tested ${time}`,
   untested: 'not tested',
+  gone: 'This channel is no longer there.',
 }

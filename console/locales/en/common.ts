@@ -41,4 +41,5 @@ export const common = {
   toStart: 'Go to the start page',
   reload: 'Reload',
   reloadHint: 'A new version of the console was installed, or this part could not be loaded.',
+  openPlayground: 'Open the playground',
 }

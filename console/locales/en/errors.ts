@@ -2,6 +2,7 @@
 export const errors = {
   failed: 'This could not be loaded.',
   notDone: 'This was not done. Nothing has changed.',
+  noAnswer: 'No answer came. Look whether it was saved.',
   administratorsOnly: 'This page is for administrators.',
   rootOnly: 'This page is for the root user.',
   connectionLost: 'Connection lost. Trying again…',

@@ -61,4 +61,5 @@ export const keys = {
   undo: 'Undo',
   hidesIn: 'The key hides again after 30 s.',
   noModel: 'This account can call no model yet.',
+  gone: 'This key is no longer there, or not yours.',
 }

@@ -36,4 +36,5 @@ export const users = {
   noKeys: 'This user has no keys.',
   since: 'Since',
   requests: 'Calls',
+  gone: 'This user is no longer there.',
 }

@@ -96,4 +96,7 @@ export const call: Texts['call'] = {
   streamed: '流式',
   whole: '一次性返回',
   answer: '返回方式',
+  allCalls: '全部调用',
+  previous: '上一个调用',
+  next: '下一个调用',
 }

@@ -106,4 +106,5 @@ export const channels: Texts['channels'] = {
   needsModels: '请至少填写一个模型。',
   lastTest: (time) => `测试于 ${time}`,
   untested: '未测试',
+  gone: '此渠道已不存在。',
 }

@@ -41,4 +41,5 @@ export const common: Texts['common'] = {
   toStart: '前往首页',
   reload: '重新加载',
   reloadHint: '控制台已更新，或这一部分无法加载。',
+  openPlayground: '打开试用',
 }

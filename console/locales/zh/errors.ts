@@ -4,6 +4,7 @@ import type { Texts } from '../en.ts'
 export const errors: Texts['errors'] = {
   failed: '无法加载此内容。',
   notDone: '操作未完成，没有任何更改。',
+  noAnswer: '没有收到答复。请检查是否已保存。',
   administratorsOnly: '此页面仅供管理员使用。',
   rootOnly: '此页面仅供超级管理员使用。',
   connectionLost: '连接已断开，正在重试…',

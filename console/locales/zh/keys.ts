@@ -54,4 +54,5 @@ export const keys: Texts['keys'] = {
   undo: '撤销',
   hidesIn: '密钥将在 30 秒后再次隐藏。',
   noModel: '此账户还没有可调用的模型。',
+  gone: '此密钥已不存在，或不属于你。',
 }

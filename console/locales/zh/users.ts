@@ -36,4 +36,5 @@ export const users: Texts['users'] = {
   noKeys: '此用户没有密钥。',
   since: '创建时间',
   requests: '调用',
+  gone: '此用户已不存在。',
 }

@@ -47,7 +47,13 @@ export function AuditPage() {
       <QueryResult query={query} rows={12}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty} />
+            <Empty text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty}>
+              {isAuditFiltered(search) && (
+                <Button variant="default" onClick={clear}>
+                  {common.clearFilters}
+                </Button>
+              )}
+            </Empty>
           ) : (
             <>
               <DataTable

@@ -90,7 +90,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
   )
 }
 
-// The field Protocol has the first of them.
+// The first of the chosen protocols is shown in the field Protocol.
 function chooseProtocols(form: ChannelForm, chosen: readonly string[]): void {
   const { protocol } = form.values
   const first = chosen.includes(protocol) ? protocol : (chosen[0] ?? '')

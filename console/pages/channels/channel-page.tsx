@@ -14,6 +14,7 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
+import { Gone } from '../../components/gone.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Refusal } from '../../components/refusal.tsx'
@@ -91,9 +92,13 @@ export function NewChannelPage() {
 /** The page of an existing channel: its test and its fields. */
 export function ChannelPage() {
   const { id = '' } = useParams({ strict: false })
+  const { channels } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(channelQuery(profile.id, Number(id)))}>
+    <QueryResult
+      query={useQuery(channelQuery(profile.id, Number(id)))}
+      gone={<Gone text={channels.gone} to="/channels" label={channels.back} />}
+    >
       {(channel) => <OneChannel key={channel.id} channel={channel} />}
     </QueryResult>
   )

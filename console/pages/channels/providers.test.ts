@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CHANNEL_TYPES } from '../../../src/management/channels/channel-types.ts'
-import { COMPATIBLE_TYPE, freeName, PROVIDERS } from './providers.ts'
+import { COMPATIBLE_TYPE, unusedName, PROVIDERS } from './providers.ts'
 
 test('every provider is a channel type of the gateway that has its own address, or is a cloud', () => {
   const known = new Map(
@@ -11,6 +11,6 @@ test('every provider is a channel type of the gateway that has its own address, 
 })
 
 test('79: the suggested name of a channel gets the next free number where it is taken', () => {
-  expect(freeName('openai', new Set())).toBe('openai')
-  expect(freeName('openai', new Set(['openai', 'openai-2', 'openai-4']))).toBe('openai-3')
+  expect(unusedName('openai', new Set())).toBe('openai')
+  expect(unusedName('openai', new Set(['openai', 'openai-2', 'openai-4']))).toBe('openai-3')
 })

@@ -53,7 +53,7 @@ export function nameFor(type: number): string {
 }
 
 /** The first free name that begins with `base`: itself, `base-2`, `base-3` and so on. */
-export function freeName(base: string, taken: ReadonlySet<string>): string {
+export function unusedName(base: string, taken: ReadonlySet<string>): string {
   let name = base
   for (let number = 2; taken.has(name); number++) name = `${base}-${number}`
   return name

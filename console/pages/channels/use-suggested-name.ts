@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react'
 import { channelNamesQuery } from '../../api/channels.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import type { ChannelForm } from './channel-form.ts'
-import { freeName, nameFor } from './providers.ts'
+import { unusedName, nameFor } from './providers.ts'
 
 /** Fills in a free name for the chosen provider, until another one is typed. */
 export function useSuggestedName(form: ChannelForm, isNew: boolean): void {
@@ -14,7 +14,7 @@ export function useSuggestedName(form: ChannelForm, isNew: boolean): void {
   useEffect(() => {
     const { name: typed } = form.getValues()
     if (!isNew || (typed !== '' && typed !== suggested.current)) return
-    const name = taken ? freeName(base, taken) : base
+    const name = taken ? unusedName(base, taken) : base
     suggested.current = name
     if (name === typed) return
     const wasChanged = form.isDirty()

@@ -56,7 +56,7 @@ function CreatedKey({
         <Button variant="default" disabled={isShown} onClick={() => setIsShown(true)}>
           {keys.show}
         </Button>
-        <CopyButton label={keys.copyKey} text={secret} isPrimary />
+        <CopyButton label={keys.copyKey} text={secret} isPrimary hasFocus />
       </Group>
       <SnippetTabs
         limitedTo={models}

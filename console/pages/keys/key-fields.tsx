@@ -36,7 +36,8 @@ export function KeyFieldInputs({
       value: preset as Expiry,
       label: keys.expiry[preset],
     }))
-  const kept = currentExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(currentExpiry) }]
+  const currentChoice =
+    currentExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(currentExpiry) }]
   return (
     <Stack gap="md">
       {Object.entries(TEXT_FIELDS).map(([name, maxLength]) => (
@@ -65,7 +66,7 @@ export function KeyFieldInputs({
       <Select
         label={keys.expires}
         allowDeselect={false}
-        data={[...presets, ...kept]}
+        data={[...presets, ...currentChoice]}
         description={end !== undefined && end > 0 ? keys.expiresAt(time(end)) : undefined}
         {...form.getInputProps('expiry')}
       />

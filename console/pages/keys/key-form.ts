@@ -94,16 +94,16 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
 export function keyFieldsOf(
   typed: TypedKey,
   display: MoneyDisplay,
-  kept: ApiKey | undefined,
-  present = kept,
+  saved: ApiKey | undefined,
+  present = saved,
 ): NewTokenFields {
   return {
     ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
     ...textsOf((name) => typed[name].trim()),
     unlimited_quota: typed.isUnlimited,
-    remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? kept?.remain_quota ?? 0),
+    remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? saved?.remain_quota ?? 0),
     expired_time:
-      typed.expiry === 'kept' ? (kept?.expired_time ?? NEVER) : expiryTime(typed.expiry, Date.now() / 1000),
+      typed.expiry === 'kept' ? (saved?.expired_time ?? NEVER) : expiryTime(typed.expiry, Date.now() / 1000),
     model_limits_enabled: typed.models.length > 0,
     model_limits: typed.models.join(','),
     allow_ips: typed.addresses.trim(),

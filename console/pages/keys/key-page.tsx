@@ -12,6 +12,7 @@ import {
 } from '../../api/keys.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
+import { Gone } from '../../components/gone.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -28,9 +29,13 @@ import { useRevealedKey } from './use-revealed-key.ts'
 /** The page of one key: its cost, its use and its settings. */
 export function KeyPage() {
   const { id = '' } = useParams({ strict: false })
+  const { keys } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(keyQuery(profile.id, Number(id)))}>
+    <QueryResult
+      query={useQuery(keyQuery(profile.id, Number(id)))}
+      gone={<Gone text={keys.gone} to="/keys" label={keys.back} />}
+    >
       {(key) => <Key apiKey={key} />}
     </QueryResult>
   )

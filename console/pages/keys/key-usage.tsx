@@ -5,7 +5,7 @@ import type { ApiKey } from '../../api/keys.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { CallTable } from '../../components/call-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { NoCalls } from '../../components/no-calls.tsx'
 import { type Figure, Figures } from '../../components/figures.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
@@ -44,7 +44,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
       <QueryResult query={calls}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty text={logs.empty} />
+            <NoCalls text={logs.empty} />
           ) : (
             <>
               <CallTable calls={items} hidden={['key', 'user', 'channel']} />

@@ -38,9 +38,10 @@ export function KeysPage() {
       {keys.create}
     </Button>
   )
+  const isEmpty = q === '' && query.data?.total === 0
   return (
     <>
-      <PageHead title={keys.title}>{create}</PageHead>
+      <PageHead title={keys.title}>{!isEmpty && create}</PageHead>
       <BudgetMeters budgets={account.budgets} />
       <Toolbar>
         <FilterField
@@ -53,7 +54,9 @@ export function KeysPage() {
         {({ items, total }) =>
           items.length === 0 ? (
             <Empty text={q === '' ? keys.empty : keys.emptyFiltered}>
-              {q !== '' && (
+              {q === '' ? (
+                create
+              ) : (
                 <Button variant="default" onClick={() => setSearch({ q: undefined })}>
                   {common.clearFilters}
                 </Button>

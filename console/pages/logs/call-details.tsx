@@ -7,6 +7,7 @@ import classes from './call-details.module.css'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
+import { useOriginRows } from './use-origin-rows.tsx'
 import { FailureExplanation } from './failure-explanation.tsx'
 
 /** Cost, timing and origin of a call. */
@@ -14,10 +15,8 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
   const { money, exact } = useFormats()
   const rows: DetailRows = [
-    [texts.logs.key, call.token_name],
-    [texts.logs.user, call.username],
+    ...useOriginRows(call),
     [texts.call.group, call.group],
-    ...(call.channel === undefined ? [] : [[texts.logs.channel, call.channel] as const]),
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
     [texts.call.endpoint, call.kind],
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],

@@ -1,6 +1,8 @@
-import { Drawer } from '@mantine/core'
+import { ActionIcon, Button, Drawer } from '@mantine/core'
+import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
 import { loggedCallQuery, type Scope } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -9,26 +11,71 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CallDetails } from './call-details.tsx'
 import classes from './call-sheet.module.css'
 import { RefusedDetails } from './refused-details.tsx'
+import { useNeighbours } from './use-neighbours.ts'
 
 /** The details of one call beside the list, with their own address. */
-export function CallSheet({ id, scope }: { readonly id: string | undefined; readonly scope: Scope }) {
+export function CallSheet({
+  id,
+  scope,
+  ids,
+}: {
+  readonly id: string | undefined
+  readonly scope: Scope
+  /** The calls of the list, in its order. */
+  readonly ids: readonly string[]
+}) {
   const { call, common } = useTexts()
   const navigate = useNavigate()
+  const { previous, next } = useNeighbours(id, ids)
+  const last = useRef(id)
+  useEffect(() => {
+    if (id !== undefined) last.current = id
+  }, [id])
   const close = (): void =>
     void navigate({ to: '/logs', search: (before: object) => before, resetScroll: false })
   return (
     <Drawer
       opened={id !== undefined}
       onClose={close}
+      // The row of the call that is shown may be another than that which was opened.
+      returnFocus={false}
+      onExitTransitionEnd={() => focusRowOf(last.current)}
       position="right"
       size="440px"
       title={call.dialog}
       classNames={{ content: classes['sheet'] }}
       closeButtonProps={{ 'aria-label': common.close }}
     >
+      {ids.length > 0 && (
+        <div className={classes['neighbours']}>
+          <ActionIcon
+            variant="default"
+            aria-label={call.previous}
+            title={call.previous}
+            disabled={!previous}
+            onClick={previous}
+          >
+            <IconChevronUp size={16} aria-hidden />
+          </ActionIcon>
+          <ActionIcon
+            variant="default"
+            aria-label={call.next}
+            title={call.next}
+            disabled={!next}
+            onClick={next}
+          >
+            <IconChevronDown size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      )}
       {id !== undefined && <OpenCall id={id} scope={scope} />}
     </Drawer>
   )
+}
+
+function focusRowOf(id: string | undefined): void {
+  if (id === undefined || document.activeElement !== document.body) return
+  document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)?.focus()
 }
 
 function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope }) {
@@ -38,7 +85,11 @@ function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope })
     <QueryResult query={useQuery(loggedCallQuery(profile.id, scope, id))}>
       {(found) =>
         !found ? (
-          <Empty text={call.gone} />
+          <Empty text={call.gone}>
+            <Button component={Link} to="/logs" variant="default">
+              {call.allCalls}
+            </Button>
+          </Empty>
         ) : found.type === 5 ? (
           <RefusedDetails call={found} />
         ) : (

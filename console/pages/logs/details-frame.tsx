@@ -5,7 +5,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
 /** Labels with their values. */
-export type DetailRows = readonly (readonly [label: string, value: string])[]
+export type DetailRows = readonly (readonly [label: string, value: ReactNode])[]
 
 /** What the details of every call have: model and time above, whom it belongs to and its id below. */
 export function DetailsFrame({

@@ -1,7 +1,7 @@
 import { Button, Switch } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -46,6 +46,7 @@ export function LogsPage() {
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
   const clear = (): void => setSearch(NO_FILTERS)
+  const shown = mergedCalls(live.shown, calls.data?.items ?? [], MAX_LIVE)
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title}>
@@ -90,19 +91,19 @@ export function LogsPage() {
         {({ items, total }) =>
           items.length + live.shown.length === 0 ? (
             <Empty text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
-              {isFiltered(search) && (
+              {isFiltered(search) ? (
                 <Button variant="default" onClick={clear}>
                   {common.clearFilters}
+                </Button>
+              ) : (
+                <Button component={Link} to="/playground" variant="default">
+                  {common.openPlayground}
                 </Button>
               )}
             </Empty>
           ) : (
             <>
-              <CallTable
-                calls={mergedCalls(live.shown, items, MAX_LIVE)}
-                hidden={hidden}
-                isStale={calls.isPlaceholderData}
-              />
+              <CallTable calls={shown} hidden={hidden} isStale={calls.isPlaceholderData} />
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}
@@ -114,7 +115,7 @@ export function LogsPage() {
           )
         }
       </QueryResult>
-      <CallSheet id={id} scope={scope} />
+      <CallSheet id={id} scope={scope} ids={shown.map((one) => one.id)} />
     </>
   )
 }

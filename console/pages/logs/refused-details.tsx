@@ -5,13 +5,13 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
+import { useOriginRows } from './use-origin-rows.tsx'
 
 /** A call that was refused before it began: the sentence that its client got, and what has to change. */
 export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
   const rows: DetailRows = [
-    [texts.logs.key, call.token_name],
-    [texts.logs.user, call.username],
+    ...useOriginRows(call),
     [texts.call.group, call.group],
     [texts.call.code, call.code],
   ]

@@ -63,7 +63,7 @@ test('102: the tiers of a price can be edited, and keep the prices that the form
   const tiers = [{ above: 1000, input: '6', output: '20', cache_read: '0.6', audio_input: '9' }]
   const typed = typedPrice({ ...MODEL, tiers })
   expect(typed.tiers).toEqual([
-    { above: '1000', input: '6', output: '20', cache_read: '', kept: { audio_input: '9' } },
+    { above: '1000', input: '6', output: '20', cache_read: '', otherFields: { audio_input: '9' } },
   ])
   const added = [...typed.tiers, { ...NO_TIER, above: '5000', input: '8', output: '30' }]
   expect(editedPrice(MODEL, { ...typed, tiers: added })).toMatchObject({

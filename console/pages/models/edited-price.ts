@@ -34,7 +34,7 @@ export interface TypedTier {
   readonly output: string
   readonly cache_read: string
   /** Its other prices, which are not shown. */
-  readonly kept: Readonly<Record<string, unknown>>
+  readonly otherFields: Readonly<Record<string, unknown>>
 }
 
 /** The typed prices, as decimal texts in USD; empty ones follow from others, or are absent. */
@@ -70,7 +70,7 @@ export function typedPrice({ price, tiers }: Pick<ManagedModel, 'price' | 'tiers
 }
 
 /** A new tier. */
-export const NO_TIER: TypedTier = { above: '', input: '', output: '', cache_read: '', kept: {} }
+export const NO_TIER: TypedTier = { above: '', input: '', output: '', cache_read: '', otherFields: {} }
 
 /**
  * The price to store: the typed values, and the model's other prices. Prices that were derived from a changed
@@ -83,8 +83,8 @@ export function editedPrice({ price }: Pick<ManagedModel, 'price'>, { amounts, t
     ...Object.fromEntries(others),
     ...stated(amounts),
     ...(tiers.length > 0 && {
-      tiers: tiers.map(({ above, kept, ...prices }) => ({
-        ...kept,
+      tiers: tiers.map(({ above, otherFields, ...prices }) => ({
+        ...otherFields,
         above: Number(above),
         ...stated(prices),
       })),
@@ -112,7 +112,7 @@ function typedTier(tier: ManagedModel['tiers'][number]): TypedTier {
     input: textOf(prices, 'input'),
     output: textOf(prices, 'output'),
     cache_read: isDerived(prices, 'cache_read') ? '' : textOf(prices, 'cache_read'),
-    kept: Object.fromEntries(
+    otherFields: Object.fromEntries(
       Object.entries(tier).filter(([name]) => !shown.has(name) && !isDerived(prices, name)),
     ),
   }

@@ -5,8 +5,8 @@ import { callsQuery } from '../../api/calls.ts'
 import { type UsagePoint, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
-import { Empty } from '../../components/empty.tsx'
 import { Figures } from '../../components/figures.tsx'
+import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -70,7 +70,7 @@ export function OverviewPage() {
           <QueryResult query={calls}>
             {({ items }) =>
               items.length === 0 ? (
-                <Empty text={overview.noCalls} />
+                <NoCalls text={overview.noCalls} />
               ) : (
                 <CallTable calls={items} hidden={['channel', 'first', 'key', ...(isAdmin ? [] : ['user'])]} />
               )

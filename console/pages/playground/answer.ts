@@ -1,7 +1,7 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 
-/** The protocols that are asked together. */
-export const BOTH = ['chat', 'messages'] as const
+/** The protocols that one question is sent in to compare their responses. */
+export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 
 /** A protocol of the playground. */
 export type Protocol = ClientProtocol

@@ -3,7 +3,7 @@ import type { Answer } from './answer.ts'
 
 const ASK_AGAIN_MS = 500
 /** The maximum number of requests for a call's row, because a refused call has none. */
-const MAX_ASKED = 12
+const MAX_REQUESTS = 12
 
 /** The settled call of a response, which is requested until it is in the log. */
 export function callOfAnswer(userId: number, { callId = '', refused, state }: Answer) {
@@ -11,8 +11,8 @@ export function callOfAnswer(userId: number, { callId = '', refused, state }: An
   return {
     ...query,
     enabled: callId !== '' && refused === undefined && state !== 'running',
-    refetchInterval: ({ state: asked }: { readonly state: { data?: unknown; dataUpdateCount: number } }) =>
-      asked.data || asked.dataUpdateCount >= MAX_ASKED ? (false as const) : ASK_AGAIN_MS,
+    refetchInterval: ({ state: query }: { readonly state: { data?: unknown; dataUpdateCount: number } }) =>
+      query.data || query.dataUpdateCount >= MAX_REQUESTS ? (false as const) : ASK_AGAIN_MS,
   }
 }
 

@@ -1,22 +1,22 @@
 import type { Answer, Question } from './answer.ts'
-import { BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
+import { THINKING_BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
 
 /** The body of a request by the Gemini protocol; its model is in the path. */
 export function geminiBody(request: TypedRequest): object {
-  const { system, thinking, temperature, topP, maxTokens, tools, asked, question } = request
+  const { system, thinking, temperature, topP, maxTokens, tools, earlier, question } = request
   const names = new Map(
-    asked.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
+    earlier.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),
   )
   const generationConfig = {
     ...withoutUndefined({ temperature, topP, maxOutputTokens: maxTokens }),
     ...(thinking !== 'off' && {
-      thinkingConfig: { thinkingBudget: BUDGETS[thinking], includeThoughts: true },
+      thinkingConfig: { thinkingBudget: THINKING_BUDGETS[thinking], includeThoughts: true },
     }),
   }
   return {
     ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
     contents: [
-      ...asked.flatMap((one) => [userContent(one.question, names), modelContent(one.answer)]),
+      ...earlier.flatMap((one) => [userContent(one.question, names), modelContent(one.answer)]),
       userContent(question, names),
     ],
     ...(Object.keys(generationConfig).length > 0 && { generationConfig }),

@@ -12,7 +12,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { BOTH, type Question, type Target } from './answer.ts'
+import { COMPARED_PROTOCOLS, type Question, type Target } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
@@ -87,9 +87,9 @@ function Playground({
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
-  const [kept] = useState(() => readSavedConversation(profile.id))
-  const [typed, setTyped] = useState<TypedCall>(kept.typed)
-  const [draft, setDraft] = useState(search['hello'] === undefined ? kept.draft : playground.hello)
+  const [saved] = useState(() => readSavedConversation(profile.id))
+  const [typed, setTyped] = useState<TypedCall>(saved.typed)
+  const [draft, setDraft] = useState(search['hello'] === undefined ? saved.draft : playground.hello)
   const [isCodeOpen, setIsCodeOpen] = useState(false)
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false })
   const [isOpen, setIsOpen] = useState(isWide)
@@ -97,7 +97,7 @@ function Playground({
   const key = keys.find(({ id }) => String(id) === search['key']) ?? keys[0]
   const callable = callableModels(models, key)
   const chosen = chosenModels(callable, search)
-  const conversation = useConversation(kept.exchanges, () => {
+  const conversation = useConversation(saved.exchanges, () => {
     for (const name of ['keys', 'calls', 'call-sums'])
       void client.invalidateQueries({ queryKey: [profile.id, name] })
   })
@@ -215,7 +215,7 @@ function searchOf(names: readonly string[]): SearchState {
 }
 
 function targetsOf(models: readonly string[], { protocol }: TypedCall): readonly Target[] {
-  const protocols = protocol === 'both' ? BOTH : [protocol]
+  const protocols = protocol === 'both' ? COMPARED_PROTOCOLS : [protocol]
   return models.flatMap((model) => protocols.map((one) => ({ model, protocol: one })))
 }
 

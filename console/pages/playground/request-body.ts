@@ -3,7 +3,7 @@ import { geminiBody } from './gemini-body.ts'
 import { responsesBody } from './responses-body.ts'
 import {
   type AnsweredQuestion,
-  BUDGETS,
+  THINKING_BUDGETS,
   type CallSettings,
   withoutUndefined,
   parseObject,
@@ -23,7 +23,7 @@ export function requestBody(
   const request = {
     ...settings,
     model: target.model,
-    asked: questionsForTarget(target, before, question),
+    earlier: questionsForTarget(target, before, question),
     question,
   }
   return BODIES[target.protocol](request)
@@ -45,16 +45,16 @@ function questionsForTarget(
   before: readonly Exchange[],
   question: Question,
 ): readonly AnsweredQuestion[] {
-  const asked = before.flatMap((exchange) => {
+  const earlier = before.flatMap((exchange) => {
     const own = exchange.answers.find(
       ({ model, protocol }) => model === target.model && protocol === target.protocol,
     )
     const answer = own ?? (exchange.question.results.length > 0 ? undefined : exchange.answers[0])
     return answer ? [{ question: exchange.question, answer }] : []
   })
-  return asked
+  return earlier
     .map((one, place) => {
-      const { results } = asked[place + 1]?.question ?? question
+      const { results } = earlier[place + 1]?.question ?? question
       return results.length > 0 ? one : { ...one, answer: withoutCalls(one.answer) }
     })
     .filter(({ answer: { content } }) => content.text !== '' || content.calls.length > 0)
@@ -65,12 +65,12 @@ function withoutCalls(answer: Answer): Answer {
 }
 
 function chatBody(request: TypedRequest): object {
-  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, asked, question } = request
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
   return {
     model,
     messages: [
       ...(system === '' ? [] : [{ role: 'system', content: system }]),
-      ...asked.flatMap((one) => [...chatQuestion(one.question), chatAnswer(one.answer)]),
+      ...earlier.flatMap((one) => [...chatQuestion(one.question), chatAnswer(one.answer)]),
       ...chatQuestion(question),
     ],
     ...withoutUndefined({ temperature, top_p: topP, max_tokens: maxTokens }),
@@ -109,14 +109,14 @@ function chatAnswer({ content: { text, calls } }: Answer): object {
 }
 
 function messagesBody(request: TypedRequest): object {
-  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, asked, question } = request
-  const budget = thinking === 'off' ? 0 : BUDGETS[thinking]
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
+  const budget = thinking === 'off' ? 0 : THINKING_BUDGETS[thinking]
   return {
     model,
     max_tokens: budget + (maxTokens ?? USUAL_MAX_TOKENS),
     ...(system !== '' && { system }),
     messages: [
-      ...asked.flatMap((one) => [messagesQuestion(one.question), messagesAnswer(one.answer)]),
+      ...earlier.flatMap((one) => [messagesQuestion(one.question), messagesAnswer(one.answer)]),
       messagesQuestion(question),
     ],
     ...withoutUndefined({ temperature, top_p: topP }),

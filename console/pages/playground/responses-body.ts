@@ -3,12 +3,12 @@ import { withoutUndefined, type TypedRequest } from './typed-request.ts'
 
 /** The body of a request by the responses protocol, with the conversation as its input. */
 export function responsesBody(request: TypedRequest): object {
-  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, asked, question } = request
+  const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
   return {
     model,
     ...(system !== '' && { instructions: system }),
     input: [
-      ...asked.flatMap((one) => [...questionItems(one.question), ...answerItems(one.answer)]),
+      ...earlier.flatMap((one) => [...questionItems(one.question), ...answerItems(one.answer)]),
       ...questionItems(question),
     ],
     // The conversation is in the tab alone.

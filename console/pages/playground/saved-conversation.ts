@@ -18,9 +18,9 @@ const NOTHING: SavedConversation = { exchanges: [], typed: NO_TYPED_CALL, draft:
 /** The conversation that this account has in this tab. */
 export function readSavedConversation(userId: number): SavedConversation {
   try {
-    const kept = JSON.parse(readTabStorage(NAME)) as SavedConversation & { userId: number }
-    if (kept.userId !== userId) return NOTHING
-    return { ...kept, typed: { ...NO_TYPED_CALL, ...kept.typed } }
+    const saved = JSON.parse(readTabStorage(NAME)) as SavedConversation & { userId: number }
+    if (saved.userId !== userId) return NOTHING
+    return { ...saved, typed: { ...NO_TYPED_CALL, ...saved.typed } }
   } catch {
     return NOTHING
   }
@@ -46,9 +46,9 @@ export function useSavedConversation(userId: number, { exchanges, typed, draft }
 
 /** Without its images if the browser has no space for them. */
 function keepConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
-  const kept = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
-  const withoutImages = kept.map((one) => ({ ...one, question: { ...one.question, images: [] } }))
-  if (!stored({ userId, exchanges: kept, typed, draft }))
+  const saved = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
+  const withoutImages = saved.map((one) => ({ ...one, question: { ...one.question, images: [] } }))
+  if (!stored({ userId, exchanges: saved, typed, draft }))
     stored({ userId, exchanges: withoutImages, typed, draft })
 }
 

@@ -19,12 +19,12 @@ export interface CallSettings {
 }
 
 /** Tokens for thinking by level, as the gateway converts efforts. */
-export const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
+export const THINKING_BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 
 /** A request before it has the form of a protocol. */
 export interface TypedRequest extends CallSettings {
   readonly model: string
-  readonly asked: readonly AnsweredQuestion[]
+  readonly earlier: readonly AnsweredQuestion[]
   readonly question: Question
 }
 

@@ -47,14 +47,14 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
     setExchanges([...exchanges, { id, question, answers: [] }])
     const bodyOf = (target: Target): object => requestBody(target, settings, exchanges, question)
     setLast({ ...first, isStream: settings.stream, bodyOf })
-    const asked = targets.map((target, place) =>
+    const calls = targets.map((target, place) =>
       callModel(
         { ...target, keyId, body: bodyOf(target), isStream: settings.stream, signal: stopping.signal },
         (answer) =>
           setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
       ),
     )
-    void Promise.all(asked).then(() => {
+    void Promise.all(calls).then(() => {
       setRunning(undefined)
       ended.current()
     })

@@ -13,10 +13,10 @@ interface Refused {
 }
 
 /** How many calls of the period were refused before they began, and why; nothing where there are none. */
-export function RefusedCalls({ scope, asked }: { readonly scope: Scope; readonly asked: UsageQuery }) {
+export function RefusedCalls({ scope, params }: { readonly scope: Scope; readonly params: UsageQuery }) {
   const { usage } = useTexts()
   const { profile } = useSignedIn()
-  const { data } = useQuery(refusalsQuery(profile.id, scope, asked))
+  const { data } = useQuery(refusalsQuery(profile.id, scope, params))
   const columns = useColumns()
   if (!data || data.total === 0) return null
   const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)

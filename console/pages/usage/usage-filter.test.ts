@@ -10,8 +10,8 @@ test.each([
   [{ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, '2026-11-04T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-01-01' }, '2025-12-31T16:00:00.000Z', 'month'],
 ])('39: the sums of %o begin with a day of the chosen time zone', (search, start, step) => {
-  const asked = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai')
-  expect([new Date(asked.from * 1000).toISOString(), asked.step]).toEqual([start, step])
+  const params = usageQueryOf(search, 'own', NOW, 'Asia/Shanghai')
+  expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
 
 test('a period of chosen days ends with the last of them', () => {

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import type { Scope } from '../../api/calls.ts'
 import { type Usage, usageCsvUrl, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useSearchState } from '../../components/search-state.ts'
@@ -29,9 +29,9 @@ export function UsagePage() {
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
   const scope: Scope = isAdmin ? 'all' : 'own'
-  const asked = usageQueryOf(search, scope, openedAt, timeZone)
+  const params = usageQueryOf(search, scope, openedAt, timeZone)
   const query = useQuery({
-    ...usageQuery(profile.id, scope, asked),
+    ...usageQuery(profile.id, scope, params),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
@@ -42,7 +42,7 @@ export function UsagePage() {
         <Button
           component="a"
           variant="default"
-          href={usageCsvUrl(scope, asked)}
+          href={usageCsvUrl(scope, params)}
           download
           leftSection={<IconDownload size={16} aria-hidden />}
         >
@@ -60,7 +60,7 @@ export function UsagePage() {
           />
         )}
       </QueryResult>
-      <RefusedCalls scope={scope} asked={asked} />
+      <RefusedCalls scope={scope} params={params} />
     </>
   )
 }
@@ -82,7 +82,7 @@ function Sums({
     <>
       <Totals now={usage.totals} before={usage.previous} />
       {isEmpty ? (
-        <Empty text={texts.empty} />
+        <NoCalls text={texts.empty} />
       ) : (
         <>
           <Charts usage={usage} onFilter={onFilter} />

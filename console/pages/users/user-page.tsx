@@ -4,6 +4,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
+import { Gone } from '../../components/gone.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
@@ -21,9 +22,13 @@ const ENABLED = 1
 /** The page of one user: profile, keys, cost and calls. */
 export function UserPage() {
   const { id = '' } = useParams({ strict: false })
+  const { users } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(userQuery(profile.id, Number(id)))}>
+    <QueryResult
+      query={useQuery(userQuery(profile.id, Number(id)))}
+      gone={<Gone text={users.gone} to="/users" label={users.back} />}
+    >
       {(user) => <User user={user} />}
     </QueryResult>
   )

@@ -19,7 +19,7 @@ import { useUserColumns } from './use-user-columns.tsx'
 
 /** All users, for administrators. */
 export function UsersPage() {
-  const { users } = useTexts()
+  const { users, common } = useTexts()
   const { profile } = useSignedIn()
   const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
   const fund = useAddedQuota()
@@ -47,7 +47,11 @@ export function UsersPage() {
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={users.emptyFiltered} />
+            <Empty text={users.emptyFiltered}>
+              <Button variant="default" onClick={() => setSearch({ q: undefined })}>
+                {common.clearFilters}
+              </Button>
+            </Empty>
           ) : (
             <>
               <DataTable

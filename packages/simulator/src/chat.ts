@@ -13,7 +13,7 @@ type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', st
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    asked: postTo('/chat/completions', COMPLETIONS),
+    bodyIfServed: postTo('/chat/completions', COMPLETIONS),
     models,
     keyOf: bearer,
     reply: (body, model, stamp, { path }) =>
@@ -34,10 +34,10 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
     system_fingerprint: 'fp_simulated',
   })
   if (body.stream === true) {
-    const asked = asFields(body.stream_options).include_usage === true
+    const includesUsage = asFields(body.stream_options).include_usage === true
     return {
       kind: 'stream',
-      frames: frames(head('chat.completion.chunk'), outputs, stamp, asked ? usage : undefined),
+      frames: frames(head('chat.completion.chunk'), outputs, stamp, includesUsage ? usage : undefined),
     }
   }
   const choices = outputs.map((one, index) => ({

@@ -40,9 +40,9 @@ export function completionsReply(body: Fields, model: string, stamp: ReplyStamp,
     )
     return { kind: 'whole', body: { ...head, choices: whole, usage }, tokens: maxTokensOfOutputs(outputs) }
   }
-  const asked = asFields(body.stream_options).include_usage === true
+  const includesUsage = asFields(body.stream_options).include_usage === true
   const frame = (shown: readonly Fields[], tokens: number, used: unknown = null): Frame => ({
-    text: `data: ${JSON.stringify({ ...head, choices: shown, ...(asked && { usage: used }) })}\n\n`,
+    text: `data: ${JSON.stringify({ ...head, choices: shown, ...(includesUsage && { usage: used }) })}\n\n`,
     tokens,
   })
   const streams = choices.map(({ echo, output }, index) => [
@@ -54,7 +54,7 @@ export function completionsReply(body: Fields, model: string, stamp: ReplyStamp,
   const done: Frame = { text: 'data: [DONE]\n\n', tokens: 0 }
   return {
     kind: 'stream',
-    frames: [...interleaveFrames(streams), ...(asked ? [frame([], 0, usage)] : []), done],
+    frames: [...interleaveFrames(streams), ...(includesUsage ? [frame([], 0, usage)] : []), done],
   }
 }
 

@@ -69,13 +69,13 @@ export function withoutReminders(text: string): string {
 
 function withoutBlocks(text: string, tag: string): string {
   const [open, close] = [`<${tag}>`, `</${tag}>`]
-  let kept = ''
+  let remaining = ''
   let at = 0
   while (true) {
     const from = text.indexOf(open, at)
     const to = from < 0 ? -1 : text.indexOf(close, from)
-    if (to < 0) return kept + text.slice(at)
-    kept += text.slice(at, from)
+    if (to < 0) return remaining + text.slice(at)
+    remaining += text.slice(at, from)
     at = to + close.length
   }
 }

@@ -14,7 +14,7 @@ const TRACES = 8
  * words.
  */
 export function embeddingsUpstream(models: readonly string[]): Upstream {
-  return { asked: postTo('/embeddings'), models, keyOf: bearer, reply, refuse }
+  return { bodyIfServed: postTo('/embeddings'), models, keyOf: bearer, reply, refuse }
 }
 
 function reply(body: Fields, model: string): Reply {

@@ -29,7 +29,7 @@ interface TimedPart {
 /** Creates a simulated provider of the Gemini API, which signs calls and texts, and verifies signatures. */
 export function geminiUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    asked,
+    bodyIfServed,
     models,
     keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, cache),
@@ -38,7 +38,7 @@ export function geminiUpstream(models: readonly string[], cache: PromptCache): U
   }
 }
 
-function asked({ method, path, body }: Call): Fields | undefined {
+function bodyIfServed({ method, path, body }: Call): Fields | undefined {
   const [, model, name] = METHOD.exec(decodeURIComponent(path)) ?? []
   const isCall = method === 'POST' && (name === 'generateContent' || name === 'streamGenerateContent')
   return isCall ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined

@@ -5,7 +5,7 @@ import { bearer, type Upstream, postTo } from './upstream.ts'
 /** Creates a simulated provider of images, speech and transcripts. */
 export function mediaUpstream(models: readonly string[]): Upstream {
   return {
-    asked: postTo(
+    bodyIfServed: postTo(
       '/images/generations',
       '/images/edits',
       '/images/variations',

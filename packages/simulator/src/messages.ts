@@ -27,7 +27,7 @@ interface Block {
 /** Creates a simulated provider of the messages protocol. */
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    asked: postTo('/messages'),
+    bodyIfServed: postTo('/messages'),
     models,
     keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, cache),

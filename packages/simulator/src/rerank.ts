@@ -8,7 +8,13 @@ const DOCUMENTS_A_UNIT = 100
 
 /** Creates a simulated provider of reranking, in the second version of the protocol. */
 export function rerankUpstream(models: readonly string[]): Upstream {
-  return { asked: postTo('/rerank'), models, keyOf: bearer, reply, refuse: ({ message }) => ({ message }) }
+  return {
+    bodyIfServed: postTo('/rerank'),
+    models,
+    keyOf: bearer,
+    reply,
+    refuse: ({ message }) => ({ message }),
+  }
 }
 
 function reply(body: Fields, _model: string, stamp: ReplyStamp): Reply {

@@ -27,7 +27,7 @@ export function responsesUpstream(
   history: ResponseHistory,
 ): Upstream {
   return {
-    asked: postTo('/responses'),
+    bodyIfServed: postTo('/responses'),
     models,
     keyOf: bearer,
     reply: (body, model, stamp) => reply(body, model, stamp, cache, history),

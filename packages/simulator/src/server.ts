@@ -54,7 +54,7 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
 
 function replyTo(call: Call, upstream: Upstream, stamp: ReplyStamp): Reply {
   const { method, path } = call
-  const body = upstream.asked(call)
+  const body = upstream.bodyIfServed(call)
   if (!body) {
     const answer = isList(call) ? listOf(upstream) : upstream.other?.(call)
     if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }

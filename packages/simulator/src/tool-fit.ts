@@ -21,9 +21,9 @@ interface Verb {
   readonly changes: boolean
 }
 
-function verb(asked: string, named: string, changes = false): Verb {
+function verb(requestWords: string, nameWords: string, changes = false): Verb {
   const stems = (text: string): Set<string> => new Set(text.split(' ').map(stem))
-  return { requestStems: stems(asked), nameStems: stems(named), changes }
+  return { requestStems: stems(requestWords), nameStems: stems(nameWords), changes }
 }
 
 export const READ_VERB = verb(
@@ -105,13 +105,13 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   const unmentioned = others.filter(
     (part) => !NEUTRAL.has(part) && matches.every(({ text }) => text !== part),
   )
-  const asked = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
+  const position = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
   const isClear = fewTools || matches.length > 0
-  if (!asked || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
+  if (!position || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
   if (!mentionsArguments(tool, mentions, isClear)) return undefined
   // A shell can do most things, so a specific tool is preferred.
   const purpose = verbs.includes(RUN_VERB) ? 0.5 : 1
-  return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: asked.at }
+  return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: position.at }
 }
 
 /**

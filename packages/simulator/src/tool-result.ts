@@ -15,10 +15,10 @@ export function paraphraseResults(results: readonly string[]): string {
 
 function quoted(result: string, maxTokens: number): string {
   const text = proseOf(parsed(result))
-  const kept = pieces(text.slice(0, maxTokens * MAX_TOKEN_LENGTH))
+  const beginning = pieces(text.slice(0, maxTokens * MAX_TOKEN_LENGTH))
     .slice(0, maxTokens)
     .join('')
-  const short = kept.length < text.length ? `${kept.trimEnd()} …` : text
+  const short = beginning.length < text.length ? `${beginning.trimEnd()} …` : text
   return short.includes('\n')
     ? `The tool returned:\n\n${short}`
     : `According to the tool, ${short.replace(/\.$/, '')}.`

@@ -40,7 +40,7 @@ export interface Upstream {
   /**
    * Returns the body of a call of its main endpoint, with `model` and `stream`; undefined for other calls.
    */
-  asked(call: Call): Fields | undefined
+  bodyIfServed(call: Call): Fields | undefined
   readonly models: readonly string[]
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
@@ -53,7 +53,7 @@ export interface Upstream {
 }
 
 /** Handles calls of endpoints whose bodies contain everything; `paths` follow the version. */
-export function postTo(...paths: readonly string[]): Upstream['asked'] {
+export function postTo(...paths: readonly string[]): Upstream['bodyIfServed'] {
   return (call) => (call.method === 'POST' && paths.includes(call.path) ? call.body : undefined)
 }
 

@@ -64,7 +64,7 @@ export interface Codec extends UpstreamCodec {
    */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
   /** Encodes a reply. `asked` is for dialects whose responses repeat parts of the request. */
-  encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer
+  encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
 }
 
@@ -72,7 +72,7 @@ export interface Codec extends UpstreamCodec {
 export interface StreamOptions {
   readonly includeUsage: boolean
   /** The request, for dialects whose responses repeat parts of it. */
-  readonly asked?: ReplyContext
+  readonly replyContext?: ReplyContext
   /** Whether the chunks are the elements of one JSON array instead of events (Gemini has both forms). */
   readonly jsonArray?: boolean
 }

@@ -138,7 +138,7 @@ export interface SearchLocation {
 /** Amount of thinking before a reply. */
 export type Thinking =
   /** `said`: the effort with which the client switched thinking off. */
-  | { readonly kind: 'off'; readonly said?: 'none' | 'minimal' }
+  | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
   /** A maximum in tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
   /** The model decides, guided by an effort; undefined means the model's default effort. */

@@ -123,11 +123,14 @@ function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
+/** The path of an element. A function, because only errors show paths. */
+export type PathOf = () => string
+
 /** Like `checkEachObject`, for the `messages` of a conversation, which must not be empty. */
 export function checkEachMessage(
   scan: ScannedObject,
   { node, count }: Member,
-  check: (message: Node, path: string) => void,
+  check: (message: Node, path: PathOf) => void,
 ): void {
   const expected = 'a non-empty array of messages'
   if (scan.kindOf(node) !== 'array') refuse('messages', expected, kindName(scan, node))
@@ -140,14 +143,15 @@ export function checkEachObject(
   scan: ScannedObject,
   node: Node,
   path: string,
-  check: (element: Node, path: string) => void,
+  check: (element: Node, path: PathOf) => void,
 ): void {
   if (scan.kindOf(node) !== 'array') refuse(path, 'an array of objects', kindName(scan, node))
   let index = 0
+  const pathOf = (): string => `${path}[${index}]`
   for (const element of scan.elements(node)) {
-    const at = `${path}[${index++}]`
-    if (scan.kindOf(element) !== 'object') refuse(at, 'an object', kindName(scan, element))
-    check(element, at)
+    if (scan.kindOf(element) !== 'object') refuse(pathOf(), 'an object', kindName(scan, element))
+    check(element, pathOf)
+    index++
   }
 }
 

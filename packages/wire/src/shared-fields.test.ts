@@ -19,7 +19,7 @@ function gated(channel: Partial<UpstreamSettings>): { readonly kept: string[]; r
 }
 
 describe('fields that a channel must allow', () => {
-  test('fields that a channel must allow are left out of a converted request, and named', () => {
+  test('fields that a channel must allow are left out of a converted request, and reported as dropped', () => {
     expect(gated({})).toEqual({ kept: ['store', 'user'], dropped: ['service_tier', 'safety_identifier'] })
     expect(gated({ allow: new Set<GatedField>(['service_tier']) }).dropped).toEqual(['safety_identifier'])
   })

@@ -28,8 +28,8 @@ export const THINKING_OFF: Thinking = { kind: 'off' }
 
 /** Settings of thinking by the name of an effort. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
-  ['none', { kind: 'off', said: 'none' }],
-  ['minimal', { kind: 'off', said: 'minimal' }],
+  ['none', { kind: 'off', effort: 'none' }],
+  ['minimal', { kind: 'off', effort: 'minimal' }],
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
@@ -60,7 +60,7 @@ export function isThinkingOff(thinking: Thinking): boolean {
 
 /** The effort by which a client switched thinking off; undefined if it named none. */
 export function disablingEffort(thinking: Thinking | undefined): EffortName | undefined {
-  return thinking?.kind === 'off' ? thinking.said : undefined
+  return thinking?.kind === 'off' ? thinking.effort : undefined
 }
 
 /**

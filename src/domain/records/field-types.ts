@@ -1,4 +1,4 @@
-import { characterCount, isWithin, TEXT_BYTES } from '../text-length.ts'
+import { characterCount, fitsInBytes, TEXT_BYTES } from '../text-length.ts'
 
 /** Value of a column. */
 export type Stored = string | number | null
@@ -74,7 +74,7 @@ export function describeMismatch<V, C extends Stored, J>(
   if (choices && !choices.includes(value as never)) return expected
   if (typeof value === 'number' && (value < minimum || value > maximum)) return expected
   if (typeof value === 'string') {
-    if (!isWithin(value, bytes)) return `at most ${bytes} bytes`
+    if (!fitsInBytes(value, bytes)) return `at most ${bytes} bytes`
     if (value.length > maxLength) return expected
   }
   if (items) {
@@ -101,7 +101,7 @@ export const integerWithin = (expected = 'a whole number', bounds?: Bounds<numbe
 /** True or false, stored as 1 and 0. */
 export const flag = typed<boolean, number>('boolean', 'true or false')
 
-/** A text without its own bounds. */
+/** A text; without `bounds`, of any length. */
 export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 

@@ -10,7 +10,7 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import type { Field } from '../../domain/records/record.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { tooLong } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
@@ -116,7 +116,7 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
 export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
   const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
-  if (keys.every((key) => isWithin(key, TEXT_BYTES.providerKey))) return keys
+  if (keys.every((key) => fitsInBytes(key, TEXT_BYTES.providerKey))) return keys
   throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
 }
 

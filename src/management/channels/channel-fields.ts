@@ -2,7 +2,7 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { z } from 'zod'
 import { CHANNEL, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
 import { fieldsWith } from '../../domain/records/record.ts'
 import { bodyShape } from '../record-schemas.ts'
 import { anyField, unionErrorMessage, textField, tooLong } from '../input-fields.ts'
@@ -22,9 +22,9 @@ const settingField = textField(A_MAPPING, Infinity)
   .superRefine((text, ctx) => {
     const { system_prompt: prompt, ...others } = parseRecord(text) ?? {}
     const isPrompt = typeof prompt === 'string'
-    if (isPrompt && !isWithin(prompt, TEXT_BYTES.list))
+    if (isPrompt && !fitsInBytes(prompt, TEXT_BYTES.list))
       ctx.addIssue({ code: 'custom', message: `system_prompt: ${tooLong(TEXT_BYTES.list)}` })
-    if (!isWithin(isPrompt ? JSON.stringify(others) : text, TEXT_BYTES.list))
+    if (!fitsInBytes(isPrompt ? JSON.stringify(others) : text, TEXT_BYTES.list))
       ctx.addIssue({ code: 'custom', message: tooLong(TEXT_BYTES.list) })
   })
   .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })

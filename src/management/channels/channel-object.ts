@@ -11,13 +11,13 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
 import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../services.ts'
-import { responseOf, storedFields } from '../record-schemas.ts'
+import { declareResponse, storedFields } from '../record-schemas.ts'
 import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { channelType, typeAt, withoutVersion } from './channel-types.ts'
 
-const OWN = responseOf(CHANNEL.fields, 'admin')
-const PLAIN = responseOf(PLAIN_SETTINGS, 'admin')
+const OWN = declareResponse(CHANNEL.fields, 'admin')
+const PLAIN = declareResponse(PLAIN_SETTINGS, 'admin')
 
 /** A channel in responses, without its keys; fields of tools that are unknown here are included. */
 export const channelSchema = z.looseObject({

@@ -5,7 +5,7 @@ import { requireVersion } from '../../domain/object-version.ts'
 import { type Setting, SETTINGS } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
 import { unionErrorMessage, textField, tooLong } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -169,7 +169,7 @@ export const optionBody = z
     },
     { error: 'expected an object with key and value' },
   )
-  .refine(({ key, value }) => !settingOf(key) || isWithin(value.trim(), TEXT_BYTES.plain), {
+  .refine(({ key, value }) => !settingOf(key) || fitsInBytes(value.trim(), TEXT_BYTES.plain), {
     path: ['value'],
     error: tooLong(TEXT_BYTES.plain),
   })

@@ -67,9 +67,9 @@ export async function tokenPage(
 /** A search for tokens; an empty or absent pattern matches everything. */
 interface TokenSearch extends Page {
   readonly user: number
-  /** The pattern of the name. */
+  /** Pattern that the name of a token must match. */
   readonly keyword?: string | undefined
-  /** The pattern of the key, with or without `sk-`. */
+  /** Pattern that the key must match, with or without `sk-`. */
   readonly token?: string | undefined
 }
 

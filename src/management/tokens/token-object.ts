@@ -7,7 +7,7 @@ import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
-import { responseOf, bodyShape } from '../record-schemas.ts'
+import { declareResponse, bodyShape } from '../record-schemas.ts'
 import {
   type BudgetUses,
   budgetUses,
@@ -30,7 +30,7 @@ const operatorLimits = z.object({
   expired_time: z.int().optional(),
 })
 
-const own = responseOf(TOKEN.fields, 'holder')
+const own = declareResponse(TOKEN.fields, 'holder')
 
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response to its creation. */
 export const tokenSchema = z.object({

@@ -10,7 +10,7 @@ import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
-import { wantedIds, wantedNames, wantedTexts, wholeNumber } from '../input-fields.ts'
+import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
@@ -102,18 +102,18 @@ const CONSUMED = 2
 
 /** Filters that rows and sums of a user's own calls have in common; a call matches one value of each. */
 export const ownCallFilters = {
-  token_id: wantedIds(),
-  token_name: wantedTexts(),
-  model_name: wantedTexts(),
-  group: wantedTexts(),
+  token_id: idsFilter(),
+  token_name: textsFilter(),
+  model_name: textsFilter(),
+  group: textsFilter(),
 }
 
 /** Filters that rows and sums of all calls have in common. */
 export const callFilters = {
   ...ownCallFilters,
-  user_id: wantedIds(),
-  username: wantedTexts(),
-  channel: wantedTexts(),
+  user_id: idsFilter(),
+  username: textsFilter(),
+  channel: textsFilter(),
 }
 
 const callFiltersSchema = z.object(callFilters)
@@ -133,9 +133,9 @@ export const ownUsageQuery = z.object({
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
   ...ownCallFilters,
-  request_id: wantedTexts(),
-  reason: wantedTexts(),
-  cause: wantedNames(FAILURE_CAUSES),
+  request_id: textsFilter(),
+  reason: textsFilter(),
+  cause: namesFilter(FAILURE_CAUSES),
 })
 
 /** The filters of all rows. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { NamedRefusedCall } from '../../domain/refused-call.ts'
 import type { RefusedFilter } from '../../store/operations/refused-calls.ts'
-import { wantedTexts } from '../input-fields.ts'
+import { textsFilter } from '../input-fields.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { filterOf, ownUsageQuery, usageQuery } from './list-usage.ts'
@@ -63,12 +63,12 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 /** The filters of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
   .omit({ reason: true, cause: true })
-  .extend({ code: wantedTexts() })
+  .extend({ code: textsFilter() })
 
 /** The filters of all refused calls. */
 export const refusedQuery = usageQuery
   .omit({ reason: true, cause: true, channel: true })
-  .extend({ code: wantedTexts() })
+  .extend({ code: textsFilter() })
 
 /** A page of refused calls, newest first. */
 export async function listRefusedCalls(

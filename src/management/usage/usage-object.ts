@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { plainText, integerWithin, oneOf } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
-import { responseOf } from '../record-schemas.ts'
+import { declareResponse } from '../record-schemas.ts'
 
 const text = plainText()
 const integer = integerWithin()
@@ -56,9 +56,9 @@ const row = Object.assign(
   fields,
 )
 
-const own = responseOf(row, 'holder')
-const all = responseOf(row, 'admin')
-const counts = responseOf(counted, 'holder')
+const own = declareResponse(row, 'holder')
+const all = declareResponse(row, 'admin')
+const counts = declareResponse(counted, 'holder')
 
 /** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
 export const ownUsageSchema = own.schema

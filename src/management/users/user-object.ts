@@ -21,10 +21,10 @@ import {
 } from '../usage-limits.ts'
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { responseOf } from '../record-schemas.ts'
+import { declareResponse } from '../record-schemas.ts'
 import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
 
-const asHolder = responseOf(USER.fields, 'holder')
+const asHolder = declareResponse(USER.fields, 'holder')
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
@@ -89,7 +89,7 @@ export function usableGroupsObject(settings: Settings, user: User): z.output<typ
   )
 }
 
-const asAdmin = responseOf(USER.fields, 'admin')
+const asAdmin = declareResponse(USER.fields, 'admin')
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
@@ -134,7 +134,7 @@ export async function managedUserObjects(
   })
 }
 
-const asCaller = responseOf(CALLING_USER.fields, 'holder')
+const asCaller = declareResponse(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject

@@ -152,8 +152,11 @@ export class Conversions {
     const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
-    const asked: ReplyContext = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
-    const kept = client.keeping && new RetainedResponse(client.keeping)
+    const replyContext: ReplyContext = {
+      tools: inline.tools,
+      ...(inline.repeated && { repeated: inline.repeated }),
+    }
+    const retained = client.keeping && new RetainedResponse(client.keeping)
     return {
       protocol: spoken,
       path: path(upstream.name, conversation.stream),
@@ -166,10 +169,10 @@ export class Conversions {
       tap: (promptTokens, memory) =>
         new ConvertingTap(
           streamDecoder(codec, memory, answerTool, choicesOf(conversation)),
-          streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
+          streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, replyContext }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
-          kept,
+          retained,
         ),
       reply: (bytes) =>
         convertedReply(codec, client, bytes, {
@@ -177,9 +180,9 @@ export class Conversions {
           choices: choicesOf(conversation),
           model: upstream.name,
           answerTool,
-          asked,
+          replyContext,
           history,
-          kept,
+          retained,
         }),
     }
   }
@@ -205,11 +208,11 @@ function fit(
 ): Omit<Fitted, 'history'> {
   const dropped: Dropped = new Set(before)
   const upstream = upstreamDialect(spoken)
-  const asked = decoded.model
-  const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
-  const wanted = plain ?? asked
-  const name = channel.model_mapping.get(asked) ?? channel.model_mapping.get(wanted) ?? wanted
-  const capabilities = capabilitiesOf(name, asked, model)
+  const requestedName = decoded.model
+  const plain = upstream.hasThinkingField ? withoutThinkingSuffix(requestedName) : undefined
+  const wanted = plain ?? requestedName
+  const name = channel.model_mapping.get(requestedName) ?? channel.model_mapping.get(wanted) ?? wanted
+  const capabilities = capabilitiesOf(name, requestedName, model)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const { takesSharedField } = upstream
@@ -252,16 +255,16 @@ interface ReplyTo {
   /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
-  readonly asked: ReplyContext
+  readonly replyContext: ReplyContext
   readonly history: SignedHistory
-  readonly kept: RetainedResponse | undefined
+  readonly retained: RetainedResponse | undefined
 }
 
 function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, asked, history, kept }: ReplyTo,
+  { spoken, choices, model, answerTool, replyContext, history, retained }: ReplyTo,
 ): WholeReply {
   let decoded: Reply
   try {
@@ -287,7 +290,7 @@ function convertedReply(
     (body ??= client.codec.encodeReply(
       { ...reply, model: reply.model || model, usage: charged },
       minted(spoken),
-      asked,
+      replyContext,
     ))
   return {
     facts,
@@ -295,10 +298,10 @@ function convertedReply(
     ...(signed !== decoded && { note: 'cut_arguments' }),
     async keep(target, call, charging) {
       const keepingSignatures = history.keep?.(signed.parts, target, call)
-      if (!kept) return keepingSignatures
+      if (!retained) return keepingSignatures
       const charged = await charging
       await keepingSignatures
-      await kept.keep(encoded(charged).toString(), charged, target, call)
+      await retained.keep(encoded(charged).toString(), charged, target, call)
     },
   }
 }

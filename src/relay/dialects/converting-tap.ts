@@ -47,7 +47,7 @@ export class ConvertingTap implements Tap {
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
   readonly #signatures: StreamSignatures | undefined
-  readonly #kept: RetainedResponse | undefined
+  readonly #retained: RetainedResponse | undefined
   readonly #text = new EmittedText()
   readonly #calls = new StreamedCallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
@@ -62,14 +62,14 @@ export class ConvertingTap implements Tap {
     encoder: StreamEncoder,
     defaults: TapDefaults,
     signatures?: StreamSignatures,
-    kept?: RetainedResponse,
+    retained?: RetainedResponse,
   ) {
     this.#decoder = decoder
     this.#decoder.copiesTexts = true
     this.#encoder = encoder
     this.#defaults = defaults
     this.#signatures = signatures
-    this.#kept = kept
+    this.#retained = retained
   }
 
   get tools(): SeenTools {
@@ -115,10 +115,10 @@ export class ConvertingTap implements Tap {
 
   async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
     const keepingSignatures = this.#signatures?.keep(target, call)
-    if (!this.#kept) return keepingSignatures
+    if (!this.#retained) return keepingSignatures
     const charged = await charging
     await keepingSignatures
-    await this.#kept.keepStream(this.finalBytes(charged), charged, target, call)
+    await this.#retained.keepStream(this.finalBytes(charged), charged, target, call)
   }
 
   release(): void {

@@ -278,7 +278,7 @@ export class BackgroundCalls {
       await Promise.all(calls.map((call) => this.#guarded(() => this.#expire(call))))
       for (let at = 0; at < calls.length; at += POLLED_AT_A_TIME) {
         const some = calls.slice(at, at + POLLED_AT_A_TIME)
-        await Promise.all(some.map((call) => this.#guarded(() => this.#ask(call))))
+        await Promise.all(some.map((call) => this.#guarded(() => this.#pollOne(call))))
       }
     } finally {
       this.#isPolling = false
@@ -291,7 +291,7 @@ export class BackgroundCalls {
       await this.#settle(open, { quota: hold.amount, reason: 'estimated', usage: NO_USAGE })
   }
 
-  async #ask({ hold, response }: OpenCall): Promise<void> {
+  async #pollOne({ hold, response }: OpenCall): Promise<void> {
     if (hold.isSettled) return
     const came = await this.#exchange(hold, response, 'GET', '')
     if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)

@@ -86,24 +86,24 @@ export class ResponseRequests {
   }
 
   /** Responds with the current state of the response. */
-  async retrieve(asked: StoredResponseRequest): Promise<void> {
-    const { incoming, reading, response, isKept, query } = asked
+  async retrieve(request: StoredResponseRequest): Promise<void> {
+    const { incoming, reading, response, isKept, query } = request
     if (isKept) {
       if (query.get('stream') === 'true') throw notStreamed()
       await reading.hold(PARTS_BYTES)
       return answerPieces(incoming, this.#services.responses.parts(response.userId, response.id, 'response'))
     }
-    return this.#passOn(asked, 'GET', '')
+    return this.#passOn(request, 'GET', '')
   }
 
   /** The stream that a client requests again; undefined if it requests the current state of the response. */
-  replayOf(asked: StoredResponseRequest): Replay | undefined {
-    const { reading, response, isKept, query, ids } = asked
+  replayOf(request: StoredResponseRequest): Replay | undefined {
+    const { reading, response, isKept, query, ids } = request
     if (isKept || query.get('stream') !== 'true') return undefined
     // From here on its upstream is read, not the store.
     reading.end()
     return {
-      account: this.account(asked),
+      account: this.account(request),
       model: response.model,
       path: `/responses/${encodeURIComponent(response.upstreamId)}${forwardedQuery(query, OF_STREAMS)}`,
       ids,
@@ -114,17 +114,17 @@ export class ResponseRequests {
   }
 
   /** Deletes the response, also at its upstream. */
-  async remove(asked: StoredResponseRequest): Promise<void> {
-    const { incoming, response, isKept } = asked
+  async remove(request: StoredResponseRequest): Promise<void> {
+    const { incoming, response, isKept } = request
     const { background, responses } = this.#services
     if (!isKept) {
       // After the deletion it would be impossible to find out what the response cost.
       const isOver =
         response.callId === null ||
-        (await background.see(response, await readAtUpstream(this.#upstream(asked), asked, 'GET', '')))
+        (await background.see(response, await readAtUpstream(this.#upstream(request), request, 'GET', '')))
       if (!isOver)
         throw new GatewayError('invalid_request', 'this response is still being made: cancel it first')
-      await readAtUpstream(this.#upstream(asked), asked, 'DELETE', '')
+      await readAtUpstream(this.#upstream(request), request, 'DELETE', '')
     }
     await responses.remove(response.userId, response.id)
     answer(
@@ -134,29 +134,29 @@ export class ResponseRequests {
   }
 
   /** Cancels a response that is generated in the background. */
-  async cancel(asked: StoredResponseRequest): Promise<void> {
-    if (asked.isKept)
+  async cancel(request: StoredResponseRequest): Promise<void> {
+    if (request.isKept)
       throw new GatewayError(
         'invalid_request',
         'only a response that is made in the background can be cancelled',
       )
-    return this.#passOn(asked, 'POST', '/cancel')
+    return this.#passOn(request, 'POST', '/cancel')
   }
 
   /** Responds with a page of the input items of the response. */
-  async inputItems(asked: StoredResponseRequest): Promise<void> {
-    const { incoming, reading, response, isKept, ids, query } = asked
+  async inputItems(request: StoredResponseRequest): Promise<void> {
+    const { incoming, reading, response, isKept, ids, query } = request
     await reading.hold(PARTS_BYTES)
     if (!isKept)
       return answerPieces(
         incoming,
-        renamedPieces(ids, await openAtUpstream(this.#upstream(asked), asked, 'GET', '/input_items')),
+        renamedPieces(ids, await openAtUpstream(this.#upstream(request), request, 'GET', '/input_items')),
       )
     const wanted = readItemQuery(query)
     const links = await this.#services.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
-    const kept = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
+    const withContent = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
     const { responses } = this.#services
-    const sources = kept.toReversed().flatMap(({ id }) => {
+    const sources = withContent.toReversed().flatMap(({ id }) => {
       const input = itemSource(responses, response.userId, id, 'input')
       return id === response.id ? [input] : [input, itemSource(responses, response.userId, id, 'response')]
     })
@@ -164,14 +164,18 @@ export class ResponseRequests {
   }
 
   /** Responds with a native response; a large one is forwarded as it arrives. */
-  async #passOn(asked: StoredResponseRequest, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
-    const { incoming, response, ids, hasAllIds } = asked
-    const pieces = await openAtUpstream(this.#upstream(asked), asked, method, below)
-    const { bytes, rest } = await readBodyBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
+  async #passOn(
+    request: StoredResponseRequest,
+    method: 'GET' | 'POST',
+    below: '' | '/cancel',
+  ): Promise<void> {
+    const { incoming, response, ids, hasAllIds } = request
+    const pieces = await openAtUpstream(this.#upstream(request), request, method, below)
+    const { bytes, rest } = await readBodyBeginning(request, pieces, hasAllIds ? PARTS_BYTES : undefined)
     // The call of a large background response is settled by the next poll.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#services.background.see(response, bytes)
-    return answer(incoming, renamed(asked, bytes))
+    return answer(incoming, renamed(request, bytes))
   }
 
   async #idsOf({
@@ -187,11 +191,11 @@ export class ResponseRequests {
     return { ids, hasAllIds: previousId === null || previous !== undefined }
   }
 
-  #upstream(asked: StoredResponseRequest): {
+  #upstream(request: StoredResponseRequest): {
     readonly upstreams: UpstreamClient
     readonly account: ResponseAccount
   } {
-    return { upstreams: this.#services.upstreams, account: this.account(asked) }
+    return { upstreams: this.#services.upstreams, account: this.account(request) }
   }
 
   /** The account of a native response. Throws if its channel no longer exists. */
@@ -266,11 +270,11 @@ interface Upstream {
 /** Resolves to the whole body of a response. Memory for it is allocated as it arrives. */
 export async function readAtUpstream(
   upstream: Upstream,
-  asked: UpstreamContext,
+  request: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<Buffer> {
-  const { bytes } = await readBodyBeginning(asked, await openAtUpstream(upstream, asked, method, below))
+  const { bytes } = await readBodyBeginning(request, await openAtUpstream(upstream, request, method, below))
   return bytes
 }
 
@@ -310,16 +314,16 @@ export async function readBodyBeginning(
 /** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */
 export async function openAtUpstream(
   { upstreams, account }: Upstream,
-  asked: UpstreamContext,
+  request: UpstreamContext,
   method: 'GET' | 'DELETE' | 'POST',
   below: string,
 ): Promise<ResponsePieces> {
-  const { incoming, response } = asked
+  const { incoming, response } = request
   const { channel } = account
   incoming.record.channel = channel.name
   incoming.response.needsUpstream()
   const hold = new OperatorHold(incoming.id)
-  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${forwardedQuery(asked.query)}`
+  const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${forwardedQuery(request.query)}`
   const came = await exchangePieces(
     upstreams,
     { hold, ...account },
@@ -332,7 +336,7 @@ export async function openAtUpstream(
   const failure = failureOfStatus(
     { channel, client: 'responses', request: SPOKEN },
     status,
-    asked.ids.inProse(await beginning(pieces)),
+    request.ids.inProse(await beginning(pieces)),
     retryAfter,
   )
   throw failure.refusal ?? failed()

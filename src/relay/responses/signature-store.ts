@@ -93,10 +93,10 @@ export class SignatureStore {
   ): Promise<void> {
     const storedMs = Date.now()
     const expiresMs = storedMs + retentionMs
-    const kept = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
-    if (kept.length === 0 || kept.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
+    const entries = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
+    if (entries.length === 0 || entries.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
-    const signatures = kept.map(({ anchor, run, text }): StoredSignature => {
+    const signatures = entries.map(({ anchor, run, text }): StoredSignature => {
       const entry = { ...account, run, size: text.length }
       this.#memory.set(memoryKey(userId, anchor), { entry, expiresMs })
       return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }

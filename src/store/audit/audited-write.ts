@@ -7,8 +7,8 @@ import { entriesBetween, type ObjectReference, objectStates } from './object-sta
 import type { DeclaredRow } from '../row-types.ts'
 import { liveTokens } from '../account-rows.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
-import { presentAccounts } from '../operations/seed-accounts.ts'
-import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
+import { readSeededAccounts } from '../operations/seed-accounts.ts'
+import { declaredRows, declaredState, rowKey } from './declared-rows.ts'
 
 type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
@@ -168,7 +168,7 @@ export const AUDIT_RULES: {
     async entries({ settings }, db, secrets) {
       const before = await db.selectFrom('declared_settings').selectAll().execute()
       const states = (rows: readonly DeclaredRow[]) =>
-        new Map(rows.map((row) => [identityOf(row), declaredState(row)]))
+        new Map(rows.map((row) => [rowKey(row), declaredState(row)]))
       const after = states(declaredRows(settings, secrets))
       return () => entriesBetween(states(before), after)
     },
@@ -232,6 +232,6 @@ async function seededObjects(
   seeds: Input<'seedUsers'>['seeds'],
   secrets: Secrets,
 ): Promise<ObjectReference[]> {
-  const { users, tokens } = await presentAccounts(db, seeds, secrets)
+  const { users, tokens } = await readSeededAccounts(db, seeds, secrets)
   return [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))]
 }

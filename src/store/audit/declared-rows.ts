@@ -47,8 +47,8 @@ export function declaredState(row: DeclaredRow): ObjectState {
   return { object: { kind: row.kind as ObjectKind, id: row.object_id, name: row.name }, fields }
 }
 
-/** Identity of a row: a setting is declared once. */
-export function identityOf({ kind, name }: DeclaredRow): string {
+/** Key by which rows are compared: kind and name. */
+export function rowKey({ kind, name }: DeclaredRow): string {
   return `${kind} ${name}`
 }
 

@@ -22,7 +22,7 @@ test('a refused call is listed for 72 hours, and then removed', async () => {
     retry_after: null,
     limit: null,
   }
-  await store.write('addRefusedCalls', { calls: [call], kept: 10 })
+  await store.write('addRefusedCalls', { calls: [call], maxRows: 10 })
   const listedAt = async (nowMs: number): Promise<number> =>
     (await store.read('listRefusedCalls', { filter: {}, offset: 0, limit: 10, nowMs })).total
   expect(await listedAt(AT_MS + HOURS_72)).toBe(1)

@@ -18,7 +18,7 @@ export type RefusedFilter = Omit<UsageFilter, 'channel' | 'reasons' | 'causes'> 
 /** Adds refused calls, and removes the oldest ones beyond `kept`, of all keys and of each that is in the batch. */
 export async function addRefusedCalls(
   db: Db,
-  { calls, kept }: { readonly calls: readonly RefusedCall[]; readonly kept: number },
+  { calls, maxRows }: { readonly calls: readonly RefusedCall[]; readonly maxRows: number },
 ): Promise<void> {
   for (const { group, limit, ...call } of calls)
     await db
@@ -26,16 +26,16 @@ export async function addRefusedCalls(
       .values({ ...call, group_name: group, limited: limit && JSON.stringify(limit) })
       .onConflict((on) => on.doNothing())
       .execute()
-  const ofKey = Math.max(1, Math.floor(kept / KEY_SHARE_DIVISOR))
+  const ofKey = Math.max(1, Math.floor(maxRows / KEY_SHARE_DIVISOR))
   for (const tokenId of new Set(calls.map(({ token_id }) => token_id)))
     await removeOldest(db, sql`token_id = ${tokenId}`, ofKey)
-  await removeOldest(db, sql`1 = 1`, kept)
+  await removeOldest(db, sql`1 = 1`, maxRows)
 }
 
-async function removeOldest(db: Db, wanted: RawBuilder<unknown>, kept: number): Promise<void> {
+async function removeOldest(db: Db, wanted: RawBuilder<unknown>, maxRows: number): Promise<void> {
   const { rows } = await sql<{ calls: number }>`
     select cast(count(*) as bigint) as calls from refused_calls where ${wanted}`.execute(db)
-  const excess = (rows[0]?.calls ?? 0) - kept
+  const excess = (rows[0]?.calls ?? 0) - maxRows
   if (excess <= 0) return
   await sql`
     delete from refused_calls where id in (

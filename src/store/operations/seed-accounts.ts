@@ -25,7 +25,7 @@ export async function seedUsers(
   { seeds, nowSeconds }: { readonly seeds: readonly UserSeed[]; readonly nowSeconds: number },
   secrets: Secrets,
 ): Promise<SeedResult> {
-  const present = await presentAccounts(db, seeds, secrets)
+  const present = await readSeededAccounts(db, seeds, secrets)
   const { users, tokens, enabled, newUsers, newTokens } = declaredChanges(present, seeds)
   await change(db, 'users', users)
   for (const id of enabled) await endSessionsOf(db, id)
@@ -101,7 +101,7 @@ export async function pendingSeeds(
   { seeds }: { readonly seeds: readonly UserSeed[] },
   secrets: Secrets,
 ): Promise<number[]> {
-  const present = await presentAccounts(db, seeds, secrets)
+  const present = await readSeededAccounts(db, seeds, secrets)
   return seeds.flatMap((seed, index) => {
     const { users, tokens, newUsers, newTokens } = declaredChanges(present, [seed])
     return users.size + tokens.size + newUsers.length + newTokens.length > 0 ? [index] : []
@@ -267,7 +267,7 @@ class PresentAccounts {
 }
 
 /** Reads the users and tokens to which declarations may refer, in a few statements for any number of them. */
-export async function presentAccounts(
+export async function readSeededAccounts(
   db: Db,
   seeds: readonly UserSeed[],
   secrets: Secrets,

@@ -296,9 +296,9 @@ export async function deleteTokens(
     nowSeconds,
   }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
 ): Promise<number[]> {
-  const asked = new Set(tokenIds)
+  const requestedIds = new Set(tokenIds)
   const live = await ownTokens(db, userId).select('id').orderBy('id').execute()
-  const ids = live.map(({ id }) => id).filter((id) => asked.has(id))
+  const ids = live.map(({ id }) => id).filter((id) => requestedIds.has(id))
   await inChunks(ids, (some) =>
     db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', 'in', some).execute(),
   )

@@ -54,8 +54,8 @@ export class BankConnection {
     const connecting = (this.#client ??= this.#connect())
     try {
       const client = await connecting
-      const asked = client.query<Row>({ text, values: [...values], ...(name && { name }) })
-      const { rows }: QueryResult<Row> = await withLivenessProbe(client, this.#url, asked)
+      const query = client.query<Row>({ text, values: [...values], ...(name && { name }) })
+      const { rows }: QueryResult<Row> = await withLivenessProbe(client, this.#url, query)
       return rows
     } catch (error) {
       const blame = mapDatabaseError(error)

@@ -76,8 +76,13 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
       return { states, locked: [...locked] } satisfies BankStatement
     },
     compare: () => run<AccountState>('bank_compare($1)', [node], 'compare'),
-    release(kept) {
-      const values = [node, kept.map(({ account }) => account), kept.map(({ keep }) => keep), [...locked]]
+    release(remainders) {
+      const values = [
+        node,
+        remainders.map(({ account }) => account),
+        remainders.map(({ keep }) => keep),
+        [...locked],
+      ]
       return run<AccountState>('bank_return($1, $2::text[], $3::bigint[], $4::text[])', values, 'return')
     },
     async leave() {

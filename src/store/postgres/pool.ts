@@ -67,7 +67,7 @@ function withLivenessProbes(
   probing: ProbeTimeouts | undefined,
 ): PostgresPoolClient {
   let silent: StoreUnavailable | undefined
-  const ask = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
+  const runQuery = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
     refuseNul(parameters)
     if (silent) throw silent
     try {
@@ -83,7 +83,8 @@ function withLivenessProbes(
     }
   }
   return {
-    query: (sql: unknown, parameters?: readonly unknown[]) => ask(sql as string, parameters ?? []) as never,
+    query: (sql: unknown, parameters?: readonly unknown[]) =>
+      runQuery(sql as string, parameters ?? []) as never,
     release(destroy) {
       onRelease(silent !== undefined)
       client.release(destroy ?? silent !== undefined)

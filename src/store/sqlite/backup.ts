@@ -24,7 +24,7 @@ export async function copyDatabase(options: BackupOptions): Promise<void> {
   const worker = new Worker(WORKER, {
     workerData: options,
     name: 'sluice backup',
-    execArgv: ['--enable-source-maps'],
+    execArgv: [],
   })
   const failure = await new Promise<SerializedError | undefined>((resolve, reject) => {
     worker.once('message', resolve)

@@ -47,7 +47,7 @@ test('operations of one turn of the event loop are sent at once', async () => {
   expect(batches()).toEqual([5, 1])
 })
 
-test('after a batch with many operations the next one waits for as many again, but not for long', async () => {
+test('the next batch waits a few turns until it is as large as the last one', async () => {
   await Promise.all(operations(20))
   const first = operations(7)
   await turns(3)

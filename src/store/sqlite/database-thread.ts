@@ -27,7 +27,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
     // Omits options of the main program such as `--eval` or the port of a debugger.
-    execArgv: ['--enable-source-maps'],
+    execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })
   thread.unref()

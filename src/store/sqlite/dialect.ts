@@ -28,15 +28,15 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 }
 
 function cachingStatements(connection: DatabaseSync): SqliteDatabase {
-  const kept = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
+  const statements = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
   return {
     close: () => connection.close(),
     prepare(sql) {
-      let statement = kept.get(sql)
+      let statement = statements.get(sql)
       if (!statement) {
         statement = adaptStatement(connection.prepare(sql))
-        if (kept.size >= MAX_STATEMENTS) kept.clear()
-        kept.set(sql, statement)
+        if (statements.size >= MAX_STATEMENTS) statements.clear()
+        statements.set(sql, statement)
       }
       return statement
     },

@@ -92,11 +92,11 @@ export class LeaseBook {
   }
 
   /** Ends the leases of an account, except for the amounts that borrowers keep. Returns the new epoch. */
-  recall(account: AccountName, kept: ReadonlyMap<string, number>): number {
+  recall(account: AccountName, openHolds: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)
     lent.epoch += 1
     for (const [borrower, lease] of lent.leases)
-      reduce(lent, lease, Math.min(lease.amount, kept.get(borrower) ?? 0))
+      reduce(lent, lease, Math.min(lease.amount, openHolds.get(borrower) ?? 0))
     return lent.epoch
   }
 

@@ -76,12 +76,12 @@ export class LocalBank implements BankOperations {
 
   release(
     borrower: string,
-    kept: readonly { readonly account: AccountName; readonly keep: number }[],
+    remainders: readonly { readonly account: AccountName; readonly keep: number }[],
   ): AccountState[] {
-    for (const { account, keep } of kept) this.#book.keep(account, borrower, keep)
+    for (const { account, keep } of remainders) this.#book.keep(account, borrower, keep)
     return this.#states(
       borrower,
-      kept.map(({ account }) => account),
+      remainders.map(({ account }) => account),
     )
   }
 

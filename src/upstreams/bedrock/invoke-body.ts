@@ -53,8 +53,8 @@ const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-1
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
   const scan = scanObject(body)
-  const asked = [...betasIn(scan.value('anthropic_beta')), ...betasOf(headers)]
-  const named = asked.map((name) => RENAMED.get(name) ?? name)
+  const requested = [...betasIn(scan.value('anthropic_beta')), ...betasOf(headers)]
+  const named = requested.map((name) => RENAMED.get(name) ?? name)
   if (hasToolSearch(scan)) named.push(TOOL_SEARCH)
   const betas = [...new Set(named.filter((name) => BETAS.has(name) && goesAlong(name, scan, body)))]
   const dropped: string[] = REFUSED.filter((name) => scan.has(name))

@@ -1,6 +1,6 @@
 /** Body of a request that is read piece by piece while it is sent, perhaps several times. */
 export interface OutgoingBody {
   readonly length: number
-  /** The bytes from a position on, as many as come easily, at least one; rejects if they cannot be read. */
+  /** Bytes from a position on: at least one, and as many as one read provides. Rejects if they cannot be read. */
   read(position: number): Promise<Buffer>
 }

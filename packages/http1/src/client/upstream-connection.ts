@@ -260,7 +260,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     } else if (cause) this.#close(cause)
   }
 
-  /** Keeps the connection for another request, if allowed; it is idle a turn later, and read until then. */
+  /** Keeps the connection for another request, if allowed. It is offered after the current turn, and read until then. */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =

@@ -94,7 +94,7 @@ function add(pieces: string[], value: unknown): void {
 }
 
 /** A web search known only from the pages that the reply cites. */
-export const CITED_SEARCH: ToolUse = { kind: 'web_search', count: 1, isCited: true }
+export const SEARCH_KNOWN_BY_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
 /** Reports whether a message, or a part of one, cites a web page. */
 export function citesPage(message: unknown): boolean {

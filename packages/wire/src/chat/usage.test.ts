@@ -346,7 +346,7 @@ describe('a detail that cannot be true', () => {
   })
 })
 
-test('usage is also found outside its usual place, which is searched first', () => {
+test('usage is read from its documented place, and otherwise from the other places that upstreams use', () => {
   const other = { prompt_tokens: 1, completion_tokens: 1 }
   expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
   expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)

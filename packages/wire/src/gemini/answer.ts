@@ -40,7 +40,7 @@ export function partsOf(candidate: Fields): readonly unknown[] {
 }
 
 /** Id and model of an answer; '' if it does not contain them. */
-export function identityOf({ responseId, modelVersion }: Fields): {
+export function idAndModelOf({ responseId, modelVersion }: Fields): {
   readonly id: string
   readonly model: string
 } {

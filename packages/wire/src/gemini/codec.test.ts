@@ -4,7 +4,7 @@ import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Proof } from '../conversation.ts'
 import { geminiCodec } from './index.ts'
-import { readSignature, writeOpaque, writeSignature } from './signature.ts'
+import { readSignature, encodeOpaquePart, writeSignature } from './signature.ts'
 import { maxTokensOf } from './encode/request.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
@@ -76,7 +76,7 @@ describe('a signature', () => {
       protocol: 'messages',
       value: { type: 'redacted_thinking', data: 'x' },
     } as const
-    expect(readSignature(writeOpaque(part), '')).toEqual(part)
+    expect(readSignature(encodeOpaquePart(part), '')).toEqual(part)
   })
 })
 

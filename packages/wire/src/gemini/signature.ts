@@ -43,6 +43,6 @@ export function writeSignature(proof: Proof): string {
 }
 
 /** Renders a part of another dialect as `thoughtSignature`. */
-export function writeOpaque(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
+export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaque(part)).toString('base64')
 }

@@ -116,6 +116,6 @@ test.each([
   expect(closeJson(beginning)).toBe(closed)
 })
 
-test('a text that cannot be closed gives nothing', () => {
+test('closeJson returns undefined for a text that no brackets can complete', () => {
   expect(closeJson('{"a":tru')).toBeUndefined()
 })

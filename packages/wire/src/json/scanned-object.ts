@@ -68,7 +68,7 @@ export class ScannedObject {
 
   kindOf(node: Node): JsonKind {
     const first = this.bytes[this.startOf(node)] as number
-    return KINDS[first] ?? 'number'
+    return KINDS[first] as JsonKind
   }
 
   startOf(node: Node): number {
@@ -190,12 +190,17 @@ export function keyText(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start + 1, end - 1)
 }
 
-/** Kinds by first byte; all others are numbers. */
-const KINDS: Readonly<Record<number, JsonKind>> = {
-  0x22: 'string',
-  0x5b: 'array',
-  0x66: 'false',
-  0x6e: 'null',
-  0x74: 'true',
-  0x7b: 'object',
+const OTHER_KINDS: Readonly<Record<string, JsonKind>> = {
+  '"': 'string',
+  '[': 'array',
+  f: 'false',
+  n: 'null',
+  t: 'true',
+  '{': 'object',
 }
+
+/** Kinds by first byte. A list without gaps, because the kinds of all values of a request are asked for. */
+const KINDS: readonly JsonKind[] = Array.from(
+  { length: 256 },
+  (_, byte) => OTHER_KINDS[String.fromCharCode(byte)] ?? 'number',
+)

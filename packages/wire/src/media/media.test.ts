@@ -88,7 +88,7 @@ describe('a stream of images', () => {
   const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
   const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
 
-  test('forwarded and held bytes are the whole stream, in any pieces; its end is held', () => {
+  test('forwarded and withheld bytes together are the whole stream however it is cut, and its end is withheld', () => {
     for (const size of [1, 5, 64, stream.length]) {
       const tap = new MediaTap('text', 1)
       const sent: Buffer[] = []

@@ -240,7 +240,7 @@ describe('reading a messages request', () => {
     expect(decoded(fields).dropped).toEqual([])
   })
 
-  test('fields that are left out are named, from a fixed list of names', () => {
+  test('fields that are left out are reported by names of a fixed list', () => {
     const { dropped } = decoded({
       metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },

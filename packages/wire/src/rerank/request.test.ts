@@ -97,7 +97,7 @@ describe('a rerank request', () => {
 })
 
 describe('the upper bound of a rerank prompt', () => {
-  test('the bound counts every byte, and the query once more for each document', () => {
+  test('the bound of a prompt counts every byte, and the query once more for each document', () => {
     const bound = (query: string, documents: string[]): number =>
       read({ model: 'm', query, documents }).promptBound
     const letters = 'x'.repeat(1000)
@@ -105,7 +105,7 @@ describe('the upper bound of a rerank prompt', () => {
     expect(bound('q', [letters, 'b']) - bound('q', ['', 'b'])).toBe(1000)
   })
 
-  test('the bound is at least the bytes of query and documents', () => {
+  test('the bound of a prompt is at least the bytes of query and documents', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -158,7 +158,7 @@ describe('a request to a channel of the first version', () => {
 })
 
 describe('a request to a channel of the second version', () => {
-  test('the second version gets the fields that it knows, and documents as texts; removed fields are named', () => {
+  test('the second version gets the fields that it knows, and documents as texts; removed fields are reported', () => {
     const { body, dropped } = gated(FULL, { base_url: V2 })
     expect(JSON.parse(body.toString())).toEqual({
       model: 'm',

@@ -52,10 +52,10 @@ export class ResponseObject {
   readonly #settings: string
   #model = ''
 
-  constructor({ id, created }: ReplyIdentity, asked: ReplyContext | undefined) {
+  constructor({ id, created }: ReplyIdentity, replyContext: ReplyContext | undefined) {
     this.id = id.startsWith('resp_') ? id : `resp_${id}`
     this.#created = created
-    const repeated = asked?.repeated
+    const repeated = replyContext?.repeated
     this.#settings = renderObject(
       Object.entries(SETTINGS).map(([name, text]) => [name, repeated?.get(name) ?? text]),
     ).slice(1, -1)

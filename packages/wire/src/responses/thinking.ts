@@ -54,7 +54,7 @@ export function encodeThinking(
     const effort = efforts ? efforts[0] : disablingEffort(thinking)
     return effort && { effort }
   }
-  const asked = requestedEffort(thinking)
-  const effort = asked && nearestEffort(asked, efforts ?? COMMON)
+  const replyContext = requestedEffort(thinking)
+  const effort = replyContext && nearestEffort(replyContext, efforts ?? COMMON)
   return { ...(effort && { effort }), summary: 'auto' }
 }

@@ -159,14 +159,14 @@ class ArrayTap extends GeminiTap {
 }
 
 /** Dialect of the Gemini API's embeddings: passed through to channels that speak it, converted for others. */
-function embedDialect(asked: string, method: EmbedMethod): Dialect {
+function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedNames,
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
-      const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
+      const { promptBound, hasMedia } = readEmbedRequest(scan, method, requestedModel)
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
         const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
@@ -212,7 +212,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
             })),
         }
       }
-      return forModel(asked)
+      return forModel(requestedModel)
     },
   }
 }

@@ -22,7 +22,7 @@ import {
   formMedia,
   editableJsonBody,
   jsonMedia,
-  relayedMedia,
+  parsedRequestOf,
 } from './media-request.ts'
 import type { Dialect, FormDialect } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
@@ -71,7 +71,7 @@ function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: n
   const n = integerIn(fields, 'n', 1, MAX_IMAGES) ?? 1
   const partials = integerIn(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0
   const request = { n, size: textIn(fields, 'size'), quality: textIn(fields, 'quality') }
-  return relayedMedia({
+  return parsedRequestOf({
     model,
     path,
     body,

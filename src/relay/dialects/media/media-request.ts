@@ -70,7 +70,7 @@ interface MediaRequest {
 }
 
 /** The request as the relay needs it. */
-export function relayedMedia(request: MediaRequest): ParsedRequest {
+export function parsedRequestOf(request: MediaRequest): ParsedRequest {
   const { model, stream, prompt, measuredBounds } = request
   return {
     model,
@@ -79,7 +79,7 @@ export function relayedMedia(request: MediaRequest): ParsedRequest {
     promptBound: Buffer.byteLength(prompt) + request.fileTokens,
     measuredBounds,
     ...(request.measuredPrompt && { measuredPrompt: request.measuredPrompt }),
-    forModel: (name) => relayedMedia({ ...request, model: name }),
+    forModel: (name) => parsedRequestOf({ ...request, model: name }),
     forChannels: (channels) => channels.map((channel) => requestFor(request, channel)),
   }
 }

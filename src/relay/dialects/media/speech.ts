@@ -8,7 +8,7 @@ import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '..
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
-import { editableJsonBody, jsonMedia, relayedMedia } from './media-request.ts'
+import { editableJsonBody, jsonMedia, parsedRequestOf } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */
 const SLOW_CHARACTERS = 5
@@ -32,7 +32,7 @@ export const speech = (lengths: RecordingLengths): Dialect =>
     const characters = codePoints(input)
     const seconds = Math.ceil(characters / SLOW_CHARACTERS / speedOf(fields)) + 1
     const isRaw = textIn(fields, 'response_format') === 'pcm'
-    return relayedMedia({
+    return parsedRequestOf({
       model,
       path: '/audio/speech',
       body: editableJsonBody(scan),

@@ -17,7 +17,7 @@ import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '..
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
-import { editableFormBody, formMedia, relayedMedia } from './media-request.ts'
+import { editableFormBody, formMedia, parsedRequestOf } from './media-request.ts'
 
 /** Tokens per second of audio, and the maximum that a hold assumes, for the audio and for its transcript. */
 const TOKENS_PER_SECOND = 10
@@ -25,7 +25,7 @@ const HELD_TOKENS_PER_SECOND = 32
 const HELD_OUTPUT_PER_SECOND = 8
 const MIN_HELD_OUTPUT = 64
 /** Bytes of text that are kept: the last subtitle shows how long the recording is. */
-const KEPT_TEXT_BYTES = 65_536
+const TAIL_BYTES = 65_536
 /** Matches the members by which a transcript is recognised. */
 const BEGUN = /"(?:text|task|segments|words|duration)"\s*:/
 const BYTES_PER_TOKEN = 4
@@ -45,7 +45,7 @@ export const transcriptions = (
     if (second) throw new GatewayError('invalid_request', "the form has two fields 'file'")
     const read = await lengths.measure(caller.token.id, form.bytes, file.start, file.end - file.start)
     const length = { ...read, seconds: Math.max(1, Math.ceil(read.seconds)) }
-    return relayedMedia({
+    return parsedRequestOf({
       model,
       path,
       body: editableFormBody(form),
@@ -131,7 +131,7 @@ class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
   readonly #held = new WithheldChunk()
-  #kept = ''
+  #tail = ''
   #bytes = 0
 
   constructor(length: RecordingLength) {
@@ -148,7 +148,7 @@ class TextPassthrough implements Passthrough {
 
   push(chunk: Buffer): PassedBytes {
     this.#bytes += chunk.length
-    this.#kept = (this.#kept + chunk.toString('latin1')).slice(-KEPT_TEXT_BYTES)
+    this.#tail = (this.#tail + chunk.toString('latin1')).slice(-TAIL_BYTES)
     return { forward: this.#held.push(chunk), isOver: false }
   }
 
@@ -162,7 +162,7 @@ class TextPassthrough implements Passthrough {
   }
 
   measure(call: Call): Promise<ChargedUsage> {
-    return measureTranscript(call, this.#length, plainTranscript(this.#kept), this.#bytes)
+    return measureTranscript(call, this.#length, plainTranscript(this.#tail), this.#bytes)
   }
 }
 

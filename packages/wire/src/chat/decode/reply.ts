@@ -14,7 +14,7 @@ import {
 import { asRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
-import { CITED_SEARCH, citesPage, recordArrivedMedia } from '../answer.ts'
+import { SEARCH_KNOWN_BY_CITATION, citesPage, recordArrivedMedia } from '../answer.ts'
 import { ToolCallDecoder, parseAnswer } from './tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { usageOf } from '../usage.ts'
@@ -41,7 +41,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     ...read(choice, id, arrived),
     usage: usageOf(reply),
     ...(others.length > 0 && { others }),
-    ...(citesPage(choice['message']) && { tools: [CITED_SEARCH] }),
+    ...(citesPage(choice['message']) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
     ...(!arrived.isEmpty && { arrived }),
   }
 }

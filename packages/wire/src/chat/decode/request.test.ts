@@ -141,7 +141,7 @@ describe('messages', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
-  test('names and audio of messages are left out and named, without those that only repeat something', () => {
+  test('names and audio of messages are left out and reported as dropped, without those that only repeat something', () => {
     const { dropped } = decode({
       messages: [
         { ...hello, name: 'Ann' },
@@ -398,15 +398,15 @@ describe('fields', () => {
       { toolChoice: { kind: 'tool', name: 'f' } },
     ],
     [{ parallel_tool_calls: false }, { toolChoice: undefined, parallelTools: false }],
-    [{ reasoning_effort: 'none' }, { thinking: { kind: 'off', said: 'none' } }],
-    [{ reasoning_effort: 'minimal' }, { thinking: { kind: 'off', said: 'minimal' } }],
+    [{ reasoning_effort: 'none' }, { thinking: { kind: 'off', effort: 'none' } }],
+    [{ reasoning_effort: 'minimal' }, { thinking: { kind: 'off', effort: 'minimal' } }],
     [{ reasoning_effort: 'xhigh' }, { thinking: { kind: 'adaptive', effort: 'xhigh' } }],
     [{ reasoning_effort: 'max' }, { thinking: { kind: 'adaptive', effort: 'max' } }],
     [
       { reasoning_effort: 'none', reasoning: { max_tokens: 3000 } },
       { thinking: { kind: 'budget', tokens: 3000 } },
     ],
-    [{ reasoning: { effort: 'none' } }, { thinking: { kind: 'off', said: 'none' } }],
+    [{ reasoning: { effort: 'none' } }, { thinking: { kind: 'off', effort: 'none' } }],
     [{ reasoning_effort: 'low' }, { thinking: { kind: 'adaptive', effort: 'low' } }],
     [{ reasoning_effort: 'medium' }, { thinking: { kind: 'adaptive', effort: 'medium' } }],
     [{ reasoning_effort: 'high' }, { thinking: { kind: 'adaptive', effort: 'high' } }],
@@ -437,7 +437,7 @@ describe('fields', () => {
     expect(decode(fields).dropped).toEqual([])
   })
 
-  test('tools are functions, with or without parameters; other kinds are left out and named', () => {
+  test('tools are functions, with or without parameters; other kinds are left out and reported as dropped', () => {
     const { conversation, dropped } = decode({
       tools: [
         {
@@ -506,7 +506,7 @@ describe('fields that the conversation cannot express', () => {
   }
 
   test.each(Object.entries(MEANT))(
-    'a field that the conversation cannot express is named: %s',
+    'a field that the conversation cannot express is reported as dropped: %s',
     (field, value) => {
       expect(decode({ [field]: value }).dropped).toEqual([field])
     },
@@ -534,7 +534,7 @@ describe('fields that the conversation cannot express', () => {
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('the wish to hide thoughts is named; the detail of an image is kept', () => {
+  test('the wish to hide thoughts is reported as dropped; the detail of an image is kept', () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
     const { dropped, conversation } = decode({ messages })

@@ -30,9 +30,9 @@ export const SIGNATURE_PLACEHOLDER = '\n'
  * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
  * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
  */
-export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer {
+export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
-  const custom = customNames(asked)
+  const custom = customToolNames(replyContext)
   return Buffer.from(
     JSON.stringify({
       id: reply.id || identity.id,
@@ -107,8 +107,8 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
 }
 
 /** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
-export function customNames(asked: ReplyContext | undefined): ReadonlySet<string> {
-  return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
+export function customToolNames(replyContext: ReplyContext | undefined): ReadonlySet<string> {
+  return new Set(replyContext?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }
 
 /**

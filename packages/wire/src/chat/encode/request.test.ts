@@ -234,8 +234,8 @@ describe('fields', () => {
 
   test.each<[Thinking, string | undefined]>([
     [{ kind: 'off' }, undefined],
-    [{ kind: 'off', said: 'none' }, 'none'],
-    [{ kind: 'off', said: 'minimal' }, 'minimal'],
+    [{ kind: 'off', effort: 'none' }, 'none'],
+    [{ kind: 'off', effort: 'minimal' }, 'minimal'],
     [{ kind: 'budget', tokens: 2047 }, 'low'],
     [{ kind: 'budget', tokens: 2048 }, 'medium'],
     [{ kind: 'budget', tokens: 4095 }, 'medium'],
@@ -274,7 +274,7 @@ describe('fields', () => {
   )
 
   test.each(['gpt-4o-mini', 'gpt-3.5-turbo', 'gpt-35-turbo', 'chatgpt-4o-latest', 'gpt-5-chat-latest'])(
-    'thinking is left out and named for %s, which does not reason',
+    'thinking is left out and reported as dropped for %s, which does not reason',
     (model) => {
       expect(encode({ thinking: { kind: 'adaptive', effort: 'high' } }, model)).toEqual({
         request: { model, messages: [] },
@@ -328,7 +328,7 @@ describe('fields', () => {
     expect(() => encode({ stop: ['1', '2', '3', '4', '5'] })).toThrow('stop sequences')
   })
 
-  test('fields that chat cannot express are left out and named', () => {
+  test('fields that chat cannot express are left out and reported as dropped', () => {
     const proof = { protocol: 'messages', value: 's' } as const
     const cache = { ttl: undefined }
     const turns = [

@@ -11,13 +11,13 @@ const user = (content: unknown): object => ({ model: 'm', messages: [{ role: 'us
 const base64 = (size: number): string => 'A'.repeat(size)
 
 describe('the upper bound of a chat prompt', () => {
-  test('the bound is at least the bytes of the text, in every script', () => {
+  test('the bound of a prompt is at least the bytes of the text, in every script', () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '🙂'.repeat(100), '\u0000\n"'.repeat(100)]) {
       expect(bound(user(text))).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('the bound grows with tools, formats and unknown fields', () => {
+  test('the bound of a prompt grows with tools, formats and unknown fields', () => {
     const long = 'x'.repeat(5000)
     const plain = bound(user('hi'))
     for (const field of ['tools', 'functions', 'response_format', 'prediction', 'documents']) {
@@ -27,7 +27,7 @@ describe('the upper bound of a chat prompt', () => {
     }
   })
 
-  test('the bound has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt has no allowance for what a request does not contain', () => {
     const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
@@ -41,7 +41,7 @@ describe('the upper bound of a chat prompt', () => {
   })
 
   test.each(['tools', 'functions', 'response_format'])(
-    'the bound has room for what servers add to %s',
+    'the bound of a prompt has room for what servers add to %s',
     (field) => {
       const value = field === 'response_format' ? { type: 'json_object' } : []
       const request = { ...user('hi'), [field]: value }
@@ -51,7 +51,7 @@ describe('the upper bound of a chat prompt', () => {
     },
   )
 
-  test('the bound counts a mark for each message', () => {
+  test('the bound of a prompt counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })
     const one = bound({ model: 'm', messages: [message] })

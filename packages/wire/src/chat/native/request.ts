@@ -194,11 +194,11 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
 function checkMessages(scan: ScannedObject, member: Member): void {
   checkEachMessage(scan, member, (message, path) => {
     const role = scan.memberOf(message, 'role')
-    if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
-    if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
+    if (role === undefined) refuse(`${path()}.role`, 'a string', 'nothing')
+    if (scan.kindOf(role) !== 'string') refuse(`${path()}.role`, 'a string', kindName(scan, role))
     const content = scan.memberOf(message, 'content')
     if (content !== undefined && !CONTENT.has(scan.kindOf(content)))
-      refuse(`${path}.content`, 'a string or an array of parts', kindName(scan, content))
+      refuse(`${path()}.content`, 'a string or an array of parts', kindName(scan, content))
   })
 }
 
@@ -207,8 +207,8 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
     if (type === undefined && scan.memberOf(tool, 'function') !== undefined) return
-    if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
-    if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
+    if (type === undefined) refuse(`${path()}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuse(`${path()}.type`, 'a string', kindName(scan, type))
   })
 }
 

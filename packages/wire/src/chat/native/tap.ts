@@ -8,7 +8,13 @@ import type { FramePiece } from '../../sse/frame-template.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia, textMessage } from '../answer.ts'
+import {
+  SEARCH_KNOWN_BY_CITATION,
+  citesPage,
+  generatedText,
+  recordArrivedMedia,
+  textMessage,
+} from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { writeUsageCounts, usageOf } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
@@ -96,7 +102,7 @@ export class ChatTap extends StreamTap {
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)
     for (const { index, pieces, finished, cites } of facts.choices) {
-      if (cites) this.tools.note('cited', CITED_SEARCH)
+      if (cites) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       for (const piece of pieces) this.emit(index, piece)
     }
@@ -184,7 +190,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   return {
     valid: Array.isArray(choices) && !error,
     usage: usageOf(reply),
-    ...(citesPageIn(choices) && { tools: [CITED_SEARCH] }),
+    ...(citesPageIn(choices) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
     error,
     text: () => textOf(choices),
     arrived: () => arrivedIn(choices),

@@ -7,7 +7,7 @@ import { asRecord, parseRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { CITED_SEARCH, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
+import { SEARCH_KNOWN_BY_CITATION, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
 import { parseAnswer } from '../decode/tool-call-decoder.ts'
@@ -36,7 +36,7 @@ export class ChatStreamDecoder extends FrameReader {
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
-  readonly #asked: number
+  readonly #requestedChoices: number
   #id = ''
   #model = ''
   #isStarted = false
@@ -46,7 +46,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   constructor(memory?: EventMemory, choices = 1) {
     super(memory)
-    this.#asked = choices
+    this.#requestedChoices = choices
   }
 
   get usage(): ReportedUsage | undefined {
@@ -99,7 +99,7 @@ export class ChatStreamDecoder extends FrameReader {
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()
-    for (let number = 0; number < this.#asked; number++) {
+    for (let number = 0; number < this.#requestedChoices; number++) {
       const choice = choiceAt(choices, number)
       if (choice) this.#takeChoice(choice, this.#choice(number))
     }
@@ -109,7 +109,7 @@ export class ChatStreamDecoder extends FrameReader {
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     recordArrivedMedia(delta, this.arrived)
-    if (citesPage(delta)) this.tools.note('cited', CITED_SEARCH)
+    if (citesPage(delta)) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
   }

@@ -11,7 +11,7 @@ import {
   type Stop,
 } from '../../reply.ts'
 import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import { customNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
+import { customToolNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'
 import {
   callSignature,
@@ -74,16 +74,20 @@ export class ChatStreamEncoder implements StreamEncoder {
   #isComplete = false
   #usage: Usage | undefined
   readonly #choice: number
-  readonly #asked: ReplyContext | undefined
+  readonly #replyContext: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
   /** Encoders of the further choices, by index. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
-  constructor(identity: ReplyIdentity, options: Pick<StreamOptions, 'asked' | 'includeUsage'>, choice = 0) {
+  constructor(
+    identity: ReplyIdentity,
+    options: Pick<StreamOptions, 'replyContext' | 'includeUsage'>,
+    choice = 0,
+  ) {
     this.#identity = identity
-    this.#asked = options.asked
-    this.#custom = customNames(options.asked)
+    this.#replyContext = options.replyContext
+    this.#custom = customToolNames(options.replyContext)
     this.#includeUsage = options.includeUsage
     this.#choice = choice
     this.#begin('', '')
@@ -127,7 +131,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (known) return known
     const other = new ChatStreamEncoder(
       this.#identity,
-      { includeUsage: false, ...(this.#asked && { asked: this.#asked }) },
+      { includeUsage: false, ...(this.#replyContext && { replyContext: this.#replyContext }) },
       choice,
     )
     this.#others.set(choice, other)

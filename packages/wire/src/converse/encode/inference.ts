@@ -121,9 +121,9 @@ function claudeInference(
     const output = effort && { output_config: { effort } }
     return { ...sampling, additional: { thinking: { type: 'adaptive' }, ...output } }
   }
-  const asked =
+  const wantedBudget =
     requested.kind === 'budget' ? requested.tokens : budgetOf(requestedEffort(requested) ?? DEFAULT_EFFORT)
-  const budget = Math.max(asked, MIN_BUDGET)
+  const budget = Math.max(wantedBudget, MIN_BUDGET)
   return {
     ...sampling,
     maxTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,

@@ -17,7 +17,7 @@ import {
   type ArgumentsText,
   blockReason,
   candidateAt,
-  identityOf,
+  idAndModelOf,
   recordArrivedMedia,
   partsOf,
 } from '../answer.ts'
@@ -50,7 +50,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     return { text, fields }
   })
   const [begin] = answers
-  const identity = begin && identityOf(begin.fields)
+  const identity = begin && idAndModelOf(begin.fields)
   const arrived = new ArrivedMedia()
   const first = identity && read(answers, 0, identity.id, arrived)
   if (!first) return refuse()

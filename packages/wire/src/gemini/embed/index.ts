@@ -7,4 +7,4 @@ export {
   gateEmbedRequest,
   readEmbedRequest,
 } from './request.ts'
-export { EmbedReply, EmbedReplyWriter } from './reply.ts'
+export { EmbedReply, EmbedReplyWriter } from './forms.ts'

@@ -133,7 +133,7 @@ function checkRequests(
   checkEachObject(scan, node, key, (request, path) => {
     const content = nodeOf(scan, request, 'content')
     if (content === undefined || scan.kindOf(content) !== 'object')
-      refuse(`${path}.content`, 'an object', 'none')
+      refuse(`${path()}.content`, 'an object', 'none')
   })
 }
 

@@ -8,7 +8,7 @@ import { WrittenGrounding } from '../grounding.ts'
 import { membersOf, renderObject } from '../../json/json-edit.ts'
 import type { Proof } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
-import { writeOpaque, writeSignature } from '../signature.ts'
+import { encodeOpaquePart, writeSignature } from '../signature.ts'
 
 /** Encodes a whole answer. An empty reply becomes an empty text. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
@@ -52,7 +52,7 @@ export class PartWriter {
         return undefined
       case 'opaque':
         if (part.protocol === 'gemini') return JSON.stringify(part.value)
-        return JSON.stringify({ text: '', thought: true, thoughtSignature: writeOpaque(part) })
+        return JSON.stringify({ text: '', thought: true, thoughtSignature: encodeOpaquePart(part) })
     }
   }
 

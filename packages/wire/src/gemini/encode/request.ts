@@ -411,8 +411,8 @@ function encodeThinking(
   }
   const { levels } = capabilities.gemini
   if (levels) {
-    const asked = requestedEffort(thinking)
-    const level = isOff ? levels[0] : asked && nearestEffort(asked, levels)
+    const requested = requestedEffort(thinking)
+    const level = isOff ? levels[0] : requested && nearestEffort(requested, levels)
     return {
       maxOutputTokens: maxTokens,
       thinkingConfig: {
@@ -439,6 +439,7 @@ function budgetFor(thinking: Thinking, { gemini }: Capabilities): number {
   const [min, max] = gemini.budgets
   if (isThinkingOff(thinking)) return gemini.canStopThinking ? 0 : min
   if (thinking.kind === 'adaptive' && thinking.effort === undefined) return DYNAMIC_BUDGET
-  const asked = thinking.kind === 'budget' ? thinking.tokens : budgetOf(requestedEffort(thinking) ?? 'medium')
-  return Math.min(Math.max(asked, min), max)
+  const requested =
+    thinking.kind === 'budget' ? thinking.tokens : budgetOf(requestedEffort(thinking) ?? 'medium')
+  return Math.min(Math.max(requested, min), max)
 }

@@ -72,20 +72,20 @@ describe('a Gemini request', () => {
 describe('the upper bound of a Gemini prompt', () => {
   const bound = (...parts: readonly object[]): number => read({ contents: [{ parts }] }).promptBound
 
-  test('the bound counts an image as one, whatever its size', () => {
+  test('the bound of a prompt counts an image by the tokens of an image, whatever its number of bytes', () => {
     const data = 'A'.repeat(400_000)
     expect(bound({ inlineData: { mimeType: 'image/png', data } })).toBeLessThan(11_000)
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('the bound counts content that is only named as its maximum', () => {
+  test('the bound of a prompt counts content that the request only names at the maximum size', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents }).namesPrompt).toBe(false)
   })
 
-  test('the bound is small for a word', () => {
+  test('the bound of a prompt of one word is small', () => {
     expect(bound({ text: 'Hi' })).toBeLessThan(200)
   })
 })

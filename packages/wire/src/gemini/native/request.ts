@@ -120,7 +120,7 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
   checkEachObject(scan, node, key, (content, path) => {
     const parts = nodeOf(scan, content, 'parts')
     if (parts !== undefined && scan.kindOf(parts) !== 'object')
-      checkEachObject(scan, parts, `${path}.parts`, () => {})
+      checkEachObject(scan, parts, `${path()}.parts`, () => {})
   })
 }
 

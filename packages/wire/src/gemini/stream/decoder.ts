@@ -11,7 +11,7 @@ import {
   argumentsIn,
   blockReason,
   candidateAt,
-  identityOf,
+  idAndModelOf,
   recordArrivedMedia,
   partsOf,
   plainText,
@@ -44,14 +44,14 @@ export class GeminiStreamDecoder extends FrameReader {
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
-  readonly #asked: number
+  readonly #requestedChoices: number
   readonly #usage = new StreamUsage()
   #isStarted = false
   #id = ''
 
   constructor(memory?: EventMemory, choices = 1) {
     super(memory)
-    this.#asked = choices
+    this.#requestedChoices = choices
   }
 
   get tools(): SeenTools {
@@ -104,7 +104,7 @@ export class GeminiStreamDecoder extends FrameReader {
   #take(chunk: Fields, data: string): void {
     this.#usage.read(chunk)
     this.#start(chunk)
-    for (let number = 0; number < this.#asked; number++) {
+    for (let number = 0; number < this.#requestedChoices; number++) {
       const found = candidateAt(chunk, number)
       if (!found) continue
       const { candidate, at } = found
@@ -130,7 +130,7 @@ export class GeminiStreamDecoder extends FrameReader {
   #start(chunk: Fields): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    const identity = identityOf(chunk)
+    const identity = idAndModelOf(chunk)
     this.#id = identity.id
     this.#choice(0).parts.setAnswerId(identity.id)
     this.emit({ kind: 'start', ...identity, usage: this.usage })

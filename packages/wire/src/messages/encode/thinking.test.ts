@@ -19,9 +19,11 @@ const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p
 /** The request for a model of this name, which may have the suffix. */
 function sent(fields: Partial<Conversation>, name = 'm'): { fields: object; dropped: string[] } {
   const upstream = upstreamOf(name)
-  const asked = conversationOf({ turns: [user], tools: [tool], ...fields })
+  const replyContext = conversationOf({ turns: [user], tools: [tool], ...fields })
   const meant =
-    withoutThinkingSuffix(name) === undefined ? asked : withSuffixThinking(asked, upstream.capabilities)
+    withoutThinkingSuffix(name) === undefined
+      ? replyContext
+      : withSuffixThinking(replyContext, upstream.capabilities)
   const dropped = new Set<string>()
   const body = JSON.parse(encodeRequest(meant, upstream, dropped).toString()) as Record<string, unknown>
   expect(maxTokensOf(meant, upstream.capabilities)).toBe(body['max_tokens'])
@@ -93,7 +95,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the thinking suffix has no effect on a model that does not think, and is named as left out', () => {
+  test('the thinking suffix has no effect on a model that does not think, and is reported as dropped', () => {
     expect(sent({}, 'claude-3-5-haiku-thinking')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: ['thinking'],
@@ -242,7 +244,7 @@ describe('requests with thinking', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
-  test('sampling that thinking excludes is named', () => {
+  test('sampling that thinking excludes is reported as dropped', () => {
     expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
     expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
     expect(sent({ ...SAMPLING, thinking: effort(undefined) }, 'claude-opus-4-8')).toEqual({

@@ -99,12 +99,13 @@ const KNOWN_TO_ALL: Fields = [
 /** Checks the content of a message: a string or blocks. */
 export function checkContent(scan: ScannedObject, content: Node, path: string): void {
   if (scan.kindOf(content) === 'string') return
-  checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
+  checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at()))
 }
 
 /** Checks blocks; text is the only type whose fields are checked. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
-  checkEachObject(scan, content, path, (block, at) => {
+  checkEachObject(scan, content, path, (block, pathOf) => {
+    const at = pathOf()
     const type = typeOf(scan, block, at)
     checkFields(scan, block, at, type === 'text' ? BLOCKS.get(type) : undefined)
   })

@@ -15,14 +15,14 @@ const picture = (size: number) => ({
 })
 
 describe('the upper bound of a messages prompt', () => {
-  test('the bound is at least the bytes of text, whatever the text is', () => {
+  test('the bound of a prompt is at least the bytes of text, whatever the text is', () => {
     for (const text of ['a'.repeat(500), '漢字'.repeat(100), '']) {
       const fields = says({ type: 'text', text })
       expect(bound(fields)).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('the bound has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt has no allowance for what a request does not contain', () => {
     const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(request(plain).length + 8 + 64)
@@ -30,7 +30,7 @@ describe('the upper bound of a messages prompt', () => {
       expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('the bound counts images by their size, within tool results too', () => {
+  test('the bound of a prompt counts images by their size, within tool results too', () => {
     const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
     for (const wrap of [says, result]) {
       const small = bound(wrap(picture(10)))
@@ -141,10 +141,10 @@ describe('the text to count', () => {
 
   test('the text to count begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
-    const asked = (...messages: object[]): string =>
+    const replyContext = (...messages: object[]): string =>
       promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
         .text
-    expect(asked(turn, turn)).toBe(`${asked(turn)}\nagain`)
+    expect(replyContext(turn, turn)).toBe(`${replyContext(turn)}\nagain`)
   })
 
   test('the text to count is what an invalid request contains', () => {

@@ -173,7 +173,8 @@ export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
 }
 
 function checkMessages(scan: ScannedObject, member: Member): void {
-  checkEachMessage(scan, member, (message, path) => {
+  checkEachMessage(scan, member, (message, pathOf) => {
+    const path = pathOf()
     checkField(scan, message, path, 'role', STRING)
     const content = checkField(scan, message, path, 'content', CONTENT)
     checkContent(scan, content, `${path}.content`)
@@ -188,7 +189,8 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
 
 /** Checks tools. The client's own have a name and a schema; those of other types are the provider's. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
-  checkEachObject(scan, node, 'tools', (tool, path) => {
+  checkEachObject(scan, node, 'tools', (tool, pathOf) => {
+    const path = pathOf()
     const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)
     const isCallers = type === undefined || scan.parse(type) === 'custom'
     checkField(scan, tool, path, 'name', { ...STRING, optional: !isCallers })

@@ -21,12 +21,12 @@ import { customInput } from '../../openai-tools.ts'
  * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
  * call whose arguments were cut off is always incomplete.
  */
-export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: ReplyContext): Buffer {
-  const response = new ResponseObject(identity, asked)
+export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
+  const response = new ResponseObject(identity, replyContext)
   response.model = reply.model
   const reason = incompleteReason(reply.stop)
   const parts = reply.parts.filter(saysSomething)
-  const forms = new ToolForms(asked?.tools)
+  const forms = new ToolForms(replyContext?.tools)
   const output = parts.map((part, index) => {
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)

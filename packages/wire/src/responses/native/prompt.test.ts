@@ -7,48 +7,54 @@ const promptText = (body: Buffer) => promptTextOf(body, RESPONSES_PROMPT, '')
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
 const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound
-const asked = (input: unknown, fields: object = {}): object => ({ model: 'm', input, ...fields })
+const replyContext = (input: unknown, fields: object = {}): object => ({ model: 'm', input, ...fields })
 const base64 = (size: number): string => 'A'.repeat(size)
 const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]
 
 describe('the upper bound of a responses prompt', () => {
-  test('the bound is at least the bytes of the text', () => {
+  test('the bound of a prompt is at least the bytes of the text', () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '\u0000\n"'.repeat(100)])
-      expect(bound(asked(text))).toBeGreaterThan(Buffer.byteLength(text))
+      expect(bound(replyContext(text))).toBeGreaterThan(Buffer.byteLength(text))
   })
 
-  test('the bound has no allowance for what a request does not contain', () => {
-    const plain = asked('Hi', { max_output_tokens: 16, stream: true, store: false, include: [], tools: null })
+  test('the bound of a prompt has no allowance for what a request does not contain', () => {
+    const plain = replyContext('Hi', {
+      max_output_tokens: 16,
+      stream: true,
+      store: false,
+      include: [],
+      tools: null,
+    })
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
     for (const feature of [{ reasoning: { effort: 'low' } }, { brand_new: 1 }])
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('the bound has room for what replaces a tool that is not a function, in namespaces too', () => {
+  test('the bound of a prompt has room for what replaces a tool that is not a function, in namespaces too', () => {
     const custom = { type: 'custom', name: 'c' }
     const more = (tools: readonly object[]): number =>
-      bound(asked('Hi', { tools })) - bytes(asked('Hi', { tools })).length
+      bound(replyContext('Hi', { tools })) - bytes(replyContext('Hi', { tools })).length
     expect(more([custom]) - more([{ type: 'function', name: 'f' }])).toBe(160)
     expect(more([{ type: 'namespace', name: 'n', tools: [custom, custom] }])).toBe(
       more([custom, custom, custom]),
     )
   })
 
-  test('the bound counts media by their kind, in messages and in the outputs of tools', () => {
+  test('the bound of a prompt counts media by their kind, in messages and in the outputs of tools', () => {
     const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64(1_000_000)}` }
     const output = [{ type: 'function_call_output', call_id: 'c', output: [picture] }]
     for (const input of [said(picture), output]) {
-      expect(bound(asked(input))).toBeGreaterThan(10_000)
-      expect(bound(asked(input))).toBeLessThan(11_000)
+      expect(bound(replyContext(input))).toBeGreaterThan(10_000)
+      expect(bound(replyContext(input))).toBeLessThan(11_000)
     }
     const file = { type: 'input_file', file_data: `data:application/pdf;base64,${base64(100_000)}` }
-    expect(bound(asked(said(file)))).toBeGreaterThan(100_000)
+    expect(bound(replyContext(said(file)))).toBeGreaterThan(100_000)
     // A data URL that is not an image counts as a document.
     const other = { type: 'input_image', image_url: `data:application/pdf;base64,${base64(100_000)}` }
-    expect(bound(asked(said(other)))).toBeGreaterThan(100_000)
+    expect(bound(replyContext(said(other)))).toBeGreaterThan(100_000)
     const sound = { type: 'input_audio', input_audio: { data: base64(160_000), format: 'mp3' } }
-    expect(bound(asked(said(sound)))).toBeLessThan(12_000)
+    expect(bound(replyContext(said(sound)))).toBeLessThan(12_000)
   })
 })
 
@@ -77,7 +83,7 @@ describe('the text that is counted', () => {
       { type: 'custom_tool_call_output', call_id: 'd', output: [{ type: 'input_text', text: 'rows' }] },
     ]
     const found = text(
-      asked(input, { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }),
+      replyContext(input, { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }),
     )
     for (const word of [
       'rules',
@@ -97,10 +103,12 @@ describe('the text that is counted', () => {
   test('the text that is counted begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
     const instructed = { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }
-    expect(text(asked([turn, turn], instructed))).toBe(`${text(asked([turn], instructed))}\nuser\nagain`)
+    expect(text(replyContext([turn, turn], instructed))).toBe(
+      `${text(replyContext([turn], instructed))}\nuser\nagain`,
+    )
   })
 
   test('the text that is counted is the input where that is a text', () => {
-    expect(promptText(bytes(asked('Hello'))).text).toBe('Hello')
+    expect(promptText(bytes(replyContext('Hello'))).text).toBe('Hello')
   })
 })

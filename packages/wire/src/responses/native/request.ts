@@ -126,7 +126,7 @@ function checkInput(scan: ScannedObject, { node }: Member): void {
     for (const member of ['type', 'role'] as const) {
       const value = scan.memberOf(item, member)
       if (value !== undefined && scan.kindOf(value) !== 'string' && scan.kindOf(value) !== 'null')
-        refuse(`${path}.${member}`, 'a string', kindName(scan, value))
+        refuse(`${path()}.${member}`, 'a string', kindName(scan, value))
     }
   })
 }
@@ -134,8 +134,8 @@ function checkInput(scan: ScannedObject, { node }: Member): void {
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
-    if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
-    if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
+    if (type === undefined) refuse(`${path()}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuse(`${path()}.type`, 'a string', kindName(scan, type))
   })
 }
 

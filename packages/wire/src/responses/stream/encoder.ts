@@ -46,9 +46,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #out = ''
 
-  constructor(identity: ReplyIdentity, { asked }: Pick<StreamOptions, 'asked'> = {}) {
-    this.#forms = new ToolForms(asked?.tools)
-    this.#response = new ResponseObject(identity, asked)
+  constructor(identity: ReplyIdentity, { replyContext }: Pick<StreamOptions, 'replyContext'> = {}) {
+    this.#forms = new ToolForms(replyContext?.tools)
+    this.#response = new ResponseObject(identity, replyContext)
   }
 
   push(events: readonly ReplyEvent[]): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Change } from '../domain/change.ts'
-import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
+import { formatChange, MAX_TOKENS, parseChange } from './change-feed.ts'
 
 const id = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const change: fc.Arbitrary<Change> = fc.oneof(

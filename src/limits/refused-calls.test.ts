@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../store/store.ts'
 import type { RefusalCount } from '../domain/records/refusal.ts'
-import { RefusalCounts } from './refusal-counts.ts'
+import { RefusalCounts } from './refused-calls.ts'
 
 function counting() {
   const clock = { ms: 0, fails: false }

@@ -1,0 +1,16 @@
+import { Button } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import { useTexts } from '../locales/use-texts.tsx'
+import { Empty } from './empty.tsx'
+
+/** Shown instead of calls: the next step is to make one. */
+export function NoCalls({ text }: { readonly text: string }) {
+  const { common } = useTexts()
+  return (
+    <Empty text={text}>
+      <Button component={Link} to="/playground" variant="default">
+        {common.openPlayground}
+      </Button>
+    </Empty>
+  )
+}

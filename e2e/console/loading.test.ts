@@ -1,0 +1,82 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
+
+const PAGES = [
+  '/',
+  '/keys',
+  '/playground',
+  '/usage',
+  '/logs',
+  '/models',
+  '/live',
+  '/what-if',
+  '/channels',
+  '/channels/new',
+  '/routing',
+  '/users',
+  '/users/1',
+  '/audit',
+  '/settings',
+  '/account',
+] as const
+
+describe.skipIf(withoutBrowser())('loading pages of the console', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    for (const model of ['demo-chat', 'demo-reason']) await stage.call(model)
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  test('128: the tab has an icon', async () => {
+    const page = await stage.open(undefined, '/login')
+    const icon = await page.locator('link[rel="icon"]').getAttribute('href')
+    const answer = await page.request.get(icon ?? '')
+    expect(answer.headers()['content-type']).toBe('image/svg+xml')
+    expect(await answer.text()).toContain('<path')
+    await page.context().close()
+  })
+
+  test('128: the page to sign in loads at most 15 scripts, others at most 40, and none shifts by more than 0.1', async () => {
+    const login = await stage.open(undefined, '/login')
+    await login.waitForLoadState('networkidle')
+    expect(await scriptsOf(login)).toBeLessThanOrEqual(15)
+    await login.context().close()
+    const page = await stage.open('root', '/account')
+    await page.addInitScript(observeShifts)
+    for (const path of PAGES) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.waitForLoadState('networkidle')
+      expect.soft(await scriptsOf(page), `scripts of ${path}`).toBeLessThanOrEqual(40)
+      expect.soft(await page.evaluate(() => window.shifted), `shift of ${path}`).toBeLessThanOrEqual(0.1)
+    }
+    await page.context().close()
+  })
+})
+
+declare global {
+  interface Window {
+    /** The sum of the layout shifts of a page. */
+    shifted: number
+  }
+}
+
+function observeShifts(): void {
+  window.shifted = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries())
+      window.shifted += (entry as PerformanceEntry & { value: number }).value
+  }).observe({ type: 'layout-shift', buffered: true })
+}
+
+/** The number of scripts that a page has requested. */
+function scriptsOf(page: Page): Promise<number> {
+  return page.evaluate(
+    () => performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js')).length,
+  )
+}
