@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Json } from '../domain/json.ts'
 import type { AppliedPrice } from '../management/models/list-prices.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import type { Shell } from './shell.ts'
@@ -119,10 +120,14 @@ const OTHERS = ['request', 'characters', 'second', 'search_unit'] as const
 
 function otherPrices({ price, tiers }: AppliedPrice): string {
   if (price === null) return ''
-  const stated = OTHERS.filter((kind) => price[kind] !== '0').map((kind) => `${kind} ${String(price[kind])}`)
+  const stated = OTHERS.filter((kind) => price[kind] !== '0').map((kind) => `${kind} ${textOf(price[kind])}`)
   const images = 'image' in price ? ['images'] : []
   const above = tiers.map(
-    (tier) => `above ${String(tier['above'])}: ${String(tier['input'])}/${String(tier['output'])}`,
+    (tier) => `above ${textOf(tier['above'])}: ${textOf(tier['input'])}/${textOf(tier['output'])}`,
   )
   return [...stated, ...images, ...above].join(', ')
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }

@@ -79,7 +79,7 @@ function sourceOf({ declared }: LiveSettings, { entries }: StoredConfiguration, 
   return declared.listed.has(model) ? 'prices_file' : 'built-in'
 }
 
-function tiersOf({ tiers }: Price): JsonObject[] {
+function tiersOf({ tiers }: Price): ({ readonly above: number } & JsonObject)[] {
   return tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) }))
 }
 
