@@ -4,6 +4,7 @@ import { addChannelCommands } from './channel-commands.ts'
 import { addImportCommand } from './import-command.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands, addSchemaCommand } from './service-commands.ts'
+import { addPricesCommand } from './prices-command.ts'
 import type { Shell } from './shell.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
@@ -37,7 +38,7 @@ First steps:
                                   an API key for it
   sluice import SOURCE            imports users, keys and channels of a one-api or new-api
 
-user, token, channel, usage and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
+user, token, channel, usage, prices and backup work on DATA_DIR, whether or not a gateway runs on it; migrate and import need it stopped.
 docs/configuration.md lists all environment variables (PORT, HOST, GATEWAY_SECRET, LOG_LEVEL, …), and
 docs/operations.md describes how to run the gateway.`,
     )
@@ -47,6 +48,7 @@ docs/operations.md describes how to run the gateway.`,
   addTokenCommands(program, shell)
   addChannelCommands(program, shell)
   addUsageCommand(program, shell)
+  addPricesCommand(program, shell)
   addBackupCommand(program, shell)
   addSchemaCommand(program, shell)
   addMigrateCommand(program, shell)

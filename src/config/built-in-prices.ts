@@ -41,6 +41,8 @@ export interface BuiltInPrices {
   get(name: string, vendor?: string): BuiltInModel | undefined
   /** The names that a vendor serves at its address today, and that the gateway can call and charge for. */
   namesOf(vendor: Vendor): string[]
+  /** The day on which the data were last compared with the vendors' pages, as YYYY-MM-DD. */
+  readonly date: string
   /** A hash of the data. */
   readonly version: string
 }
@@ -53,6 +55,9 @@ interface PriceListEntry {
 /** Bounds of the cache, because clients may ask for any name. Names of models are shorter than this. */
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
+
+/** The day of the installed version of the data. An update of the package updates this day. */
+const DATA_DATE = '2026-11-23'
 
 /** Models missing from the data; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
@@ -123,6 +128,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   return {
     get,
+    date: DATA_DATE,
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {

@@ -65,6 +65,7 @@ export class LiveConfig implements LiveSettings {
 
   get declared(): DeclaredSettings {
     const { fileNode, settings, environmentChannels, prices } = this.#file
+    const models = child(fileNode, 'models')
     const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
     return {
       channels: settings.channels,
@@ -72,6 +73,7 @@ export class LiveConfig implements LiveSettings {
       options: named('options'),
       groups: named('groups'),
       models: named('models'),
+      prices: new Set(keys(models).filter((model) => child(child(models, model), 'price') !== undefined)),
       listed: prices.ofFile,
     }
   }
@@ -93,6 +95,11 @@ export class LiveConfig implements LiveSettings {
       this.#warnIgnored(merged.ignored)
       this.#merged = merged
     })
+  }
+
+  builtInPrice(model: string, vendor: string | undefined): { price: Price | undefined; date: string } {
+    const { builtIn } = this.#file
+    return { price: builtIn.get(model, vendor)?.price, date: builtIn.date }
   }
 
   readPrice(value: Json): Price {

@@ -13,6 +13,7 @@ import {
 } from './users/change-user.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'
 import { createUser } from './users/create-user.ts'
+import { listPrices } from './models/list-prices.ts'
 import { listTokens } from './tokens/list-tokens.ts'
 import { listUsers } from './users/list-users.ts'
 import { usageByDimension } from './usage/sum-usage.ts'
@@ -36,6 +37,7 @@ export const operations = {
   enableUser,
   issueAccessToken,
   listAllChannels,
+  listPrices,
   listTokens,
   listUsers,
   removeUser,

@@ -85,6 +85,8 @@ export interface DeclaredSettings {
   readonly options: ReadonlySet<string>
   readonly groups: ReadonlySet<string>
   readonly models: ReadonlySet<string>
+  /** Models whose price is in gateway.yaml. */
+  readonly prices: ReadonlySet<string>
   /** Models that the prices file lists. */
   readonly listed: ReadonlySet<string>
 }
@@ -96,6 +98,11 @@ export interface LiveSettings {
   storedChannel(name: string): Channel | undefined
   /** Ids of channels that get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
+  /** The price in the data that come with the gateway, by the list of a vendor, and the day of the data. */
+  builtInPrice(
+    model: string,
+    vendor: string | undefined,
+  ): { readonly price: Price | undefined; readonly date: string }
   /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
   readPrice(value: Json): Price
   /** Reads the stored settings again, which another node may have changed. */

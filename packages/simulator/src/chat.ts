@@ -5,10 +5,13 @@ import { COMPLETIONS, completionsReply } from './completions.ts'
 import { type Fields, asFields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
+import { openAiTier } from './service-tier.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 /** Common members of a stream's chunks. */
-type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
+type Head = Readonly<
+  Record<'id' | 'object' | 'model' | 'system_fingerprint' | 'service_tier', string> & { created: number }
+>
 
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
@@ -32,6 +35,7 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
     created: stamp.created,
     model,
     system_fingerprint: 'fp_simulated',
+    service_tier: openAiTier(body),
   })
   if (body.stream === true) {
     const includesUsage = asFields(body.stream_options).include_usage === true

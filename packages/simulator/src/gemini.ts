@@ -4,6 +4,7 @@ import { signature } from './gemini-signatures.ts'
 import { generate, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, type RefusalKind, REFUSAL_STATUS } from './refusal.ts'
+import { geminiService } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
@@ -57,7 +58,8 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
   const output = generate(prompt)
   const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
-  const input = inputUsage(prompt.transcript, cache.remember(model, prompt.transcript))
+  const known = cache.remember(model, prompt.transcript)
+  const input = { ...inputUsage(prompt.transcript, known), ...geminiService(body) }
   const identity = { modelVersion: model, responseId: stamp.id('') }
   const finish = { finishReason: FINISH_REASON[output.stopCause] }
   const answer = (content: readonly Fields[], ending: object, used: object): Fields => ({

@@ -4,6 +4,7 @@ import { type CacheMark, messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
+import { messagesService } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
@@ -38,7 +39,7 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
 function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const { prompt, mark } = messagesPrompt(body, model)
   const output = generate(prompt)
-  const input = inputUsage(prompt.model, prompt.transcript, mark, cache)
+  const input = { ...inputUsage(prompt.model, prompt.transcript, mark, cache), ...messagesService(body) }
   const content = blocks(output, prompt.transcript, stamp)
   const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
   const message = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }

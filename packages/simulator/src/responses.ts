@@ -5,6 +5,7 @@ import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesPrompt } from './responses-request.ts'
+import { openAiTier } from './service-tier.ts'
 import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
 import {
@@ -58,7 +59,9 @@ function reply(
   const end = response({ ...ending(output, stamp), output: complete, usage })
   if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
-  const start = response({ ...IN_PROGRESS, output: [], usage: null })
+  // The first events repeat what was asked for; the last one states what was served.
+  const asked = { service_tier: body.service_tier ?? 'auto' }
+  const start = { ...response({ ...IN_PROGRESS, output: [], usage: null }), ...asked }
   return { kind: 'stream', frames: frames(start, made, end) }
 }
 
@@ -105,7 +108,7 @@ function ending({ stopCause }: ModelOutput, { created }: ReplyStamp): object {
 /** Repeats the settings of a request, with defaults for those that it omits. */
 function settings(body: Fields, model: string): Fields {
   const given = Object.entries(DEFAULTS).map(([name, value]) => [name, body[name] ?? value])
-  return { model, ...Object.fromEntries(given) }
+  return { model, ...Object.fromEntries(given), service_tier: openAiTier(body) }
 }
 
 const DEFAULTS: Fields = {

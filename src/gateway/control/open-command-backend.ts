@@ -103,8 +103,11 @@ function gatewayBackend(dataDir: string, { display }: Hello): CommandBackend {
   }
 }
 
-function noDatabase(dataDir: string): Error {
-  return new Error(
+/** The data folder has no database. */
+export class NoDatabase extends Error {}
+
+function noDatabase(dataDir: string): NoDatabase {
+  return new NoDatabase(
     `there is no database of a gateway in ${dataDir}: set DATA_DIR to its folder, or start it once with "sluice start"`,
   )
 }

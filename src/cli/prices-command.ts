@@ -1,0 +1,133 @@
+import type { Command } from 'commander'
+import type { Json } from '../domain/json.ts'
+import type { AppliedPrice } from '../management/models/list-prices.ts'
+import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
+import type { Shell } from './shell.ts'
+import { type Column, table } from './table.ts'
+import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
+
+const HELP = `
+The price of each model that a channel serves, in USD per million tokens, and where it is stated. The first of these applies:
+  gateway.yaml    models.NAME.price
+  set over HTTP   PUT /api/models/price, or the page Models of the console
+  prices file     the file of options.prices_file
+  built in        the data that come with this version, with their day
+A model without a price is refused, unless options.unpriced_models is "free".
+
+With --outdated: declared prices that differ from the built-in data, with both, and built-in data older than 90 days. A
+difference may be wanted: your contract, or a price that changed since this version. Update the others, or remove them.
+Examples:
+  sluice prices
+  sluice prices --outdated
+  sluice prices --json | jq -r '.[] | select(.source == "none").model'`
+
+interface PricesOptions extends AccountOptions {
+  readonly outdated?: boolean
+}
+
+const SOURCES: Readonly<Record<AppliedPrice['source'], string>> = {
+  file: 'gateway.yaml',
+  set: 'set over HTTP',
+  prices_file: 'prices file',
+  'built-in': 'built in',
+  none: 'no price',
+}
+
+/** `sluice prices`. */
+export function addPricesCommand(program: Command, shell: Shell): void {
+  program
+    .command('prices')
+    .description('the price of each served model, and where it is stated')
+    .option('--outdated', 'only prices that differ from the built-in data, and data older than 90 days')
+    .addOption(JSON_OPTION)
+    .addOption(CONFIG_OPTION)
+    .addHelpText('after', HELP)
+    .action((options: PricesOptions) => prices(shell, options))
+}
+
+async function prices(shell: Shell, options: PricesOptions): Promise<void> {
+  await reportingErrors(shell, async () => {
+    const rows = await read(shell, options)
+    if (options.json) return printJson(shell, rows)
+    if (rows.length === 0) {
+      const nothing = options.outdated ? 'No price is outdated.' : 'No channel serves a model.'
+      return void shell.err.write(`${nothing}\n`)
+    }
+    shell.out.write(table(rows, options.outdated ? OUTDATED : COLUMNS, shell.out))
+    const unpriced = rows.filter(({ source }) => source === 'none').length
+    if (unpriced > 0) shell.err.write(`${unpriced} of ${rows.length} models without a price.\n`)
+  })
+}
+
+/** The prices of the gateway's own configuration; without a database, those of the files. */
+async function read(shell: Shell, { outdated = false, config }: PricesOptions): Promise<AppliedPrice[]> {
+  const { readEnvironment } = await import('../config/environment.ts')
+  const { NoDatabase, openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
+  const environment = readEnvironment(shell.env, { config })
+  try {
+    const accounts = await openCommandBackend(environment)
+    try {
+      return await accounts.run('listPrices', { outdated })
+    } finally {
+      await accounts.close()
+    }
+  } catch (error) {
+    if (!(error instanceof NoDatabase)) throw error
+    const { pricesOfFiles } = await import('../gateway/control/prices-of-files.ts')
+    return pricesOfFiles(environment, outdated)
+  }
+}
+
+const amount = (kind: string): Omit<Column<AppliedPrice>, 'title'> => ({
+  cell: ({ price }) => (typeof price?.[kind] === 'string' ? price[kind] : ''),
+  right: true,
+})
+
+const NAMED: readonly Column<AppliedPrice>[] = [
+  { title: 'MODEL', cell: ({ model }) => model },
+  {
+    title: 'FROM',
+    cell: ({ source, data_date: date }) => (date === null ? SOURCES[source] : `${SOURCES[source]}, ${date}`),
+    warns: ({ source }) => source === 'none',
+  },
+]
+
+const COLUMNS: readonly Column<AppliedPrice>[] = [
+  ...NAMED,
+  { title: 'INPUT', ...amount('input') },
+  { title: 'CACHE READ', ...amount('cache_read') },
+  { title: 'CACHE WRITE', ...amount('cache_write_5m') },
+  { title: 'OUTPUT', ...amount('output') },
+  { title: 'OTHER', cell: otherPrices },
+]
+
+const OUTDATED: readonly Column<AppliedPrice>[] = [
+  ...NAMED,
+  {
+    title: 'DECLARED, BUILT IN',
+    cell: ({ differences }) =>
+      differences.length === 0
+        ? 'data older than 90 days'
+        : differences
+            .map(({ kind, declared, built_in: builtIn }) => `${kind} ${declared || '–'}, ${builtIn || '–'}`)
+            .join('; '),
+    warns: () => true,
+  },
+]
+
+/** The kinds of price other than those with a column, without their amounts. */
+const OTHERS = ['request', 'characters', 'second', 'search_unit'] as const
+
+function otherPrices({ price, tiers }: AppliedPrice): string {
+  if (price === null) return ''
+  const stated = OTHERS.filter((kind) => price[kind] !== '0').map((kind) => `${kind} ${textOf(price[kind])}`)
+  const images = 'image' in price ? ['images'] : []
+  const above = tiers.map(
+    (tier) => `above ${textOf(tier['above'])}: ${textOf(tier['input'])}/${textOf(tier['output'])}`,
+  )
+  return [...stated, ...images, ...above].join(', ')
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
