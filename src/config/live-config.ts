@@ -64,7 +64,7 @@ export class LiveConfig implements LiveSettings {
   }
 
   get declared(): DeclaredSettings {
-    const { fileNode, settings, environmentChannels, prices } = this.#file
+    const { fileNode, settings, environmentChannels, prices, declared } = this.#file
     const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
     return {
       channels: settings.channels,
@@ -73,6 +73,7 @@ export class LiveConfig implements LiveSettings {
       groups: named('groups'),
       models: named('models'),
       listed: prices.ofFile,
+      file: declared,
     }
   }
 

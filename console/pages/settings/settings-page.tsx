@@ -15,6 +15,7 @@ import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
+import { AlertsSection } from './alerts-section.tsx'
 import { GroupRows } from './group-rows.tsx'
 import { changedGroups, groupsIn } from './groups.ts'
 import { SettingInput } from './setting-input.tsx'
@@ -24,7 +25,12 @@ export function SettingsPage() {
   const { profile } = useSignedIn()
   return (
     <QueryResult query={useQuery(optionsQuery(profile.id))} rows={10}>
-      {(options) => <SettingsForm options={options} />}
+      {(options) => (
+        <>
+          <SettingsForm options={options} />
+          <AlertsSection />
+        </>
+      )}
     </QueryResult>
   )
 }
