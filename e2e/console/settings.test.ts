@@ -49,7 +49,10 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       expect((box?.y ?? 900) + (box?.height ?? 0)).toBeLessThanOrEqual(800)
     }
     await save.click()
-    await page.getByRole('status').filter({ hasText: /^Saved/ }).waitFor()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^Saved/ })
+      .waitFor()
     expect(await optionOf('GroupBudget')).toEqual({ sales: { budget: 10_000_000, budget_period: 'month' } })
     expect(await optionOf('ModelFallback')).toEqual({ 'house-model': ['demo-chat', 'demo-claude'] })
     expect(await optionOf('ModelBalance')).toEqual({ 'house-model': 'least_busy' })

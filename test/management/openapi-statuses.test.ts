@@ -350,6 +350,12 @@ async function provokeSignIns(): Promise<void> {
   const end = named('/api/user/self/sessions/:id')
   for (const id of [JSON.parse(list.text).data[0].id, '0'.repeat(64)])
     await requestAndRecord(end, filledPath(end, id), AS_ROOT)
+  const ofUser = named('/api/user/:id/identities', 'DELETE')
+  await requestAndRecord(named('/api/user/:id/identities', 'GET'), '/api/user/1/identities', AS_ROOT)
+  for (const subject of ['root two', 'nobody']) {
+    const query = new URLSearchParams({ issuer: provider.issuer, subject }).toString()
+    await requestAndRecord(ofUser, `/api/user/1/identities?${query}`, AS_ROOT)
+  }
 }
 
 /** Makes a response, and every request about it. */
