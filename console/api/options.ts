@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { optionSchema } from '../../src/management/settings/list-options.ts'
+import type { declaredSchema, optionSchema } from '../../src/management/settings/list-options.ts'
 import { request } from './client.ts'
 
 /** An option of the gateway; a managed option is set in gateway.yaml. */
@@ -17,4 +17,15 @@ export function optionsQuery(userId: number) {
 /** Sets an option; if `version` is given, only if the option still has that version. */
 export async function setOption(key: string, value: string, version: string | undefined): Promise<void> {
   await request('PUT', '/api/option/', { key, value, version })
+}
+
+/** What the configuration file declares, with its lines. */
+export type DeclaredFile = z.output<typeof declaredSchema>
+
+/** What the configuration file declares. */
+export function declaredQuery(userId: number) {
+  return queryOptions({
+    queryKey: [userId, 'declared'],
+    queryFn: () => request<DeclaredFile>('GET', '/api/option/declared'),
+  })
 }

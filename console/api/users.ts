@@ -4,6 +4,8 @@ import type { ManagedUserObject } from '../../src/management/users/user-object.t
 import type { z } from 'zod'
 import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
 import type { LimitFields } from '../components/typed-limits.ts'
+import type { LinkedIdentity } from './account.ts'
+import type { NewKey } from './keys.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
@@ -75,6 +77,7 @@ export function changeUser(
     readonly group?: string
     readonly role?: number
     readonly remark?: string
+    readonly password?: string
     readonly version?: string | undefined
   },
 ): Promise<ManagedUser> {
@@ -102,4 +105,23 @@ export function userKeysQuery(userId: number, id: number) {
 /** Enables or disables a key of another user. */
 export async function switchUserKey(id: number, keyId: number, isEnabled: boolean): Promise<void> {
   await request('PUT', `/api/user/${id}/tokens`, { id: keyId, status: isEnabled ? 1 : 2 })
+}
+
+/** Creates a key of another user without limits of its own; this response alone has the whole key. */
+export function createUserKey(id: number, name: string): Promise<NewKey> {
+  const fields = { name, expired_time: -1, remain_quota: 0, unlimited_quota: true }
+  return request<NewKey>('POST', `/api/user/${id}/tokens`, fields)
+}
+
+/** The identities of another user. */
+export function userIdentitiesQuery(userId: number, id: number) {
+  return queryOptions({
+    queryKey: [userId, 'user-identities', id],
+    queryFn: () => request<readonly LinkedIdentity[]>('GET', `/api/user/${id}/identities`),
+  })
+}
+
+/** Takes an identity from another user, and ends its sessions. */
+export async function unlinkUserIdentity(id: number, { issuer, subject }: LinkedIdentity): Promise<void> {
+  await request('DELETE', `/api/user/${id}/identities${queryText({ issuer, subject })}`)
 }

@@ -1,10 +1,11 @@
-import { ActionIcon, Drawer } from '@mantine/core'
+import { ActionIcon, Button, Drawer } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconMenu2 } from '@tabler/icons-react'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
-import { Suspense, useEffect, useRef } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { setPreferences, usePreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
+import { writeTabStorage, readTabStorage } from '../components/tab-storage.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { Incidents } from './incidents.tsx'
 import { Palette } from './palette.tsx'
@@ -74,15 +75,26 @@ export function Shell() {
   )
 }
 
-/** Offers a password to an account without one, because its access token is shown only once. */
+/** In the storage of the session, so that the next sign-in offers a password again. */
+const OFFER_CLOSED = 'password-offer-closed'
+
+/** Offers a password to root without one, because its access token is shown only once. */
 function PasswordOffer() {
   const { shell } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile, isRoot } = useSignedIn()
+  const [isClosed, setIsClosed] = useState(() => readTabStorage(OFFER_CLOSED) !== '')
+  const close = (): void => {
+    writeTabStorage(OFFER_CLOSED, '1')
+    setIsClosed(true)
+  }
   return (
     <div role="status" className={classes['offer']}>
-      {!profile.has_password && (
+      {isRoot && !profile.has_password && !profile.oidc_id && !isClosed && (
         <>
-          {shell.setPasswordHint} <Link to="/account">{shell.setPassword}</Link>
+          {shell.setPasswordHint} <Link to="/account">{shell.setPassword}</Link>{' '}
+          <Button variant="subtle" size="compact-sm" onClick={close}>
+            {shell.notNow}
+          </Button>
         </>
       )}
     </div>

@@ -37,6 +37,17 @@ export interface AlertOutcome {
   readonly givenUp: number
   /** Reason of a failure; undefined if there was none. */
   readonly reason: string | undefined
+  /** The last attempt. */
+  readonly last: AlertAttempt
+}
+
+/** An attempt to deliver an alert. */
+export interface AlertAttempt {
+  readonly type: string
+  /** HTTP status of the response; null without one. */
+  readonly status: number | null
+  /** Why it failed; undefined if the receiver has accepted the alert. */
+  readonly reason: string | undefined
 }
 
 /** Services that the sender needs. */
@@ -122,7 +133,8 @@ export class AlertSender {
 
   async #deliver(target: TaggedTarget, alerts: readonly DueAlert[]): Promise<void> {
     const { signal } = this.#stopping
-    const reasons = await Promise.all(alerts.map((alert) => sendAlert(target, alert, this.#agent, signal)))
+    const attempts = await Promise.all(alerts.map((alert) => sendAlert(target, alert, this.#agent, signal)))
+    const reasons = attempts.map(({ reason }) => reason)
     const nowMs = Date.now()
     const over: string[] = []
     const failed: { id: string; dueMs: number }[] = []
@@ -137,8 +149,9 @@ export class AlertSender {
     const givenUp = over.length - delivered
     await this.#inTurn((rows) => rows.write('recordAlertResults', { tag: target.tag, over, failed }))
     const reason = reasons.find((one) => one !== undefined)
-    if (!signal.aborted)
-      this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason })
+    const last = attempts.at(-1)
+    if (!signal.aborted && last)
+      this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason, last })
   }
 
   #inTurn<Result>(write: (rows: Pick<Rows, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {
@@ -165,8 +178,7 @@ export function createAlertAgent(connections: number): Agent {
 }
 
 /**
- * Makes one attempt to deliver an alert, signed as Standard Webhooks describes. Resolves to undefined if the
- * receiver has accepted it, otherwise to the reason. A redirect counts as a failure and is not followed,
+ * Makes one attempt to deliver an alert, signed as Standard Webhooks describes. Never rejects. A redirect counts as a failure and is not followed,
  * because it could lead to any address.
  */
 export async function sendAlert(
@@ -174,7 +186,8 @@ export async function sendAlert(
   alert: DueAlert,
   agent: Agent,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<AlertAttempt> {
+  const { type } = alert
   try {
     const body = bodyOf(alert)
     const sent = new Date()
@@ -193,10 +206,11 @@ export async function sendAlert(
     })
     response.body.on('error', () => {})
     await response.body.dump({ limit: MAX_RESPONSE_BYTES }).catch(() => {})
-    const { statusCode } = response
-    return statusCode >= 200 && statusCode < 300 ? undefined : `it responded ${statusCode}`
+    const { statusCode: status } = response
+    const reason = status >= 200 && status < 300 ? undefined : `it responded ${status}`
+    return { type, status, reason }
   } catch (error) {
-    return reasonOf(error)
+    return { type, status: null, reason: reasonOf(error) }
   }
 }
 

@@ -8,6 +8,7 @@ import type { ShedCalls } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
+import type { LastDeliveries } from './last-deliveries.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox is read. */
@@ -28,6 +29,7 @@ interface AlertDependencies extends ConditionSources {
   /** Computes the tag of a receiver from its URL. */
   readonly tag: (url: string) => string
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
+  readonly deliveries: Pick<LastDeliveries, 'note'>
   readonly log: Pick<Logger, 'warn'>
 }
 
@@ -142,8 +144,9 @@ export class Alerts {
     })
   }
 
-  #note({ url, tag }: TaggedTarget, { delivered, failed, givenUp, reason }: AlertOutcome): void {
-    const { count, log } = this.#dependencies
+  #note({ url, tag }: TaggedTarget, { delivered, failed, givenUp, reason, last }: AlertOutcome): void {
+    const { count, log, deliveries } = this.#dependencies
+    deliveries.note(tag, last)
     if (delivered > 0) count('delivered', delivered)
     if (failed > 0) count('failed', failed)
     if (givenUp > 0) count('given_up', givenUp)
@@ -163,7 +166,11 @@ export class Alerts {
   }
 }
 
-function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings): AlertSubscriptions {
+/** The subscriptions of these receivers, as the database needs them to record events of calls. */
+export function subscriptionsOf(
+  targets: readonly Pick<TaggedTarget, 'tag' | 'types'>[],
+  { options }: Settings,
+): AlertSubscriptions {
   const types = new Set(targets.flatMap((target) => target.types))
   return { tags: targets.map(({ tag }) => tag).sort(), thresholds: alertThresholds(types, options) }
 }
@@ -320,22 +327,26 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const {
-      ATTEMPTS_AT_A_TIME,
-      createAlertAgent: alertAgent,
-      nextAttemptMs,
-      sendAlert,
-    } = await import('./alert-sender.ts')
+    const { ATTEMPTS_AT_A_TIME, createAlertAgent, nextAttemptMs, sendAlert } = await import(
+      './alert-sender.ts'
+    )
     const { signal } = this.#stopping
-    const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))
+    const agent = (this.#agent ??= createAlertAgent(ATTEMPTS_AT_A_TIME))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {
-      const reason = await sendAlert(target, alert, agent, signal)
+      const last = await sendAlert(target, alert, agent, signal)
+      const { reason } = last
       if (signal.aborted) return
       const nowMs = Date.now()
       const dueMs = reason === undefined ? undefined : nextAttemptMs(alert.attempts, alert.firstMs, nowMs)
       const delivered = reason === undefined ? 1 : 0
       const failed = dueMs === undefined ? 0 : 1
-      this.#dependencies.onOutcome(target, { delivered, failed, givenUp: 1 - delivered - failed, reason })
+      this.#dependencies.onOutcome(target, {
+        delivered,
+        failed,
+        givenUp: 1 - delivered - failed,
+        reason,
+        last,
+      })
       if (dueMs === undefined) {
         waiting.shift()
         continue

@@ -4,6 +4,7 @@ import { textField } from '../management/input-fields.ts'
 import {
   changeOwnProfile,
   identitiesSchema,
+  identityQuery,
   ownIdentities,
   ownProfileInput,
   ownSessions,
@@ -104,10 +105,7 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('DELETE', IDENTITIES, {
     summary: "Take an identity from the account, and end the account's other sessions",
     errorStatuses: [400, 404],
-    query: z.object({
-      issuer: z.string().describe('As the list names it'),
-      subject: z.string().describe('As the list names it'),
-    }),
+    query: identityQuery,
     handle: ({ user, sessionHash, query, services }) => unlinkIdentity(services, user, query, sessionHash),
   }),
 ]

@@ -4,7 +4,12 @@ import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '.
 import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
 import { find, findQuery, findSchema } from '../management/find.ts'
 import { pageOf, pageQuery } from '../management/page.ts'
-import { listOptions, optionSchema } from '../management/settings/list-options.ts'
+import {
+  declaredObject,
+  declaredSchema,
+  listOptions,
+  optionSchema,
+} from '../management/settings/list-options.ts'
 import { optionBody, setOption } from '../management/settings/set-option.ts'
 import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
 import {
@@ -41,6 +46,11 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'The options, prices and groups in force',
     responseBody: z.array(optionSchema),
     handle: ({ services }) => listOptions(services),
+  }),
+  defineRootEndpoint('GET', '/api/option/declared', {
+    summary: 'What the configuration file declares, with its lines; secrets are left out',
+    responseBody: declaredSchema,
+    handle: ({ services }) => Promise.resolve(declaredObject(services)),
   }),
   defineRootEndpoint('PUT', '/api/option/', {
     summary: 'Sets an option, prices or groups',

@@ -1,5 +1,6 @@
 import { ACCOUNT_ENDPOINTS } from './account.ts'
 import { ADMINISTRATION_ENDPOINTS } from './administration.ts'
+import { ALERT_ENDPOINTS } from './alerts.ts'
 import { BILLING_ENDPOINTS } from './billing.ts'
 import { CHANNEL_ENDPOINTS } from './channels.ts'
 import type { JsonEndpoint } from './endpoint.ts'
@@ -23,6 +24,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...CHANNEL_ENDPOINTS,
   ...ROUTING_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
+  ...ALERT_ENDPOINTS,
   ...USAGE_ENDPOINTS,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),
 ]

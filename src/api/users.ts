@@ -9,7 +9,19 @@ import {
   manageUser,
 } from '../management/users/change-user.ts'
 import { createUserAs, newUserInput } from '../management/users/create-user.ts'
-import { findUsers, userNotFound, userPageSchema, userSearchInput } from '../management/users/list-users.ts'
+import {
+  identitiesSchema,
+  identityQuery,
+  ownIdentities,
+  unlinkIdentity,
+} from '../management/users/own-account.ts'
+import {
+  findUsers,
+  manageableUser,
+  userNotFound,
+  userPageSchema,
+  userSearchInput,
+} from '../management/users/list-users.ts'
 import {
   managedUserObject,
   managedUserSchema,
@@ -17,6 +29,9 @@ import {
   userIdText,
 } from '../management/users/user-object.ts'
 import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
+
+const IDENTITIES = '/api/user/:id/identities'
+const USER_PATH = z.object({ id: userIdText })
 
 /** `docs/api.md: Users`, and `docs/administration.md: Groups`. */
 export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
@@ -75,6 +90,24 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
     async handle({ user, body, services }) {
       const managed = await manageUser(services, body, user)
       return managed && managedUserObject(services, managed)
+    },
+  }),
+  defineAdminEndpoint('GET', IDENTITIES, {
+    summary: "A user's identities at identity providers, the oldest first",
+    errorStatuses: [404],
+    params: USER_PATH,
+    responseBody: identitiesSchema,
+    async handle({ user, params, services }) {
+      return ownIdentities(services, await manageableUser(services, params.id, user))
+    },
+  }),
+  defineAdminEndpoint('DELETE', IDENTITIES, {
+    summary: "Take an identity from a user, and end the user's sessions",
+    errorStatuses: [400, 404],
+    params: USER_PATH,
+    query: identityQuery,
+    async handle({ user, params, query, services }) {
+      await unlinkIdentity(services, await manageableUser(services, params.id, user), query, undefined)
     },
   }),
   defineAdminEndpoint('GET', '/api/group/', {

@@ -1,3 +1,4 @@
+import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
@@ -21,6 +22,8 @@ export interface Config {
   readonly priceFile: PriceFile | undefined
   /** The file with its variables substituted, without users, to be merged with the settings set over HTTP. */
   readonly fileNode: YamlNode
+  /** What the console shows of the file, with lines. */
+  readonly declared: DeclaredFile
   /** Channels made from vendor keys in the environment; none if the file declares any channel. */
   readonly environmentChannels: VendorChannels
   /** The prices below those of the file and those set over HTTP. */
@@ -40,7 +43,7 @@ export function readConfig(environment: Environment, given?: FileTexts): Config 
 /** Builds the configuration from a file that was read. */
 export function configOf(
   environment: Environment,
-  { text, priceFile, content, channels, tree, warnings, environmentChannels }: FileReading,
+  { text, priceFile, content, channels, tree, declared, warnings, environmentChannels }: FileReading,
   builtIn: BuiltInPrices,
 ): Config {
   const prices = priceList(builtIn, priceFile)
@@ -52,6 +55,7 @@ export function configOf(
     texts: { text, prices: priceFile?.text },
     priceFile,
     fileNode: tree,
+    declared,
     environmentChannels,
     prices,
     builtIn,

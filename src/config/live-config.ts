@@ -64,7 +64,7 @@ export class LiveConfig implements LiveSettings {
   }
 
   get declared(): DeclaredSettings {
-    const { fileNode, settings, environmentChannels, prices } = this.#file
+    const { fileNode, settings, environmentChannels, prices, declared } = this.#file
     const models = child(fileNode, 'models')
     const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
     return {
@@ -75,6 +75,7 @@ export class LiveConfig implements LiveSettings {
       models: named('models'),
       prices: new Set(keys(models).filter((model) => child(child(models, model), 'price') !== undefined)),
       listed: prices.ofFile,
+      file: declared,
     }
   }
 

@@ -109,7 +109,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
   const under = (key: 'options' | 'groups' | 'models'): YamlNode => {
     const mapping: Record<string, YamlNode> = Object.create(null)
     for (const { section, name, tree } of entries) {
-      if (section === 'channels' || SECTION_KEYS[section] !== key) continue
+      if (section === 'channels' || section === 'alerts' || SECTION_KEYS[section] !== key) continue
       // A model's price and its other settings are separate entries.
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
@@ -118,17 +118,18 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     for (const name of keys(declared)) mapping[name] = child(declared, name)
     return mapping
   }
+  const withStored = (list: 'channels' | 'alerts'): YamlNode[] => [
+    ...items(child(file, list)),
+    ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
+  ]
   return {
     options: under('options'),
     rate_limits: child(file, 'rate_limits'),
     login: child(file, 'login'),
-    alerts: child(file, 'alerts'),
+    alerts: withStored('alerts'),
     groups: under('groups'),
     models: under('models'),
-    channels: [
-      ...items(child(file, 'channels')),
-      ...entries.filter(({ section }) => section === 'channels').map(({ tree }) => tree),
-    ],
+    channels: withStored('channels'),
   }
 }
 
@@ -161,13 +162,12 @@ function faultyEntries(
   issues: readonly Issue[],
 ): ReadonlyMap<LayerEntry, string> {
   const faulty = new Map<LayerEntry, string>()
-  const declared = items(child(file, 'channels')).length
-  const channels = entries.filter(({ section }) => section === 'channels')
   for (const { path, message } of issues) {
     const [place, which, ...rest] = path
-    const isChannel = place === 'channels'
-    const one = isChannel
-      ? channels[Number(which) - declared]
+    const isListed = place === 'channels' || place === 'alerts'
+    const declared = isListed ? items(child(file, place)).length : 0
+    const one = isListed
+      ? entries.filter(({ section }) => section === place)[Number(which) - declared]
       : entries.find(
           ({ section, name }) =>
             section !== 'channels' &&
@@ -176,7 +176,7 @@ function faultyEntries(
             (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
         )
     if (!one) continue
-    const text = sentence(isChannel ? rest : path, message)
+    const text = sentence(isListed ? rest : path, message)
     const before = faulty.get(one)
     faulty.set(one, before === undefined ? text : `${before}; ${text}`)
   }
@@ -207,6 +207,7 @@ const SECTION_KEYS = {
   groups: 'groups',
   models: 'models',
   ratios: 'models',
+  alerts: 'alerts',
 } as const
 
 /**

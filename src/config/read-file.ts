@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import { declaredFile } from './declared-lines.ts'
 import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
 import { displayPath } from './display-path.ts'
@@ -30,6 +32,8 @@ export interface FileReading {
   readonly channels: readonly Channel[]
   /** The file without its users: there may be very many, and only the database merges them. */
   readonly tree: YamlNode
+  /** What the console shows of the file, with lines. */
+  readonly declared: DeclaredFile
   readonly warnings: readonly Diagnostic[]
   readonly environmentChannels: VendorChannels
 }
@@ -77,6 +81,7 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
     content,
     channels,
     tree: withoutUsers(document.tree),
+    declared: declaredFile(document, configFile),
     warnings: found,
     environmentChannels,
   }

@@ -15,6 +15,7 @@ export const OBJECT_KINDS = [
   'price',
   'session',
   'call',
+  'alert',
 ] as const
 
 /** Kind of an object. */

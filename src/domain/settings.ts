@@ -71,9 +71,9 @@ export interface OidcProvider {
 
 /**
  * Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. The names of
- * `drains` are ids of channels.
+ * `drains` are ids of channels, and those of `alerts` ids of receivers.
  */
-export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains'
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {

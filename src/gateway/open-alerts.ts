@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { Alerts } from '../alerts/alerts.ts'
+import type { LastDeliveries } from '../alerts/last-deliveries.ts'
 import { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -20,7 +21,13 @@ interface AlertServices {
   readonly overload: Overload
   readonly metrics: Metrics
   readonly unpriced: UnpricedTools
+  readonly deliveries: LastDeliveries
   readonly log: Logger
+}
+
+/** The tag of a receiver, which reveals nothing about its address. */
+export function receiverTag(secrets: Secrets, url: string): string {
+  return hmacOf(secrets, 'alert receiver', url)
 }
 
 /**
@@ -29,7 +36,7 @@ interface AlertServices {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, log }: AlertServices,
+  { settings, health, overload, metrics, unpriced, deliveries, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = reportsStorage(accounts)
@@ -40,10 +47,11 @@ export function openAlerts(
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
     storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),
-    tag: (url) => hmacOf(secrets, 'alert receiver', url),
+    tag: (url) => receiverTag(secrets, url),
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
+    deliveries,
     count: (result, count) => metrics.add('alerts', count, result),
     log,
   })

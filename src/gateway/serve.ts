@@ -23,6 +23,7 @@ import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
+import { LastDeliveries } from '../alerts/last-deliveries.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
@@ -62,7 +63,7 @@ import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
-import { openAlerts, UnpricedTools } from './open-alerts.ts'
+import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -211,6 +212,7 @@ export async function serve({
     others: workers && callsOfWorkers(workers.link),
   })
   opened.defer(() => liveCalls.close())
+  const deliveries = new LastDeliveries()
   const management: AdministrationServices = {
     dataDir: environment.dataDir,
     databaseUrl: environment.databaseUrl,
@@ -231,6 +233,7 @@ export async function serve({
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+    alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
@@ -259,7 +262,7 @@ export async function serve({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
   )
-  const alerted = { ...callServices, health, overload }
+  const alerted = { ...callServices, health, overload, deliveries }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)

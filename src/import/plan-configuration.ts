@@ -24,7 +24,13 @@ export interface ConfigurationPlan {
 }
 
 /** Section of gateway.yaml that corresponds to a section of stored settings. */
-const FILE_SECTIONS = { options: 'options', groups: 'groups', models: 'models', ratios: 'models' } as const
+const FILE_SECTIONS = {
+  options: 'options',
+  groups: 'groups',
+  models: 'models',
+  ratios: 'models',
+  alerts: 'alerts',
+} as const
 
 /**
  * Plans groups, prices, options and channels. Validates them with the schema of gateway.yaml, together with

@@ -1,10 +1,12 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
+import type { LastDeliveries } from '../alerts/last-deliveries.ts'
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
 import type { Passwords } from '../accounts/authentication/passwords.ts'
 import type { SignIns } from '../accounts/authentication/sign-ins.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
+import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
@@ -73,6 +75,8 @@ export interface AdministrationServices extends ManagementServices {
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
+  /** Receivers of alerts: their tags, and what was last sent to each. */
+  readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
   /** Computes the hash by which the store looks up access tokens. */
   readonly hashAccessToken: (accessToken: string) => string
 }
@@ -89,6 +93,8 @@ export interface DeclaredSettings {
   readonly prices: ReadonlySet<string>
   /** Models that the prices file lists. */
   readonly listed: ReadonlySet<string>
+  /** Values of the file with their lines. */
+  readonly file: DeclaredFile
 }
 
 /** The part of the live configuration that can be changed over HTTP. */

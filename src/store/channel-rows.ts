@@ -62,7 +62,18 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
   return { name, declared: open, status, family }
 }
 
+/** The section whose values are encrypted: addresses of receivers are often secrets, too. */
+const SEALED_SECTION = 'alerts'
+
 /** Converts a stored setting. */
-export function entryFromRow({ section, name, value }: StoredSettingRow): StoredEntry {
-  return { section: section as StoredEntry['section'], name, value: JSON.parse(value) }
+export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
+  const text =
+    section === SEALED_SECTION ? unseal(secrets, value, { table: 'stored_settings', row: name }) : value
+  return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
+}
+
+/** The text of a setting for its row. */
+export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
+  const text = JSON.stringify(value)
+  return section === SEALED_SECTION ? seal(secrets, text, { table: 'stored_settings', row: name }) : text
 }

@@ -42,6 +42,8 @@ const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bo
 const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
+const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 'key').toString('base64')}`
+
 let fixture: Fixture
 let provider: ScriptedProvider
 /** The statuses seen, by endpoint. */
@@ -55,6 +57,7 @@ beforeAll(async () => {
   const client = { name: 'corp', issuer: provider.issuer, client_id: 'sluice', client_secret: 'secret' }
   fixture = await startFixture((upstream) => ({
     login: { oidc: [client] },
+    alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
     models: priced(['m', 'claude', 'sorter', 'native', 'flash']),
@@ -236,6 +239,16 @@ async function provokeByName(): Promise<void> {
     await at('PUT /api/models/prices', AS_ROOT, { items: [{ model, price: null }] })
   const added = { name: 'a', expired_time: -1, remain_quota: 0, unlimited_quota: true }
   await at('POST /api/token/', AS_ROOT, added)
+  const receiver = { url: 'http://127.0.0.1:9/alerts', events: ['quota.low'] }
+  const { data: alert } = await at('POST /api/alert/', AS_ROOT, receiver)
+  await at('PUT /api/alert/', AS_ROOT, { ...receiver, id: alert.id })
+  await at('POST /api/alert/:id/test', AS_ROOT, undefined, alert.id)
+  const [filed] = (await at('GET /api/alert/', AS_ROOT)).data as { id: string }[]
+  await at('PUT /api/alert/', AS_ROOT, { ...receiver, id: filed?.id })
+  for (const one of [filed?.id, alert.id, alert.id])
+    await at('DELETE /api/alert/:id', AS_ROOT, undefined, one)
+  for (const name of ['PUT /api/alert/', 'POST /api/alert/:id/test'])
+    await at(name, AS_ROOT, { ...receiver, id: alert.id }, alert.id)
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)
   const own = tokens.items[0].id
   await at('GET /api/token/:id', AS_ROOT, undefined, own)
@@ -337,6 +350,12 @@ async function provokeSignIns(): Promise<void> {
   const end = named('/api/user/self/sessions/:id')
   for (const id of [JSON.parse(list.text).data[0].id, '0'.repeat(64)])
     await requestAndRecord(end, filledPath(end, id), AS_ROOT)
+  const ofUser = named('/api/user/:id/identities', 'DELETE')
+  await requestAndRecord(named('/api/user/:id/identities', 'GET'), '/api/user/1/identities', AS_ROOT)
+  for (const subject of ['root two', 'nobody']) {
+    const query = new URLSearchParams({ issuer: provider.issuer, subject }).toString()
+    await requestAndRecord(ofUser, `/api/user/1/identities?${query}`, AS_ROOT)
+  }
 }
 
 /** Makes a response, and every request about it. */

@@ -107,7 +107,10 @@ describe('POST /api/user/', () => {
       expect.arrayContaining([expect.stringMatching(/password|access|hash/)]),
     )
     expect((await logIn(fixture.gateway.url, { username: 'Zoë', password: PASSWORD })).status).toBe(200)
-    expect((await admin(`GET /api/user/${data.id}`)).data).toEqual(data)
+    expect((await admin(`GET /api/user/${data.id}`)).data).toEqual({
+      ...data,
+      last_active: expect.any(Number),
+    })
   })
 
   test('POST /api/user/ only requires a name and a password', async () => {

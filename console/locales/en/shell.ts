@@ -16,5 +16,6 @@ export const shell = {
   sessionEndedHint: 'Sign in again to go on. What you have typed is kept.',
   setPasswordHint: 'You signed in without a password.',
   setPassword: 'Set a password',
+  notNow: 'Not now',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
 }

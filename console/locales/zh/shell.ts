@@ -18,5 +18,6 @@ export const shell: Texts['shell'] = {
   sessionEndedHint: '请重新登录以继续。你输入的内容已保留。',
   setPasswordHint: '你没有使用密码登录。',
   setPassword: '设置密码',
+  notNow: '暂不',
   themes: { system: '跟随系统', light: '浅色', dark: '深色' },
 }

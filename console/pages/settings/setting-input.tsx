@@ -8,12 +8,15 @@ import { useTexts } from '../../locales/use-texts.tsx'
 export function SettingInput({
   field,
   option,
+  source,
   typed,
   error,
   onChange,
 }: {
   readonly field: Setting
   readonly option: GatewayOption | undefined
+  /** Where the file sets it, if it does. */
+  readonly source: string
   readonly typed: string | undefined
   readonly error: string | undefined
   readonly onChange: (value: string) => void
@@ -25,7 +28,7 @@ export function SettingInput({
   const common = {
     label,
     disabled: isLocked,
-    description: isLocked ? `${hint} (${settings.fromFile})` : hint,
+    description: isLocked ? `${hint} (${source})` : hint,
     error,
   }
   const lock = isLocked ? <IconLock size={14} aria-hidden /> : undefined

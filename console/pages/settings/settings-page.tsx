@@ -1,109 +1,88 @@
-import { Button, Group } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
-import { shellQuery } from '../../api/account.ts'
-import { ApiError } from '../../api/api-error.ts'
-import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
-import { QueryResult } from '../../components/query-result.tsx'
+import { type DeclaredFile, declaredQuery, type GatewayOption, optionsQuery } from '../../api/options.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
-import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
-import { useAction } from '../../components/use-action.ts'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
+import { AlertsSection } from './alerts-section.tsx'
+import { lineOf } from './declared.ts'
+import { DeclaredSection } from './declared-section.tsx'
+import { GroupBudgets } from './group-budgets.tsx'
 import { GroupRows } from './group-rows.tsx'
-import { changedGroups, groupsIn } from './groups.ts'
+import { ModelRows } from './model-rows.tsx'
 import { SettingInput } from './setting-input.tsx'
+import classes from './settings-page.module.css'
+import { useSettingChanges } from './use-setting-changes.ts'
+
+const FORM = 'settings'
 
 /** The options of the gateway; those in gateway.yaml are locked. */
 export function SettingsPage() {
   const { profile } = useSignedIn()
+  const declared = useQuery(declaredQuery(profile.id))
   return (
     <QueryResult query={useQuery(optionsQuery(profile.id))} rows={10}>
-      {(options) => <SettingsForm options={options} />}
+      {(options) => (
+        <QueryResult query={declared} rows={10}>
+          {(file) => <Settings options={options} declared={file} />}
+        </QueryResult>
+      )}
     </QueryResult>
   )
 }
 
-function SettingsForm({ options }: { readonly options: readonly GatewayOption[] }) {
-  const { settings, common } = useTexts()
-  const { profile } = useSignedIn()
-  const client = useQueryClient()
-  const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
-  const [groups, setGroups] = useState(() => groupsIn(options))
-  const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
-  const stored = new Map(options.map(({ key, value }) => [key, value]))
-  // Changes are based on the initial values of the form, not on those that the page loads in the meantime.
-  const [basis, setBasis] = useState(options)
-  const [present, setPresent] = useState<GatewayOption>()
-  const changes = [
-    ...[...typed].filter(([key, value]) => stored.get(key) !== value),
-    ...changedGroups(groups, groupsIn(basis)),
-  ]
-  const saving = useAction(async (versions: readonly GatewayOption[]) => {
-    setRefused(undefined)
-    for (const [key, value] of changes) {
-      try {
-        await setOption(key, value, versions.find((option) => option.key === key)?.version)
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error
-        if (error.code === 'changed_meanwhile') setPresent(error.present as GatewayOption)
-        else if (error.status === 400) setRefused({ key, message: error.message })
-        else throw error
-        return
-      }
-    }
-    await begin()
-    showNotice(common.saved)
-  })
-  /** Restarts the form with the stored values. */
-  const begin = async (): Promise<void> => {
-    const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
-    await client.invalidateQueries({ queryKey: [profile.id] })
-    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
-    setTyped(new Map())
-    setBasis(now)
-    setGroups(groupsIn(now))
-  }
+interface Given {
+  readonly options: readonly GatewayOption[]
+  readonly declared: DeclaredFile
+}
+
+function Settings({ options, declared }: Given) {
+  const { settings } = useTexts()
+  const form = useSettingChanges(options)
+  const { changes, present } = form
   return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        void saving.run(basis)
-      }}
-    >
-      <PageHead title={settings.title} />
-      {SETTING_REGIONS.map((region) => (
-        <FormSection key={region} title={settings[region]}>
-          {SETTINGS.filter((field) => field.region === region).map((field) => (
-            <SettingInput
-              key={field.key}
-              field={field}
-              option={options.find(({ key }) => key === field.key)}
-              typed={typed.get(field.key)}
-              error={refused?.key === field.key ? refused.message : undefined}
-              onChange={(value) => setTyped(new Map(typed).set(field.key, value))}
-            />
-          ))}
-        </FormSection>
-      ))}
-      <FormSection title={settings.groups} text={settings.groupHint}>
-        <GroupRows groups={groups} onChange={setGroups} />
-      </FormSection>
-      <Refusal
-        error={saving.error ?? (refused?.key.includes('Group') ? new Error(refused.message) : undefined)}
+    <>
+      <form
+        id={FORM}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          form.save()
+        }}
+      >
+        <PageHead title={settings.title} />
+        <OptionSections options={options} declared={declared} form={form} />
+        <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
+      </form>
+      <DeclaredSection
+        title={settings.rateLimits}
+        text={settings.rateLimitsHint}
+        section="rate_limits"
+        declared={declared}
       />
-      <Group gap="md">
-        <Button type="submit" loading={saving.isRunning} disabled={changes.length === 0}>
+      <DeclaredSection
+        title={settings.signIn}
+        text={settings.signInHint}
+        section="login"
+        declared={declared}
+      />
+      <AlertsSection />
+      <div className={classes['bar']}>
+        <Button type="submit" form={FORM} loading={form.isSaving} disabled={changes.length === 0}>
           {settings.save}
         </Button>
+        <Button variant="default" disabled={changes.length === 0} onClick={form.discard}>
+          {settings.discard}
+        </Button>
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
-      </Group>
+        <Refusal error={form.error ?? refusalOf(form.refused)} />
+      </div>
       <LeaveGuard isChanged={changes.length > 0} />
       <EditConflict
         differences={
@@ -115,23 +94,85 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
             },
           ]
         }
-        onTake={() => {
-          setPresent(undefined)
-          void begin()
-        }}
-        onOverwrite={() => {
-          const versions = basis.map((option) => (option.key === present?.key ? present : option))
-          setPresent(undefined)
-          setBasis(versions)
-          void saving.run(versions)
-        }}
-        onClose={() => setPresent(undefined)}
+        onTake={() => form.take()}
+        onOverwrite={() => form.overwrite()}
+        onClose={form.leave}
       />
-    </form>
+    </>
   )
+}
+
+type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
+
+/** The single options, by region. */
+function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
+  const { settings } = useTexts()
+  return SETTING_REGIONS.map((region) => (
+    <FormSection key={region} title={settings[region]}>
+      {SETTINGS.filter((field) => field.region === region).map((field) => (
+        <SettingInput
+          key={field.key}
+          field={field}
+          option={options.find(({ key }) => key === field.key)}
+          source={settings.fromLine(declared.file, lineOf(declared, 'options', field.name) ?? 0)}
+          typed={typed.get(field.key)}
+          error={refused?.key === field.key ? refused.message : undefined}
+          onChange={(value) => type(field.key, value)}
+        />
+      ))}
+    </FormSection>
+  ))
+}
+
+/** The options that are objects by group or model. */
+function OptionsByName({ options, declared, form: { typed, type, groups, setGroups } }: Sections) {
+  const { settings } = useTexts()
+  const valueOf = (wanted: string): string =>
+    typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? '{}'
+  const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
+  return (
+    <>
+      <FormSection title={settings.groups} text={settings.groupHint}>
+        <GroupRows groups={groups} onChange={setGroups} />
+      </FormSection>
+      <FormSection title={settings.groupBudgets} text={settings.groupBudgetsHint}>
+        <GroupBudgets
+          names={names}
+          value={valueOf('GroupBudget')}
+          declared={declared}
+          onChange={(value) => type('GroupBudget', value)}
+        />
+      </FormSection>
+      <FormSection title={settings.fallback} text={settings.fallbackHint}>
+        <ModelRows
+          field="fallback"
+          value={valueOf('ModelFallback')}
+          declared={declared}
+          onChange={(value) => type('ModelFallback', value)}
+        />
+        <ModelRows
+          field="balance"
+          value={valueOf('ModelBalance')}
+          declared={declared}
+          onChange={(value) => type('ModelBalance', value)}
+        />
+      </FormSection>
+    </>
+  )
+}
+
+/** What is refused of the options without an input of their own. */
+function refusalOf(refused: { readonly key: string; readonly message: string } | undefined) {
+  const hasInput = SETTINGS.some(({ key }) => key === refused?.key)
+  return refused && !hasInput ? new Error(refused.message) : undefined
 }
 
 function labelOf(settings: Texts['settings'], key: string): string {
   const options: Readonly<Record<string, readonly string[]>> = settings.options
-  return options[key]?.[0] ?? settings.groups
+  const byName: Readonly<Record<string, string>> = {
+    GroupBudget: settings.groupBudgets,
+    ModelFallback: settings.modelSettings.fallback,
+    ModelBalance: settings.modelSettings.balance,
+  }
+  return options[key]?.[0] ?? byName[key] ?? settings.groups
 }

@@ -7,6 +7,7 @@ import type { Column } from '../../components/data-table.tsx'
 import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useSignedIn } from '../../components/session.tsx'
+import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { UserState } from './user-state.tsx'
 import { useUserChanges } from './use-user-changes.ts'
@@ -48,6 +49,11 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       label: users.spend,
       isNumber: true,
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
+    },
+    {
+      key: 'active',
+      label: users.lastActive,
+      cell: ({ last_active: at }) => (at > 0 ? <TimeText at={at} /> : common.never),
     },
     {
       key: 'status',

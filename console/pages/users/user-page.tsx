@@ -13,6 +13,9 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { UserCalls, UserUsage } from './user-calls.tsx'
 import { UserKeys } from './user-keys.tsx'
 import { UserProfile } from './user-profile.tsx'
+import { UserActions } from './user-actions.tsx'
+import { UserIdentities } from './user-identities.tsx'
+import { UserSpend } from './user-spend.tsx'
 import { UserState } from './user-state.tsx'
 import { useAddedQuota } from './use-added-quota.ts'
 import { useUserChanges } from './use-user-changes.ts'
@@ -66,6 +69,7 @@ function User({ user }: { readonly user: ManagedUser }) {
                 {limits.raise}
               </Button>
             )}
+            <UserActions user={user} />
             <Button onClick={() => fund.open(user)}>{users.addQuota}</Button>
           </>
         )}
@@ -79,12 +83,15 @@ function User({ user }: { readonly user: ManagedUser }) {
         </Tabs.List>
         <Tabs.Panel value="profile">
           <UserProfile key={user.id} user={user} />
+          {user.role < profile.role && <UserIdentities user={user} />}
         </Tabs.Panel>
         <Tabs.Panel value="keys">
           <UserKeys user={user} />
         </Tabs.Panel>
         <Tabs.Panel value="usage">
           <UserUsage user={user} />
+          <UserSpend user={user} by="model" />
+          <UserSpend user={user} by="key" />
         </Tabs.Panel>
         <Tabs.Panel value="calls">
           <UserCalls user={user} />

@@ -54,6 +54,26 @@ export async function listOptions({
   return shown.map((one) => ({ ...one, version: versionOf([one.key, one.value]) }))
 }
 
+/** What the configuration file declares. */
+export const declaredSchema = z.object({
+  file: z.string().describe('the name of the file; empty if there is none'),
+  items: z.array(
+    z.object({
+      path: z.string(),
+      line: z.int(),
+      value: z.unknown().describe('"set" for secrets and addresses of receivers'),
+    }),
+  ),
+})
+
+/** The declarations of the file in force. */
+export function declaredObject({
+  liveConfig,
+}: Pick<AdministrationServices, 'liveConfig'>): z.output<typeof declaredSchema> {
+  const { file, items } = liveConfig.declared.file
+  return { file, items: [...items] }
+}
+
 /** Text of the value of a setting. */
 export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
   const value: string | number | boolean | Decimal = options[name]

@@ -101,10 +101,16 @@ export const identitiesSchema = z.array(
   }),
 )
 
+/** An identity in a query. */
+export const identityQuery = z.object({
+  issuer: z.string().describe('As the list names it'),
+  subject: z.string().describe('As the list names it'),
+})
+
 /** The identities of a user, oldest first. */
 export async function ownIdentities(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
-  { id }: User,
+  { id }: Pick<User, 'id'>,
 ): Promise<z.output<typeof identitiesSchema>> {
   const names = new Map(settings().login.oidc.map(({ issuer, name }) => [issuer, name]))
   const identities = await store.read('identitiesOf', id)
@@ -143,7 +149,7 @@ export async function linkIdentity(
  */
 export async function unlinkIdentity(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
-  { id: userId }: User,
+  { id: userId }: Pick<User, 'id'>,
   identity: Identity,
   remainingSession: string | undefined,
 ): Promise<void> {

@@ -24,6 +24,8 @@ import type { ManagementServices } from '../services.ts'
 import { declareResponse } from '../record-schemas.ts'
 import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
 
+const MINUTE_S = 60
+
 const asHolder = declareResponse(USER.fields, 'holder')
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
@@ -95,9 +97,14 @@ const asAdmin = declareResponse(USER.fields, 'admin')
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
  * Users`.
  */
-export const managedUserSchema = profileSchema
-  .omit({ has_password: true })
-  .extend({ ...asAdmin.schema.shape, ...remainingSchema, version: z.string() })
+export const managedUserSchema = profileSchema.omit({ has_password: true }).extend({
+  ...asAdmin.schema.shape,
+  ...remainingSchema,
+  last_active: z
+    .int()
+    .describe('the last settled call or request with a session, to the minute; 0 for never'),
+  version: z.string(),
+})
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -120,7 +127,9 @@ export async function managedUserObjects(
   const budgets = users.flatMap((user) => Object.values(budgetsOf(settings, user)))
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
   const uses = await budgetUses(services.store, [...distinct.values()], services.nowMs())
+  const active = await services.store.read('lastActive', { userIds: users.map(({ id }) => id) })
   return users.map((user) => {
+    const times = active.filter(({ userId }) => userId === user.id).map(({ at }) => at)
     const { has_password: _, ...profile } = profileWithLimits(
       user,
       usageLimitsWithUse(limitsOfUser(user), uses),
@@ -129,6 +138,7 @@ export async function managedUserObjects(
       ...profile,
       ...asAdmin.answer(user),
       ...remainingOf(settings, uses, user),
+      last_active: Math.floor(Math.max(0, ...times) / MINUTE_S) * MINUTE_S,
       version: userVersion(user),
     }
   })

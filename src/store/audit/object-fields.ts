@@ -1,7 +1,7 @@
 import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
 import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
 import { OPTIONS } from '../../domain/options.ts'
-import type { Json, JsonObject } from '../../domain/json.ts'
+import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
 import type { StoredEntry, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
@@ -16,6 +16,7 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   models: 'model',
   ratios: 'price',
   drains: 'channel',
+  alerts: 'alert',
 }
 
 /** Options that are secrets, and sections of the file that have some. */
@@ -57,12 +58,31 @@ export function channelFields(
   }
 }
 
+/** The name of a setting in the log: that of a receiver of alerts has its host. */
+export function entryName({ section, name, value }: StoredEntry): string {
+  return section === 'alerts' ? `${receiverHost(value)} (${name})` : name
+}
+
 /** The fields of a setting: those of its object, or its value. */
 export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
+  if (section === 'alerts') {
+    const { url, secret, events } = asObject(value)
+    return {
+      host: receiverHost(value),
+      events: events ?? null,
+      url: secretValue(url ?? null, secrets),
+      secret: secretValue(secret ?? null, secrets),
+    }
+  }
   if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
+}
+
+function receiverHost(value: Json): string {
+  const { url } = asObject(value)
+  return typeof url === 'string' ? (URL.parse(url)?.host ?? '') : ''
 }
 
 function auditFields({ columns }: RecordColumns, row: object): Fields {

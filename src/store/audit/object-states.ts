@@ -8,6 +8,7 @@ import type { NewEntry } from './append.ts'
 import {
   channelFields,
   entryFields,
+  entryName,
   OBJECT_KIND_OF_SECTION,
   tokenFields,
   userFields,
@@ -89,8 +90,9 @@ async function settings(
     const rows = await db.selectFrom('stored_settings').selectAll().where('section', '=', section).execute()
     for (const row of rows) {
       if (!names.has(row.name)) continue
-      const object = { kind: OBJECT_KIND_OF_SECTION[section], id: null, name: row.name }
-      states.push({ object, fields: entryFields(entryFromRow(row), secrets) })
+      const entry = entryFromRow(row, secrets)
+      const object = { kind: OBJECT_KIND_OF_SECTION[section], id: null, name: entryName(entry) }
+      states.push({ object, fields: entryFields(entry, secrets) })
     }
   }
   return states

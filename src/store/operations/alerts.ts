@@ -69,6 +69,21 @@ export async function findPendingAlerts(
   }
 }
 
+/** Counts the alerts that wait for each receiver, by its tag; receivers without any are left out. */
+export async function waitingAlerts(
+  db: Db,
+  { tags }: { readonly tags: readonly string[] },
+): Promise<{ readonly tag: string; readonly count: number }[]> {
+  if (tags.length === 0) return []
+  const rows = await db
+    .selectFrom('alert_outbox')
+    .select((eb) => ['target', eb.fn.countAll<number>().as('count')])
+    .where('target', 'in', tags)
+    .groupBy('target')
+    .execute()
+  return rows.map(({ target, count }) => ({ tag: target, count }))
+}
+
 /**
  * Makes this node the sender until `untilMs`, and replaces each event that is not assigned yet by one for
  * each receiver. Resolves to the number of events; null if another node is the sender. One node sends for

@@ -1,5 +1,12 @@
 import type { StoredConfiguration, StoredSection } from '../../domain/settings.ts'
-import { channelFromRow, entryFromRow, channelVersion, openDefinition, sealedKeys } from '../channel-rows.ts'
+import {
+  channelFromRow,
+  entryFromRow,
+  entryText,
+  channelVersion,
+  openDefinition,
+  sealedKeys,
+} from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
@@ -18,7 +25,7 @@ export async function storedConfiguration(
   const entries = await db.selectFrom('stored_settings').selectAll().execute()
   return {
     channels: channels.map((row) => channelFromRow(row, secrets)),
-    entries: entries.map(entryFromRow).toSorted(byName),
+    entries: entries.map((row) => entryFromRow(row, secrets)).toSorted(byName),
   }
 }
 
@@ -60,6 +67,7 @@ export async function setEntries(
     changes,
     expected = [],
   }: { readonly changes: readonly EntryChange[]; readonly expected?: readonly EntryChange[] },
+  secrets: Secrets,
 ): Promise<void> {
   for (const { section, name, value } of expected) {
     const row = await db
@@ -75,7 +83,7 @@ export async function setEntries(
       await db.deleteFrom('stored_settings').where('section', '=', section).where('name', '=', name).execute()
       continue
     }
-    const text = JSON.stringify(value)
+    const text = entryText({ section, name, value }, secrets)
     await db
       .insertInto('stored_settings')
       .values({ section, name, value: text })

@@ -1,6 +1,7 @@
 // Read operations, each on a snapshot of the database.
 
-export { findPendingAlerts, hasAlertState } from './alerts.ts'
+export { findPendingAlerts, hasAlertState, waitingAlerts } from './alerts.ts'
+export { lastActive } from './last-active.ts'
 export { auditBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
 export { storedConfiguration } from './configuration.ts'

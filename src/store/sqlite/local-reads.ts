@@ -76,7 +76,7 @@ export class LocalReads {
     const entries = this.#entries.all() as unknown as StoredSettingRow[]
     return {
       channels: channels.map((row) => channelFromRow(row, this.#secrets)),
-      entries: entries.map(entryFromRow),
+      entries: entries.map((row) => entryFromRow(row, this.#secrets)),
     }
   }
 

@@ -1,0 +1,108 @@
+import { Button, Group, Modal, MultiSelect, Stack, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { ALERT_TYPES, type AlertType } from '../../../src/domain/alert.ts'
+import { addReceiver } from '../../api/alerts.ts'
+import { ApiError } from '../../api/api-error.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+/** Adds a receiver of alerts, then shows its secret once. */
+export function AddReceiverDialog({
+  opened,
+  onAdded,
+  onClose,
+}: {
+  readonly opened: boolean
+  readonly onAdded: () => Promise<void>
+  readonly onClose: () => void
+}) {
+  const { settings, common } = useTexts()
+  const { alerts } = settings
+  const [secret, setSecret] = useState<string>()
+  const close = (): void => {
+    setSecret(undefined)
+    onClose()
+  }
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={alerts.add}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      {secret === undefined ? (
+        <ReceiverForm
+          onClose={close}
+          onMade={async (made) => {
+            setSecret(made)
+            await onAdded()
+          }}
+        />
+      ) : (
+        <Stack gap="md">
+          <TextInput label={alerts.secret} description={alerts.secretHint} readOnly value={secret} />
+          <Group justify="flex-end" gap="sm">
+            <CopyButton text={secret} label={alerts.copySecret} />
+            <Button onClick={close}>{alerts.done}</Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  )
+}
+
+function ReceiverForm({
+  onMade,
+  onClose,
+}: {
+  readonly onMade: (secret: string) => Promise<void>
+  readonly onClose: () => void
+}) {
+  const { settings, common } = useTexts()
+  const { alerts } = settings
+  const [url, setUrl] = useState('')
+  const [events, setEvents] = useState<string[]>([...ALERT_TYPES])
+  const adding = useAction(async () => onMade(await addReceiver(url.trim(), events as AlertType[])))
+  const { error } = adding
+  const field = error instanceof ApiError ? error.field : undefined
+  const atField = field === 'url' || field === 'events'
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        event.stopPropagation()
+        void adding.run()
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label={alerts.url}
+          data-autofocus
+          inputMode="url"
+          value={url}
+          error={field === 'url' && (error as ApiError).message}
+          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        />
+        <MultiSelect
+          label={alerts.events}
+          data={ALERT_TYPES}
+          value={events}
+          error={field === 'events' && (error as ApiError).message}
+          onChange={setEvents}
+        />
+        {!atField && <Refusal error={error} />}
+      </Stack>
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" loading={adding.isRunning}>
+          {alerts.add}
+        </Button>
+      </Group>
+    </form>
+  )
+}

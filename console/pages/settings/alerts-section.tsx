@@ -1,0 +1,147 @@
+import { Button, Group } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import {
+  type Receiver,
+  type ReceiverTest,
+  receiversQuery,
+  removeReceiver,
+  testReceiver,
+} from '../../api/alerts.ts'
+import { QueryResult } from '../../components/query-result.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { showFailure } from '../../components/notify.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { AddReceiverDialog } from './add-receiver-dialog.tsx'
+
+/** The receivers of alerts: added, tested and removed; those of the file can be tested alone. */
+export function AlertsSection() {
+  const { settings } = useTexts()
+  const { alerts } = settings
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const [isAdding, setIsAdding] = useState(false)
+  const [toRemove, setToRemove] = useState<Receiver>()
+  const columns = useColumns(setToRemove)
+  const reload = () => client.invalidateQueries({ queryKey: receiversQuery(profile.id).queryKey })
+  return (
+    <section aria-label={alerts.title}>
+      <h2>{alerts.title}</h2>
+      <p>{alerts.hint}</p>
+      <QueryResult query={useQuery(receiversQuery(profile.id))} rows={2}>
+        {(receivers) =>
+          receivers.length === 0 ? (
+            <Empty text={alerts.empty} />
+          ) : (
+            <DataTable label={alerts.table} columns={columns} rows={receivers} keyOf={({ id }) => id} />
+          )
+        }
+      </QueryResult>
+      <Button
+        mt="md"
+        variant="default"
+        leftSection={<IconPlus size={16} aria-hidden />}
+        onClick={() => setIsAdding(true)}
+      >
+        {alerts.add}
+      </Button>
+      <AddReceiverDialog opened={isAdding} onAdded={reload} onClose={() => setIsAdding(false)} />
+      <ConfirmDialog
+        opened={toRemove !== undefined}
+        title={alerts.remove}
+        text={alerts.removeText(toRemove?.host ?? '')}
+        label={alerts.remove}
+        onConfirm={async () => {
+          if (toRemove) await removeReceiver(toRemove.id)
+          await reload()
+        }}
+        onClose={() => setToRemove(undefined)}
+      />
+    </section>
+  )
+}
+
+function useColumns(onRemove: (receiver: Receiver) => void): readonly Column<Receiver>[] {
+  const { settings, common } = useTexts()
+  const { alerts } = settings
+  return [
+    {
+      key: 'host',
+      label: alerts.host,
+      phone: 'title',
+      cell: ({ host, managed }) => (managed ? `${host} (${settings.fromFile})` : host),
+    },
+    {
+      key: 'events',
+      label: alerts.events,
+      cell: ({ events }) => <span style={{ whiteSpace: 'normal' }}>{events.join(', ')}</span>,
+    },
+    { key: 'waiting', label: alerts.waiting, isNumber: true, cell: ({ waiting }) => waiting },
+    {
+      key: 'last',
+      label: alerts.last,
+      cell: ({ last }) =>
+        last ? (
+          <>
+            <TimeText at={last.at} /> {last.type} {last.message || last.status}
+          </>
+        ) : (
+          common.never
+        ),
+    },
+    {
+      key: 'actions',
+      label: common.actions,
+      isLabelHidden: true,
+      phone: 'actions',
+      cell: (receiver) => <ReceiverActions receiver={receiver} onRemove={() => onRemove(receiver)} />,
+    },
+  ]
+}
+
+function ReceiverActions({
+  receiver: { id, managed },
+  onRemove,
+}: {
+  readonly receiver: Receiver
+  readonly onRemove: () => void
+}) {
+  const texts = useTexts()
+  const { alerts } = texts.settings
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const [result, setResult] = useState<ReceiverTest>()
+  const [isRunning, setIsRunning] = useState(false)
+  const send = async (): Promise<void> => {
+    setIsRunning(true)
+    try {
+      setResult(await testReceiver(id))
+      await client.invalidateQueries({ queryKey: receiversQuery(profile.id).queryKey })
+    } catch (error) {
+      showFailure(error, texts)
+    } finally {
+      setIsRunning(false)
+    }
+  }
+  return (
+    <Group gap="xs" justify="flex-end">
+      <span role="status">
+        {result &&
+          (result.success ? alerts.answered(String(result.status), String(result.time)) : result.message)}
+      </span>
+      <Button variant="default" size="xs" loading={isRunning} onClick={() => void send()}>
+        {alerts.test}
+      </Button>
+      {!managed && (
+        <Button variant="default" size="xs" onClick={onRemove}>
+          {alerts.remove}
+        </Button>
+      )}
+    </Group>
+  )
+}

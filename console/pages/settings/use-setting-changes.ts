@@ -1,0 +1,87 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { shellQuery } from '../../api/account.ts'
+import { ApiError } from '../../api/api-error.ts'
+import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
+import { showNotice } from '../../components/notify.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { changedGroups, groupsIn } from './groups.ts'
+
+/** The changes of the settings that are not saved yet, and saving them. */
+export function useSettingChanges(options: readonly GatewayOption[]) {
+  const { common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
+  const [groups, setGroups] = useState(() => groupsIn(options))
+  const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
+  // Changes are based on the initial values of the form, not on those that the page loads in the meantime.
+  const [basis, setBasis] = useState(options)
+  const [present, setPresent] = useState<GatewayOption>()
+  const [generation, setGeneration] = useState(0)
+  const stored = new Map(options.map(({ key, value }) => [key, value]))
+  // Groups first, because only known ones have budgets.
+  const changes = [
+    ...changedGroups(groups, groupsIn(basis)),
+    ...[...typed].filter(([key, value]) => stored.get(key) !== value),
+  ]
+  const saving = useAction(async (versions: readonly GatewayOption[]) => {
+    setRefused(undefined)
+    for (const [key, value] of changes) {
+      try {
+        await setOption(key, value, versions.find((option) => option.key === key)?.version)
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        if (error.code === 'changed_meanwhile') setPresent(error.present as GatewayOption)
+        else if (error.status === 400) setRefused({ key, message: error.message })
+        else throw error
+        return
+      }
+    }
+    await begin()
+    showNotice(common.saved)
+  })
+  const restart = (now: readonly GatewayOption[]): void => {
+    setTyped(new Map())
+    setBasis(now)
+    setGroups(groupsIn(now))
+    setRefused(undefined)
+    setGeneration((before) => before + 1)
+  }
+  /** Restarts the form with the stored values. */
+  const begin = async (): Promise<void> => {
+    const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
+    await client.invalidateQueries({ queryKey: [profile.id] })
+    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
+    restart(now)
+  }
+  return {
+    typed,
+    type: (key: string, value: string) => setTyped(new Map(typed).set(key, value)),
+    groups,
+    setGroups,
+    changes,
+    refused,
+    error: saving.error,
+    isSaving: saving.isRunning,
+    /** Changes when the form begins anew; inputs with a state of their own take it as their key. */
+    generation,
+    save: () => void saving.run(basis),
+    discard: () => restart(options),
+    /** The option that somebody else has changed meanwhile. */
+    present,
+    take() {
+      setPresent(undefined)
+      void begin()
+    },
+    overwrite() {
+      const versions = basis.map((option) => (option.key === present?.key ? present : option))
+      setPresent(undefined)
+      setBasis(versions)
+      void saving.run(versions)
+    },
+    leave: () => setPresent(undefined),
+  }
+}

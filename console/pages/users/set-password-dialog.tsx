@@ -1,0 +1,71 @@
+import { Button, Group, Modal, PasswordInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { changeUser, type ManagedUser } from '../../api/users.ts'
+import { characterCount } from '../../components/character-count.ts'
+import { showNotice } from '../../components/notify.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { useUserChanges } from './use-user-changes.ts'
+
+const MIN_LENGTH = 8
+
+interface Dialog {
+  readonly user: ManagedUser
+  readonly opened: boolean
+  readonly onClose: () => void
+}
+
+/** Sets the password of a user, which ends its sessions. */
+export function SetPasswordDialog({ user, opened, onClose }: Dialog) {
+  const { users, common } = useTexts()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={users.setPassword}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <PasswordForm user={user} onClose={onClose} />
+    </Modal>
+  )
+}
+
+function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
+  const { users, account, common } = useTexts()
+  const { reload } = useUserChanges()
+  const form = useForm({
+    mode: 'uncontrolled',
+    initialValues: { password: '' },
+    validate: { password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null) },
+  })
+  const saving = useAction(async ({ password }: { password: string }) => {
+    await changeUser(user.id, { password })
+    await reload()
+    showNotice(users.passwordSet(user.username))
+    onClose()
+  })
+  return (
+    <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
+      <input type="text" hidden readOnly autoComplete="username" value={user.username} />
+      <PasswordInput
+        key={form.key('password')}
+        label={account.newPassword}
+        description={users.passwordHint}
+        autoComplete="new-password"
+        visibilityToggleButtonProps={{ 'aria-hidden': true }}
+        data-autofocus
+        {...form.getInputProps('password')}
+      />
+      <Refusal error={saving.error} />
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" loading={saving.isRunning}>
+          {users.setPassword}
+        </Button>
+      </Group>
+    </form>
+  )
+}

@@ -1,0 +1,95 @@
+import { Button, Group, Modal, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { createUserKey, type ManagedUser } from '../../api/users.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+interface Dialog {
+  readonly user: ManagedUser
+  readonly opened: boolean
+  readonly onClose: () => void
+}
+
+/** Makes a key for a user, and shows it once. */
+export function UserKeyDialog({ user, opened, onClose }: Dialog) {
+  const { users, common } = useTexts()
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={users.createKey}
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <KeyForm user={user} onClose={onClose} />
+    </Modal>
+  )
+}
+
+function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
+  const { users, keys, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const [name, setName] = useState('')
+  const [isChecked, setIsChecked] = useState(false)
+  const [secret, setSecret] = useState<string>()
+  const isEmpty = name.trim() === ''
+  const creating = useAction(async () => {
+    setIsChecked(true)
+    if (isEmpty) return
+    const { key } = await createUserKey(user.id, name.trim())
+    setSecret(key)
+    await client.invalidateQueries({ queryKey: [profile.id, 'user-keys', user.id] })
+  })
+  if (secret !== undefined)
+    return (
+      <>
+        <TextInput
+          label={keys.apiKey}
+          description={users.keyOnce(user.username)}
+          readOnly
+          spellCheck={false}
+          autoComplete="off"
+          ff="monospace"
+          value={secret}
+        />
+        <Group justify="flex-end" mt="lg" gap="sm">
+          <CopyButton label={keys.copyKey} text={secret} isPrimary />
+          <Button variant="default" onClick={onClose}>
+            {keys.done}
+          </Button>
+        </Group>
+      </>
+    )
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void creating.run()
+      }}
+    >
+      <TextInput
+        label={users.keyName}
+        description={users.keyHint(user.username)}
+        data-autofocus
+        value={name}
+        error={isChecked && isEmpty && common.required}
+        onChange={({ currentTarget: { value } }) => setName(value)}
+      />
+      <Refusal error={creating.error} />
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" onClick={onClose}>
+          {common.cancel}
+        </Button>
+        <Button type="submit" loading={creating.isRunning}>
+          {users.createKey}
+        </Button>
+      </Group>
+    </form>
+  )
+}

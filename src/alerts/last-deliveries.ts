@@ -1,0 +1,26 @@
+import type { AlertAttempt } from './alert-sender.ts'
+
+/** Maximum number of receivers whose last attempt is kept. */
+const MAX_RECEIVERS = 1000
+
+/** The last attempt to deliver an alert to a receiver. */
+interface LastDelivery extends AlertAttempt {
+  /** Unix seconds. */
+  readonly at: number
+}
+
+/** The last attempts of this process at each receiver, by its tag. */
+export class LastDeliveries {
+  readonly #byTag = new Map<string, LastDelivery>()
+
+  note(tag: string, attempt: AlertAttempt): void {
+    this.#byTag.delete(tag)
+    this.#byTag.set(tag, { ...attempt, at: Math.floor(Date.now() / 1000) })
+    const [oldest] = this.#byTag.keys()
+    if (this.#byTag.size > MAX_RECEIVERS && oldest !== undefined) this.#byTag.delete(oldest)
+  }
+
+  of(tag: string): LastDelivery | undefined {
+    return this.#byTag.get(tag)
+  }
+}

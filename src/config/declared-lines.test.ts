@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { declaredFile } from './declared-lines.ts'
+import { parseYamlDocument } from './document.ts'
+
+const TEXT = `options:
+  retries: 2
+  metrics_token: "a secret token of metrics"
+  time: \${ZONE}
+models:
+  m:
+    fallback: [a, b]
+alerts:
+  - url: https://example.com/secret
+    secret: whsec_x
+    events: [quota.low]
+users:
+  - username: ann
+`
+
+test('116: values of the file have their lines, secrets only that they are set, and users are left out', () => {
+  const document = parseYamlDocument(TEXT, () => 'Europe/Berlin')
+  expect(declaredFile(document, '/etc/sluice/gateway.yaml')).toEqual({
+    file: 'gateway.yaml',
+    items: [
+      { path: 'options.retries', line: 2, value: 2 },
+      { path: 'options.metrics_token', line: 3, value: 'set' },
+      { path: 'options.time', line: 4, value: '${ZONE}' },
+      { path: 'alerts[0].url', line: 9, value: 'set' },
+      { path: 'alerts[0].secret', line: 10, value: 'set' },
+      { path: 'alerts[0].events', line: 11, value: ['quota.low'] },
+      { path: 'models.m.fallback', line: 7, value: ['a', 'b'] },
+    ],
+  })
+})
+
+test('116: without a file nothing is declared', () => {
+  expect(
+    declaredFile(
+      parseYamlDocument('', () => undefined),
+      undefined,
+    ),
+  ).toEqual({ file: '', items: [] })
+})

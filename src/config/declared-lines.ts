@@ -1,0 +1,48 @@
+import { basename } from 'node:path'
+import type { DeclaredFile, DeclaredLine } from '../domain/declared-file.ts'
+import { OPTIONS } from '../domain/options.ts'
+import type { Json } from '../domain/json.ts'
+import { type Path, pathText } from './diagnostics.ts'
+import type { ParsedDocument } from './document.ts'
+import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** The sections that the settings of the console show. */
+const SECTIONS = ['options', 'rate_limits', 'login', 'alerts', 'groups', 'models'] as const
+/** What is shown in place of a secret. */
+const SET = 'set'
+const SECRETS: ReadonlySet<string> = new Set([
+  ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [`options.${name}`] : [])),
+  'login.oidc.client_secret',
+  // The address of a receiver often is its password.
+  'alerts.url',
+  'alerts.secret',
+])
+/** A file may declare thousands of models. */
+const MAX_LINES = 2000
+
+/** What the file declares in these sections, with its lines; secrets are left out. */
+export function declaredFile(document: ParsedDocument, configFile: string | undefined): DeclaredFile {
+  if (configFile === undefined) return { file: '', items: [] }
+  const found = SECTIONS.flatMap((section) =>
+    linesOf(child(document.tree, section), [section], document.lineOf),
+  )
+  return { file: basename(configFile), items: found.slice(0, MAX_LINES) }
+}
+
+function linesOf(node: YamlNode, path: Path, lineOf: ParsedDocument['lineOf']): DeclaredLine[] {
+  const isPlainList = Array.isArray(node) && items(node).every((item) => item instanceof YamlScalar)
+  if (node instanceof YamlScalar || isPlainList)
+    return [{ path: pathText(path), line: lineOf(path), value: valueOf(node, path) }]
+  if (Array.isArray(node))
+    return items(node).flatMap((item, index) => linesOf(item, [...path, index], lineOf))
+  if (!isMapping(node)) return []
+  return keys(node).flatMap((key) => linesOf(child(node, key), [...path, key], lineOf))
+}
+
+function valueOf(node: YamlNode, path: Path): Json {
+  const name = path.filter((step) => typeof step === 'string').join('.')
+  if (SECRETS.has(name)) return SET
+  if (!(node instanceof YamlScalar)) return items(node).map((item) => valueOf(item, path))
+  // The text with its variables, whose values may be secrets.
+  return typeof node.value === 'string' ? node.source : node.value
+}

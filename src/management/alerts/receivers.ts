@@ -1,0 +1,210 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { subscriptionsOf } from '../../alerts/alerts.ts'
+import { ALERT_TYPES, type AlertTarget } from '../../domain/alert.ts'
+import { asObject, type Json } from '../../domain/json.ts'
+import type { StoredConfiguration } from '../../domain/settings.ts'
+import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { GatewayError } from '../../errors.ts'
+import { textField } from '../input-fields.ts'
+import type { AdministrationServices } from '../services.ts'
+
+/** Maximum number of receivers that can be added over HTTP. */
+const MAX_RECEIVERS = 50
+const SECTION = 'alerts'
+
+/** A receiver of alerts in responses, without address and secret. `docs/administration.md: Alerts`. */
+export const receiverSchema = z.object({
+  id: z.string(),
+  host: z.string(),
+  events: z.array(z.enum(ALERT_TYPES)),
+  managed: z.boolean(),
+  managed_by: z.string(),
+  waiting: z.int().describe('alerts that are not delivered yet'),
+  last: z
+    .object({
+      at: z.int().describe('Unix seconds'),
+      type: z.string(),
+      status: z.int().nullable(),
+      message: z.string().describe('why it failed; empty if it was accepted'),
+    })
+    .nullable()
+    .describe('the last attempt of this process'),
+})
+
+type Receiver = z.output<typeof receiverSchema>
+
+/** What came back from a test. */
+export const receiverTestSchema = z.object({
+  success: z.boolean(),
+  status: z.int().nullable(),
+  message: z.string(),
+  time: z.number().describe('seconds'),
+})
+
+const EVENTS = `expected a list of ${ALERT_TYPES.join(', ')}`
+const urlField = textField('expected an http:// or https:// URL', TEXT_BYTES.plain)
+const eventsField = z
+  .array(z.enum(ALERT_TYPES, { error: EVENTS }), { error: EVENTS })
+  .min(1, { error: EVENTS })
+const idField = z.string().regex(/^[0-9a-f]{16}$/, { error: 'expected the id of a receiver' })
+
+/** A receiver to add. */
+export const newReceiver = z.object(
+  { url: urlField, events: eventsField },
+  { error: 'expected an object with url and events' },
+)
+
+/** A change of a receiver; absent fields stay. */
+export const changedReceiver = z.object(
+  { id: idField, url: urlField.nullish(), events: eventsField.nullish() },
+  { error: 'expected an object with the id of a receiver' },
+)
+
+/** The id of a receiver in a path. */
+export const receiverPath = z.object({ id: idField })
+
+type ReceiverServices = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'alerts'>
+
+/** A live receiver with its id. */
+interface NamedTarget {
+  readonly id: string
+  readonly target: AlertTarget
+  readonly isStored: boolean
+}
+
+/** The receivers of the file, then those that were added. */
+export async function listReceivers({
+  store,
+  settings,
+  alerts,
+  ...services
+}: ReceiverServices): Promise<Receiver[]> {
+  const named = await namedTargets({ store, settings, alerts, ...services })
+  const tags = named.map(({ target }) => alerts.tag(target.url))
+  const waiting = await store.read('waitingAlerts', { tags })
+  return named.map(({ id, target, isStored }, index) => {
+    const tag = tags[index] ?? ''
+    const last = alerts.deliveries.of(tag)
+    return {
+      id,
+      host: new URL(target.url).host,
+      events: [...target.types],
+      managed: !isStored,
+      managed_by: isStored ? '' : 'gateway.yaml',
+      waiting: waiting.find((one) => one.tag === tag)?.count ?? 0,
+      last: last ? { at: last.at, type: last.type, status: last.status, message: last.reason ?? '' } : null,
+    }
+  })
+}
+
+async function namedTargets({ store, settings }: ReceiverServices): Promise<NamedTarget[]> {
+  const { entries } = await store.read('storedConfiguration')
+  const ids = new Map(
+    entries.flatMap(({ section, name, value }) =>
+      section === SECTION ? [[asObject(value)['url'], name] as const] : [],
+    ),
+  )
+  return settings().alerts.map((target) => {
+    const id = ids.get(target.url)
+    return { id: id ?? fileId(target), target, isStored: id !== undefined }
+  })
+}
+
+/** The id of a receiver of the file: a digest that only those who know its secret can repeat. */
+function fileId({ url, secret }: AlertTarget): string {
+  return createHash('sha256').update(`${secret}\n${url}`).digest('hex').slice(0, 16)
+}
+
+/** Adds a receiver; resolves to its secret, which is in this response alone. */
+export async function addReceiver(
+  services: ReceiverServices,
+  { url, events }: z.output<typeof newReceiver>,
+): Promise<{ id: string; secret: string }> {
+  const id = randomBytes(8).toString('hex')
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  await setReceiver(services, id, { url, secret, events })
+  return { id, secret }
+}
+
+/** Changes address or events of a receiver that was added. */
+export async function changeReceiver(
+  services: ReceiverServices,
+  { id, url, events }: z.output<typeof changedReceiver>,
+): Promise<void> {
+  const { target } = await storedReceiver(services, id)
+  const { secret, types } = target
+  await setReceiver(services, id, { url: url ?? target.url, secret, events: events ?? types })
+}
+
+/** Removes a receiver that was added; alerts that wait for it are dropped. */
+export async function removeReceiver(services: ReceiverServices, id: string): Promise<void> {
+  await storedReceiver(services, id)
+  await setReceiver(services, id, undefined)
+}
+
+async function setReceiver(
+  { store, liveConfig, settings, alerts }: ReceiverServices,
+  id: string,
+  value: Json | undefined,
+): Promise<void> {
+  const change = { section: SECTION, name: id, value } as const
+  await liveConfig.change(
+    (stored) => ({ ...stored, entries: entriesWith(stored, id, value) }),
+    () => store.write('setEntries', { changes: [change] }),
+  )
+  // The database records only events that a receiver wants: those of the next call, too.
+  const targets = settings().alerts.map(({ url, types }) => ({ tag: alerts.tag(url), types }))
+  await store.write('subscribeAlerts', subscriptionsOf(targets, settings()))
+}
+
+function entriesWith(
+  { entries }: StoredConfiguration,
+  id: string,
+  value: Json | undefined,
+): StoredConfiguration['entries'] {
+  const others = entries.filter(({ section, name }) => section !== SECTION || name !== id)
+  if (value === undefined) return others
+  const added = others.filter(({ section }) => section === SECTION).length
+  if (added >= MAX_RECEIVERS)
+    throw new GatewayError('invalid_request', `expected at most ${MAX_RECEIVERS} receivers`)
+  return [...others, { section: SECTION, name: id, value }]
+}
+
+async function storedReceiver(services: ReceiverServices, id: string): Promise<NamedTarget> {
+  const found = await receiverOf(services, id)
+  if (found.isStored) return found
+  throw new GatewayError(
+    'managed_by_file',
+    'this receiver is set in gateway.yaml, and can be changed there alone',
+  )
+}
+
+async function receiverOf(services: ReceiverServices, id: string): Promise<NamedTarget> {
+  const found = (await namedTargets(services)).find((one) => one.id === id)
+  if (!found) throw new GatewayError('not_found', 'there is no receiver with this id')
+  return found
+}
+
+/** Sends a signed event `test` once, to a receiver of any kind. */
+export async function testReceiver(
+  services: ReceiverServices,
+  id: string,
+): Promise<z.output<typeof receiverTestSchema>> {
+  const { target } = await receiverOf(services, id)
+  // Imported on demand: most gateways have no receivers.
+  const { createAlertAgent, sendAlert } = await import('../../alerts/alert-sender.ts')
+  const agent = createAlertAgent(1)
+  const [startedMs, createdMs] = [performance.now(), Date.now()]
+  const event = { id: `msg_${randomBytes(16).toString('hex')}`, type: 'test', data: '{}' }
+  try {
+    const alert = { ...event, createdMs, firstMs: createdMs, attempts: 1 }
+    const attempt = await sendAlert(target, alert, agent, new AbortController().signal)
+    services.alerts.deliveries.note(services.alerts.tag(target.url), attempt)
+    const { status, reason } = attempt
+    const time = Math.round(performance.now() - startedMs) / 1000
+    return { success: reason === undefined, status, message: reason ?? '', time }
+  } finally {
+    await agent.destroy()
+  }
+}
