@@ -34,7 +34,10 @@ export class Vocabulary {
     const tokens = decode(file, this.#ends)
     for (let rank = 0, start = 0; rank < tokens; rank++) {
       const end = this.#ends[rank] as number
-      this.#slots[this.#slotOf(this.#bytes, start, end)] = rank + 1
+      // Only an empty slot is sought, because no two tokens of a vocabulary are equal.
+      let slot = firstSlotOf(file, start, end)
+      while (this.#slots[slot] !== 0) slot = nextSlot(slot)
+      this.#slots[slot] = rank + 1
       start = end
     }
   }
@@ -69,18 +72,10 @@ export class Vocabulary {
   }
 
   #rankOf(bytes: Uint8Array, start: number, end: number): number {
-    const stored = this.#slots[this.#slotOf(bytes, start, end)] as number
-    return stored === 0 ? NONE : stored - 1
-  }
-
-  /** Slot of these bytes, or the empty one in which they would be stored. */
-  #slotOf(bytes: Uint8Array, start: number, end: number): number {
-    // FNV-1a.
-    let hash = 0x811c9dc5
-    for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
-    for (let slot = (hash ^ (hash >>> 15)) & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
+    for (let slot = firstSlotOf(bytes, start, end); ; slot = nextSlot(slot)) {
       const stored = this.#slots[slot] as number
-      if (stored === 0 || this.#is(stored - 1, bytes, start, end)) return slot
+      if (stored === 0) return NONE
+      if (this.#is(stored - 1, bytes, start, end)) return stored - 1
     }
   }
 
@@ -90,6 +85,17 @@ export class Vocabulary {
     for (let at = start; at < end; at++) if (bytes[at] !== this.#bytes[from + at - start]) return false
     return true
   }
+}
+
+/** The slot where a search for these bytes begins, by FNV-1a. */
+function firstSlotOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+  return (hash ^ (hash >>> 15)) & (SLOTS - 1)
+}
+
+function nextSlot(slot: number): number {
+  return (slot + 1) & (SLOTS - 1)
 }
 
 /** Decodes the tokens of a file in place and records the end of each. Returns their number. */
