@@ -36,16 +36,20 @@ export type CallSums = Pick<
 export interface CallFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
-  readonly model_name?: string | undefined
-  readonly token_name?: string | undefined
-  readonly username?: string | undefined
-  readonly channel?: string | undefined
-  readonly group?: string | undefined
+  readonly model_name?: OneOrMore
+  readonly token_id?: OneOrMore
+  readonly token_name?: OneOrMore
+  readonly username?: OneOrMore
+  readonly channel?: OneOrMore
+  readonly group?: OneOrMore
   readonly request_id?: string | undefined
   /** Several reasons are separated by commas. */
   readonly reason?: string | undefined
-  readonly cause?: string | undefined
+  readonly cause?: OneOrMore
 }
+
+/** One value of a filter, or several of which a call matches one. */
+export type OneOrMore = string | readonly string[] | undefined
 
 /** Only the calls of the account, or those of all users. */
 export type Scope = 'own' | 'all'
@@ -94,10 +98,18 @@ async function sumsOfHalfHours(
   scope: Scope,
   { start_timestamp: from, end_timestamp: to, reason, cause, request_id: id, ...filter }: CallFilter,
 ): Promise<CallSums | undefined> {
-  if (from === undefined || from % HALF_HOUR_S !== 0 || (to ?? reason ?? cause ?? id ?? '') !== '')
-    return undefined
+  const isWhole = [from, to === undefined ? 0 : to + 1].every(
+    (at) => at !== undefined && at % HALF_HOUR_S === 0,
+  )
+  if (!isWhole || (reason ?? id ?? '') !== '' || (cause ?? []).length > 0) return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
-  const query = queryText({ ...filter, from, by: 'none', step: 'month' })
+  const query = queryText({
+    ...filter,
+    from,
+    to: to === undefined ? undefined : to + 1,
+    by: 'none',
+    step: 'month',
+  })
   const { totals, exact } = await request<Usage>('GET', `${path}${query}`)
   if (!exact) return undefined
   const { quota, requests, input, cached, cache_write, output } = totals

@@ -140,9 +140,14 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A query string with the given fields; undefined ones are omitted. */
-export function queryText(fields: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')
+/** Value of a field in a query, or several. */
+export type QueryValue = string | number | undefined | readonly string[]
+
+/** A query string with the given fields; undefined ones are omitted, those with several values are repeated. */
+export function queryText(fields: Readonly<Record<string, QueryValue>>): string {
+  const given = Object.entries(fields)
+    .flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const))
+    .filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
   return text === '' ? '' : `?${text}`
 }

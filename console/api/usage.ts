@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
-import type { Scope } from './calls.ts'
+import type { OneOrMore, Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
 /** Sums by time. */
@@ -20,11 +20,12 @@ export interface UsageQuery {
   readonly step: CalendarStep
   readonly by: string
   readonly top: number
-  readonly model_name?: string | undefined
-  readonly token_name?: string | undefined
-  readonly username?: string | undefined
-  readonly channel?: string | undefined
-  readonly group?: string | undefined
+  readonly model_name?: OneOrMore
+  readonly token_id?: OneOrMore
+  readonly token_name?: OneOrMore
+  readonly username?: OneOrMore
+  readonly channel?: OneOrMore
+  readonly group?: OneOrMore
 }
 
 function usagePath(scope: Scope): string {
@@ -46,8 +47,8 @@ export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
 
 /** The refused calls of a period. Of the filters, only keys and users apply to them. */
 export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) {
-  const { from, to, tz, step, top, token_name, username } = params
-  const query = { from, to, tz, step, top, token_name, username, by: 'code' }
+  const { from, to, tz, step, top, token_id, token_name, username } = params
+  const query = { from, to, tz, step, top, token_id, token_name, username, by: 'code' }
   return queryOptions({
     queryKey: [userId, 'refusals', scope, query],
     queryFn: () =>

@@ -21,7 +21,14 @@ export function CallTable({
   const { logs } = useTexts()
   const columns = useCallColumns().filter(({ key }) => !hidden.includes(key))
   return (
-    <DataTable label={logs.table} columns={columns} rows={calls} keyOf={({ id }) => id} isStale={isStale} />
+    <DataTable
+      label={logs.table}
+      columns={columns}
+      rows={calls}
+      keyOf={({ id }) => id}
+      isStale={isStale}
+      areOpened
+    />
   )
 }
 

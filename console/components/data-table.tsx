@@ -1,4 +1,4 @@
-import { Fragment, type ReactNode, useRef, useState } from 'react'
+import { Fragment, type MouseEvent, type ReactNode, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { useNextRowFocus } from './use-next-row-focus.ts'
 import { useOverflow } from './use-overflow.ts'
@@ -39,6 +39,7 @@ export function DataTable<Row>({
   isStale = false,
   foot,
   detail,
+  areOpened = false,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
@@ -50,6 +51,8 @@ export function DataTable<Row>({
   readonly foot?: Row
   /** A line below a row over all columns; null for none. */
   readonly detail?: (row: Row) => ReactNode
+  /** Whether a click anywhere on a row follows its link `data-row-link`. */
+  readonly areOpened?: boolean
 }) {
   const [order, setOrder] = useState<Order>()
   const { region, bar } = useOverflow()
@@ -79,7 +82,14 @@ export function DataTable<Row>({
               ))}
             </tr>
           </thead>
-          <tbody role="rowgroup" ref={body} onFocus={onFocus}>
+          <tbody
+            role="rowgroup"
+            ref={body}
+            onFocus={onFocus}
+            data-opened={areOpened || undefined}
+            // The link in the row is there for the keyboard.
+            onClick={areOpened ? followRowLink : undefined}
+          >
             {shown.map((row) => {
               const below = detail?.(row) ?? null
               return (
@@ -112,6 +122,12 @@ export function DataTable<Row>({
       </div>
     </>
   )
+}
+
+function followRowLink({ target }: MouseEvent): void {
+  const isSelecting = getSelection()?.isCollapsed === false
+  if (!(target instanceof Element) || target.closest('a, button, input') || isSelecting) return
+  target.closest('tr')?.querySelector<HTMLElement>('[data-row-link]')?.click()
 }
 
 function Heading<Row>({

@@ -70,6 +70,40 @@ export function startOfMonth(unixSeconds: number, timeZone: string): number {
   return midnight(year, month, 1, timeZone)
 }
 
+/** The day of a time in a time zone, as in the address: `2026-11-01`. */
+export function dayText(unixSeconds: number, timeZone: string): string {
+  const { year, month, day } = partsOf(unixSeconds, timeZone)
+  return new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10)
+}
+
+/** The hour of a time in a time zone, as in the address: `2026-11-01T14`. */
+export function hourText(unixSeconds: number, timeZone: string): string {
+  const { hour } = partsOf(unixSeconds, timeZone)
+  return `${dayText(unixSeconds, timeZone)}T${String(hour).padStart(2, '0')}`
+}
+
+const DAY_OR_HOUR = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}))?$/
+
+/** The start and the end, exclusive, of a day or an hour of the address; undefined for any other text. */
+export function spanOfText(
+  text: string | undefined,
+  timeZone: string,
+): { readonly from: number; readonly to: number } | undefined {
+  const found = DAY_OR_HOUR.exec(text ?? '')
+  if (!found || Number.isNaN(Date.parse(`${found[1]}-${found[2]}-${found[3]}`))) return undefined
+  const [year = 0, month = 0, day = 0, hour] = found
+    .slice(1)
+    .map((part) => (part === undefined ? undefined : Number(part)))
+  if (hour !== undefined) {
+    const asUtc = Date.UTC(year, month - 1, day, hour) / 1000
+    const from = asUtc - offsetAt(asUtc - offsetAt(asUtc, timeZone), timeZone)
+    return { from, to: from + HOUR_S }
+  }
+  const from = midnight(year, month, day, timeZone)
+  // Noon of the next day is within it, even if the clock is changed.
+  return { from, to: startOfDay(from + 1.5 * DAY_S, timeZone) }
+}
+
 /** The first second of a calendar day, also where the clock is put forward at midnight. */
 function midnight(year: number, month: number, day: number, timeZone: string): number {
   const asUtc = Date.UTC(year, month - 1, day) / 1000

@@ -17,6 +17,7 @@ import { conflict } from './en/conflict.ts'
 import { models } from './en/models.ts'
 import { overview } from './en/overview.ts'
 import { palette } from './en/palette.ts'
+import { period } from './en/period.ts'
 import { playground } from './en/playground.ts'
 import { routing } from './en/routing.ts'
 import { settings } from './en/settings.ts'
@@ -52,6 +53,7 @@ export const texts = {
   advanced,
   users,
   models,
+  period,
   playground,
   usage,
   whatIf,

@@ -18,6 +18,7 @@ import { conflict } from './zh/conflict.ts'
 import { models } from './zh/models.ts'
 import { overview } from './zh/overview.ts'
 import { palette } from './zh/palette.ts'
+import { period } from './zh/period.ts'
 import { playground } from './zh/playground.ts'
 import { routing } from './zh/routing.ts'
 import { settings } from './zh/settings.ts'
@@ -53,6 +54,7 @@ export const texts: Texts = {
   advanced,
   users,
   models,
+  period,
   playground,
   usage,
   whatIf,

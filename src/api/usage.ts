@@ -328,8 +328,9 @@ async function refusalsAs(
   user?: User,
 ) {
   const period = periodOf(query, services.nowMs())
-  const { username } = query as z.output<typeof refusalsQuery>
-  const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
+  const { user_id, username } = query as z.output<typeof refusalsQuery>
+  const { token_id, token_name, code } = query
+  const filter = { user_id: user?.id ?? user_id, username, token_id, token_name, code }
   const made = await refusedCalls(services, { period, filter, by: query.by ?? 'code' })
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }

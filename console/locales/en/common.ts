@@ -15,6 +15,7 @@ export const common = {
   tryAgain: 'Try again',
   clearFilters: 'Clear filters',
   never: 'Never',
+  any: 'Any',
   none: 'None',
   unlimited: 'Unlimited',
   details: 'Details',

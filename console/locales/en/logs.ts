@@ -3,18 +3,11 @@ import { s } from './plural.ts'
 /** Texts in English: logs. */
 export const logs = {
   title: 'Logs',
-  period: 'Period',
-  periods: {
-    hour: 'Last hour',
-    today: 'Today',
-    '7d': 'Last 7 days',
-    '30d': 'Last 30 days',
-    all: 'All that is kept',
-  },
   model: 'Model',
   key: 'Key',
   user: 'User',
   channel: 'Channel',
+  group: 'Group',
   callId: 'Call ID',
   totals: 'Totals of these calls',
   totalsText: (calls: string, tokens: string, cost: string) => `${calls} · ${tokens} · ${cost}`,
@@ -37,7 +30,6 @@ export const logs = {
     stopped: 'Stopped',
     gateway: 'Gateway interrupted',
   },
-  anyStatus: 'Any',
   tokens: 'Tokens',
   tokensHint: 'input / cached / output',
   cost: 'Cost',

@@ -1,17 +1,6 @@
 /** Texts in English: usage. */
 export const usage = {
   title: 'Usage',
-  period: 'Period',
-  periods: {
-    today: 'Today',
-    '7d': 'Last 7 days',
-    '30d': 'Last 30 days',
-    '90d': 'Last 90 days',
-    month: 'This month',
-    custom: 'Chosen days',
-  },
-  from: 'From',
-  to: 'To',
   groupBy: 'Group by',
   groupings: { model: 'Model', key: 'Key', user: 'User', channel: 'Channel', group: 'Group' },
   addFilter: 'Add filter',

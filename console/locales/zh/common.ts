@@ -15,6 +15,7 @@ export const common: Texts['common'] = {
   tryAgain: '重试',
   clearFilters: '清除筛选',
   never: '从未',
+  any: '全部',
   none: '无',
   unlimited: '不限',
   details: '详情',

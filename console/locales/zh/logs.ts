@@ -3,18 +3,11 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese: logs. */
 export const logs: Texts['logs'] = {
   title: '日志',
-  period: '时间范围',
-  periods: {
-    hour: '最近一小时',
-    today: '今天',
-    '7d': '最近 7 天',
-    '30d': '最近 30 天',
-    all: '全部保留的记录',
-  },
   model: '模型',
   key: '密钥',
   user: '用户',
   channel: '渠道',
+  group: '分组',
   callId: '调用 ID',
   totals: '这些调用的合计',
   totalsText: (calls, tokens, cost) => `${calls} · ${tokens} · ${cost}`,
@@ -37,7 +30,6 @@ export const logs: Texts['logs'] = {
     gateway: '网关中断',
   },
   status: '状态',
-  anyStatus: '全部',
   tokens: 'Token 数',
   tokensHint: '输入 / 缓存 / 输出',
   cost: '费用',

@@ -3,17 +3,6 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese: usage. */
 export const usage: Texts['usage'] = {
   title: '用量',
-  period: '时间范围',
-  periods: {
-    today: '今天',
-    '7d': '最近 7 天',
-    '30d': '最近 30 天',
-    '90d': '最近 90 天',
-    month: '本月',
-    custom: '指定日期',
-  },
-  from: '从',
-  to: '到',
   groupBy: '分组依据',
   groupings: { model: '模型', key: '密钥', user: '用户', channel: '渠道', group: '分组' },
   addFilter: '添加筛选',

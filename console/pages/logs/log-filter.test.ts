@@ -1,33 +1,36 @@
 import { expect, test } from 'vitest'
-import { filterOf, isFiltered, periodOf } from './log-filter.ts'
+import { filterOf, isFiltered, logSpan } from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
+const OPEN = { from: undefined, to: undefined }
 
 test.each([
   [{}, '2026-11-14T16:00:00.000Z'],
   [{ period: 'today' }, '2026-11-20T16:00:00.000Z'],
   [{ period: 'hour' }, '2026-11-21T11:30:00.000Z'],
 ])('the period of %o begins with a day of the chosen time zone', (search, start) => {
-  const { start_timestamp: at } = filterOf(search, 'own', NOW, 'Asia/Shanghai')
-  expect(new Date((at ?? 0) * 1000).toISOString()).toBe(start)
-})
-
-test('the period "all" has no beginning', () => {
-  expect(filterOf({ period: 'all' }, 'own', NOW, 'UTC').start_timestamp).toBeUndefined()
+  const { from } = logSpan(search, NOW, 'Asia/Shanghai')
+  expect(new Date((from ?? 0) * 1000).toISOString()).toBe(start)
 })
 
 test('an unknown period in the address becomes the default', () => {
-  expect(periodOf({ period: 'century' })).toBe('7d')
+  expect(logSpan({ period: 'century' }, NOW, 'UTC')).toEqual(logSpan({ period: '7d' }, NOW, 'UTC'))
 })
 
 test('members cannot filter by user and channel', () => {
-  expect(filterOf({ user: 'a', channel: 'b' }, 'own', NOW, 'UTC')).toMatchObject({
-    username: undefined,
-    channel: undefined,
+  expect(filterOf({ user: 'a', channel: 'b' }, 'own', OPEN)).toMatchObject({ username: [], channel: [] })
+  expect(filterOf({ user: 'a', channel: 'b' }, 'all', OPEN)).toMatchObject({
+    username: ['a'],
+    channel: ['b'],
   })
-  expect(filterOf({ user: 'a', channel: 'b' }, 'all', NOW, 'UTC')).toMatchObject({
-    username: 'a',
-    channel: 'b',
+})
+
+test('a filter in the address may have several values', () => {
+  expect(filterOf({ model: 'a,b', key: '#7,own', cause: 'spent,none' }, 'own', OPEN)).toMatchObject({
+    model_name: ['a', 'b'],
+    token_id: ['7'],
+    token_name: ['own'],
+    cause: ['spent'],
   })
 })
 
@@ -38,7 +41,7 @@ test('the period alone does not count as a filter', () => {
 })
 
 test('a status in the address means all reasons with this word; an unknown status is ignored', () => {
-  expect(filterOf({ status: 'crash' }, 'own', NOW, 'UTC').reason).toBe('crash,lost-node')
-  expect(filterOf({ status: 'lost' }, 'own', NOW, 'UTC').reason).toBeUndefined()
+  expect(filterOf({ status: 'crash' }, 'own', OPEN).reason).toBe('crash,lost-node')
+  expect(filterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
   expect(isFiltered({ status: 'lost' })).toBe(false)
 })

@@ -1,68 +1,71 @@
 import { Button, Select } from '@mantine/core'
-import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
+import type { Scope } from '../../api/calls.ts'
+import { LOG_PERIODS, type Span } from '../../components/period.ts'
+import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
+import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
-  causeOf,
+  DEFAULT_PERIOD,
   isFiltered,
   NO_FILTERS,
-  PERIODS,
-  periodOf,
   STATUS_NAMES,
   statusOf,
-  TYPED_FILTERS,
+  VALUE_FILTERS,
 } from './log-filter.ts'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The filters of calls, which are kept in the address. */
 export function LogFilters({
-  isAdmin,
+  scope,
+  span,
   search,
   onChange,
 }: {
-  readonly isAdmin: boolean
+  readonly scope: Scope
+  readonly span: Span
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {
   const { logs, common } = useTexts()
-  const labels = { model: logs.model, key: logs.key, user: logs.user, channel: logs.channel, id: logs.callId }
+  const causes: Readonly<Record<string, string>> = logs.causes
+  // A filter by group comes from a chart of usage only.
+  const offered = VALUE_FILTERS.filter(
+    ({ name }) =>
+      (scope === 'all' || !OF_ADMINS.has(name)) && (name !== 'group' || (search[name] ?? '') !== ''),
+  )
   return (
     <Toolbar>
-      <Select
-        label={logs.period}
-        allowDeselect={false}
-        data={PERIODS.map((period) => ({ value: period, label: logs.periods[period] }))}
-        value={periodOf(search)}
-        onChange={(period) => onChange({ period: period ?? undefined })}
-      />
+      <PeriodFilter periods={LOG_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={onChange} />
       <Select
         label={logs.status}
-        placeholder={logs.anyStatus}
+        placeholder={common.any}
         clearable
         data={STATUS_NAMES.map((status) => ({ value: status, label: logs.reasons[status] }))}
         value={statusOf(search) ?? null}
         onChange={(status) => onChange({ status: status ?? undefined })}
       />
-      <Select
-        label={logs.cause}
-        placeholder={logs.anyStatus}
-        clearable
-        data={FAILURE_CAUSES.map((cause) => ({ value: cause, label: logs.causes[cause] }))}
-        value={causeOf(search) ?? null}
-        onChange={(cause) => onChange({ cause: cause ?? undefined })}
-      />
-      {TYPED_FILTERS.filter((name) => isAdmin || !OF_ADMINS.has(name)).map((name, index) => (
-        <TypedFilter
+      {offered.map(({ name, field }, index) => (
+        <ValueFilter
           key={name}
-          label={labels[name]}
-          value={search[name] ?? ''}
+          label={logs[name]}
+          field={field}
+          scope={scope}
+          span={span}
+          value={search[name]}
           isFirst={index === 0}
+          {...(field === 'cause' && { wordOf: (cause: string) => causes[cause] ?? cause })}
           onChange={(text) => onChange({ [name]: text })}
         />
       ))}
+      <TypedFilter
+        label={logs.callId}
+        value={search['id'] ?? ''}
+        onChange={(text) => onChange({ id: text })}
+      />
       {isFiltered(search) && (
         <Button variant="subtle" onClick={() => onChange(NO_FILTERS)}>
           {common.clearFilters}

@@ -16,7 +16,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
-import { filterOf, isFiltered, NO_FILTERS } from './log-filter.ts'
+import { filterOf, isFiltered, logSpan, NO_FILTERS } from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
 import { mergedCalls } from './merged-calls.ts'
@@ -34,7 +34,8 @@ export function LogsPage() {
   const [search, setSearch] = useSearchState()
   const scope = isAdmin ? 'all' : 'own'
   const [openedAt] = useState(Date.now)
-  const filter = filterOf(search, scope, openedAt, timeZone)
+  const span = logSpan(search, openedAt, timeZone)
+  const filter = filterOf(search, scope, span)
   const page = Number(search['p'] ?? '1')
   const isLive = search['live'] !== undefined && page === 1
   const live = useLiveCalls(isLive, scope, filter)
@@ -69,7 +70,8 @@ export function LogsPage() {
         </Button>
       </PageHead>
       <LogFilters
-        isAdmin={isAdmin}
+        scope={scope}
+        span={span}
         search={search}
         onChange={(changes) => setSearch({ ...changes, p: undefined })}
       />
@@ -78,7 +80,7 @@ export function LogsPage() {
           sums={sums.data}
           page={calls.data}
           live={live.shown}
-          isByStatus={filter.reason !== undefined || filter.cause !== undefined}
+          isByStatus={filter.reason !== undefined || (filter.cause ?? []).length > 0}
         />
         {live.waiting.length > 0 && (
           <Button variant="subtle" size="xs" className={classes['waiting'] ?? ''} onClick={live.show}>

@@ -4,6 +4,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import type { SeriesName } from './chart-rows.ts'
 import { type SeriesSum, seriesSums, sumOf } from './sums.ts'
 import type { Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
@@ -18,7 +19,7 @@ export function Breakdown({
   readonly usage: Usage
   readonly grouping: Grouping
   readonly isStale: boolean
-  readonly onFilter: (value: string) => void
+  readonly onFilter: (one: SeriesName) => void
 }) {
   const { usage: texts } = useTexts()
   const rows = seriesSums(usage, texts.other)
@@ -39,7 +40,7 @@ export function Breakdown({
   )
 }
 
-function useColumns(heading: string, onFilter: (value: string) => void): readonly Column<SeriesSum>[] {
+function useColumns(heading: string, onFilter: (one: SeriesName) => void): readonly Column<SeriesSum>[] {
   const { usage } = useTexts()
   const { count } = useFormats()
   const number = (key: keyof UsagePoint, label: string): Column<SeriesSum> => ({
@@ -59,7 +60,7 @@ function useColumns(heading: string, onFilter: (value: string) => void): readonl
         key === '' ? (
           label
         ) : (
-          <UnstyledButton className={classes['filter']} onClick={() => onFilter(label)}>
+          <UnstyledButton className={classes['filter']} onClick={() => onFilter({ key, label })}>
             {label}
           </UnstyledButton>
         ),

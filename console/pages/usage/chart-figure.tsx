@@ -1,15 +1,20 @@
 import { BarChart, LineChart } from '@mantine/charts'
 import '@mantine/charts/styles.css'
 import { Button, UnstyledButton } from '@mantine/core'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { startTransition, useEffect, useState } from 'react'
 import type { Usage } from '../../api/usage.ts'
 import { DataTable } from '../../components/data-table.tsx'
+import type { SearchState } from '../../components/search-state.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { BarSegment } from './bar-segment.tsx'
-import type { ChartData, ChartSeries } from './chart-rows.ts'
+import type { ChartData, ChartSeries, SeriesName } from './chart-rows.ts'
 import { formatSlot } from './format-slot.ts'
 import classes from './usage-page.module.css'
+
+/** The filters of the log for the calls of a slot. */
+type SlotLink = (at: number) => SearchState
 
 const HEIGHT = 200
 
@@ -18,6 +23,7 @@ export function ChartFigure({
   title,
   step,
   data,
+  linkOf,
   format,
   axis,
   areLines = false,
@@ -27,12 +33,13 @@ export function ChartFigure({
   readonly title: string
   readonly step: Usage['step']
   readonly data: ChartData
+  readonly linkOf: SlotLink
   readonly format: (value: number) => string
   /** Like `format`, but shorter. */
   readonly axis: (value: number) => string
   readonly areLines?: boolean
   readonly isWide?: boolean
-  readonly onFilter?: (value: string) => void
+  readonly onFilter?: (one: SeriesName) => void
 }) {
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
@@ -48,14 +55,23 @@ export function ChartFigure({
           {usage.showTable}
         </Button>
       </figcaption>
-      {isTable && <SlotTable title={title} step={step} data={data} format={format} />}
+      {isTable && <SlotTable title={title} step={step} data={data} linkOf={linkOf} format={format} />}
       {!isTable && isEmpty && <p className={classes['none']}>{usage.nothingHere(title)}</p>}
       {!isTable && !isEmpty && (
         <>
           <Legend series={data.series} onFilter={onFilter} />
           {/* The table has the same numbers for users who do not see the drawing. */}
           <div aria-hidden className={classes['drawing']}>
-            {isDrawn && <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />}
+            {isDrawn && (
+              <Drawing
+                step={step}
+                data={data}
+                linkOf={linkOf}
+                format={format}
+                axis={axis}
+                areLines={areLines}
+              />
+            )}
           </div>
         </>
       )}
@@ -66,18 +82,25 @@ export function ChartFigure({
 function Drawing({
   step,
   data,
+  linkOf,
   format,
   axis,
   areLines,
 }: {
   readonly step: Usage['step']
   readonly data: ChartData
+  readonly linkOf: SlotLink
   readonly format: (value: number) => string
   readonly axis: (value: number) => string
   readonly areLines: boolean
 }) {
   const { tag } = useTexts()
   const { timeZone } = usePreferences()
+  const navigate = useNavigate()
+  const open = ({ activeTooltipIndex }: { readonly activeTooltipIndex?: unknown }): void => {
+    const row = data.rows[Number(activeTooltipIndex ?? Number.NaN)]
+    if (row) void navigate({ to: '/logs', search: linkOf(row.at) as never })
+  }
   const shared = {
     h: HEIGHT,
     data: data.rows.map((row) => ({ ...row, at: formatSlot(row.at, step, tag, timeZone) })),
@@ -99,7 +122,7 @@ function Drawing({
         strokeWidth={1.5}
         dotProps={{ r: 2 }}
         connectNulls={false}
-        lineChartProps={{ accessibilityLayer: false }}
+        lineChartProps={{ accessibilityLayer: false, onClick: open }}
         lineProps={{ isAnimationActive: false }}
         series={data.series.map(({ name, label, color, isDashed }) => ({
           name,
@@ -115,7 +138,7 @@ function Drawing({
       type="stacked"
       maxBarWidth={32}
       fillOpacity={1}
-      barChartProps={{ accessibilityLayer: false }}
+      barChartProps={{ accessibilityLayer: false, onClick: open }}
       barProps={{ isAnimationActive: false, shape: BarSegment }}
       series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
     />
@@ -127,7 +150,7 @@ function Legend({
   onFilter,
 }: {
   readonly series: readonly ChartSeries[]
-  readonly onFilter: ((value: string) => void) | undefined
+  readonly onFilter: ((one: SeriesName) => void) | undefined
 }) {
   return (
     <ul className={classes['legend']}>
@@ -157,11 +180,13 @@ function SlotTable({
   title,
   step,
   data: { series, rows },
+  linkOf,
   format,
 }: {
   readonly title: string
   readonly step: Usage['step']
   readonly data: ChartData
+  readonly linkOf: SlotLink
   readonly format: (value: number) => string
 }) {
   const { usage, tag } = useTexts()
@@ -177,7 +202,11 @@ function SlotTable({
             key: 'at',
             label: usage.slot,
             phone: 'title',
-            cell: ({ at }) => formatSlot(at, step, tag, timeZone),
+            cell: ({ at }) => (
+              <Link to="/logs" search={linkOf(at) as never}>
+                {formatSlot(at, step, tag, timeZone)}
+              </Link>
+            ),
           },
           ...series.map(({ name, label }) => ({
             key: name,

@@ -1,14 +1,20 @@
 import type { Usage, UsagePoint } from '../../api/usage.ts'
 import { SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
 
+/** What a series is called, by the gateway and on the page. */
+export interface SeriesName {
+  readonly key: string
+  readonly label: string
+}
+
 /** A line, or a part of a bar. `name` is its field in the rows. */
 export interface ChartSeries {
   readonly name: string
   readonly label: string
   readonly color: string
   readonly isDashed?: true
-  /** The value that a click on it filters by. */
-  readonly filter?: string
+  /** The series that a click on it filters by. */
+  readonly filter?: SeriesName
 }
 
 /** The data of a chart: a row for each interval, `at` being its start in Unix seconds. */
@@ -36,7 +42,7 @@ export function largestSeriesData(
       name: `s${place}`,
       label,
       color: key === undefined || place >= SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
-      ...(key !== undefined && { filter: label }),
+      ...(key !== undefined && { filter: { key, label } }),
     })),
     rows: usage.slots.map((at, slot) => ({
       at,

@@ -1,17 +1,21 @@
 import type { Usage } from '../../api/usage.ts'
+import type { SearchState } from '../../components/search-state.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChartFigure } from './chart-figure.tsx'
-import { largestSeriesData, latencyData, fieldSeriesData } from './chart-rows.ts'
+import { largestSeriesData, latencyData, type SeriesName, fieldSeriesData } from './chart-rows.ts'
 import classes from './usage-page.module.css'
 
 /** Cost, calls, tokens, latency and errors of a period by time. */
 export function Charts({
   usage,
+  linkOf,
   onFilter,
 }: {
   readonly usage: Usage
-  readonly onFilter: (value: string) => void
+  /** The filters of the log for the calls of a slot. */
+  readonly linkOf: (at: number) => SearchState
+  readonly onFilter: (one: SeriesName) => void
 }) {
   const { usage: texts, tag } = useTexts()
   const { money, count, duration } = useFormats()
@@ -22,6 +26,7 @@ export function Charts({
       <ChartFigure
         title={texts.spend}
         step={usage.step}
+        linkOf={linkOf}
         data={largestSeriesData(usage, ({ quota }) => quota, texts.other)}
         format={money}
         axis={money}
@@ -31,6 +36,7 @@ export function Charts({
       <ChartFigure
         title={texts.calls}
         step={usage.step}
+        linkOf={linkOf}
         data={largestSeriesData(usage, ({ requests }) => requests, texts.other)}
         {...counted}
         onFilter={onFilter}
@@ -38,6 +44,7 @@ export function Charts({
       <ChartFigure
         title={texts.tokens}
         step={usage.step}
+        linkOf={linkOf}
         data={fieldSeriesData(usage, [
           { label: texts.input, of: ({ input }) => input },
           { label: texts.cached, of: ({ cached }) => cached },
@@ -49,6 +56,7 @@ export function Charts({
       <ChartFigure
         title={texts.latency}
         step={usage.step}
+        linkOf={linkOf}
         data={latencyData(usage, {
           p50_ms: texts.wholeHalf,
           p95_ms: texts.wholeP95,
@@ -62,6 +70,7 @@ export function Charts({
       <ChartFigure
         title={texts.errors}
         step={usage.step}
+        linkOf={linkOf}
         data={largestSeriesData(usage, ({ failed }) => failed, texts.other)}
         {...counted}
         onFilter={onFilter}

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import { usageQueryOf, groupingOf } from './usage-filter.ts'
+import { usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 
 test.each([
   [{}, '2026-10-22T16:00:00.000Z', 'day'],
   [{ period: 'today' }, '2026-11-20T16:00:00.000Z', 'hour'],
+  [{ period: 'yesterday' }, '2026-11-19T16:00:00.000Z', 'hour'],
+  [{ period: 'hour' }, '2026-11-21T11:30:00.000Z', 'hour'],
   [{ period: 'month' }, '2026-10-31T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, '2026-11-04T16:00:00.000Z', 'day'],
   [{ period: 'custom', from: '2026-01-01' }, '2025-12-31T16:00:00.000Z', 'month'],
@@ -23,7 +25,24 @@ test('members can neither group nor filter by user and channel', () => {
   expect(groupingOf({ by: 'user' }, 'own')).toBe('model')
   expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')
   expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC')).toMatchObject({
-    username: 'ann',
+    username: ['ann'],
     by: 'channel',
   })
 })
+
+test.each([
+  ['hour', '2026-11-20T15:00:00Z', '2026-11-20T23', '2026-11-20T23'],
+  ['day', '2026-11-20T16:00:00Z', '2026-11-21', '2026-11-21'],
+  ['month', '2026-10-31T16:00:00Z', '2026-11-01', '2026-11-30'],
+] as const)(
+  '93: a slot of the step %s leads to the log of its time, with the filters',
+  (step, at, from, to) => {
+    const slot = Date.parse(at) / 1000
+    expect(slotSearch({ model: 'm', by: 'user' }, slot, { step, tz: 'Asia/Shanghai' })).toMatchObject({
+      period: 'custom',
+      from,
+      to,
+      model: 'm',
+    })
+  },
+)

@@ -1,13 +1,12 @@
 import type { Scope } from '../../api/calls.ts'
 import type { UsageQuery } from '../../api/usage.ts'
+import { periodIn, spanOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { startOfDay, startOfMonth } from '../../components/time.ts'
+import { keyFilters, keyText, textOf, valuesIn } from '../../components/several.ts'
+import { dayText, hourText, startOfMonth } from '../../components/time.ts'
 
-/** The periods of sums. */
-export const PERIODS = ['today', '7d', '30d', '90d', 'month', 'custom'] as const
-
-/** A period of sums. */
-export type Period = (typeof PERIODS)[number]
+/** The period of an address without one. */
+export const DEFAULT_PERIOD = '30d'
 
 /** The dimensions that sums can be grouped by, as in the address. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group'] as const
@@ -18,33 +17,22 @@ export type Grouping = (typeof GROUPINGS)[number]
 /** The groupings and filters that only administrators have. */
 export const ADMIN_DIMENSIONS: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** The filters by their name in the address. */
-export const FILTERS: Readonly<Record<Grouping, keyof UsageQuery>> = {
-  model: 'model_name',
-  key: 'token_name',
-  user: 'username',
-  channel: 'channel',
-  group: 'group',
-}
-
-const BY: Readonly<Record<Grouping, string>> = {
+/** The dimensions as the gateway calls them. */
+export const FIELDS: Readonly<Record<Grouping, 'model' | 'token' | 'user' | 'channel' | 'group'>> = {
   model: 'model',
   key: 'token',
   user: 'user',
   channel: 'channel',
   group: 'group',
 }
-const DAYS = { '7d': 6, '30d': 29, '90d': 89 } as const
+const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns; the charts show fewer. */
 const TOP = 20
+/** Seconds from the start of a month that are within the next one. */
+const A_MONTH_S = 32 * DAY_S
 /** The number of days from which a period is shown by month. */
 const MANY_DAYS = 200
-
-/** The period in the address. */
-export function periodOf({ period }: SearchState): Period {
-  return PERIODS.find((one) => one === period) ?? '30d'
-}
 
 /** The grouping in the address, for that scope. */
 export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
@@ -59,38 +47,52 @@ export function groupings(scope: Scope): readonly Grouping[] {
 /** The query for an address. The period ends with the present minute, so that a page makes one request. */
 export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
-  const span = spanOf(search, now, timeZone)
-  const filters = groupings(scope).map((name) => [FILTERS[name], search[name] || undefined])
+  const { from = 0, to = now } = spanOf(
+    periodIn(USAGE_PERIODS, search, DEFAULT_PERIOD),
+    search,
+    now,
+    timeZone,
+  )
+  // Sums are of half hours.
+  const span = { from: Math.floor(from / HALF_HOUR_S) * HALF_HOUR_S, to }
   return {
     ...span,
     tz: timeZone,
-    step: stepOf(periodOf(search), span),
-    by: BY[groupingOf(search, scope)],
+    step: stepOf(span),
+    by: FIELDS[groupingOf(search, scope)],
     top: TOP,
-    ...Object.fromEntries(filters),
+    model_name: valuesIn(search['model']),
+    ...keyFilters(search['key']),
+    ...(scope === 'all' && {
+      username: valuesIn(search['user']),
+      channel: valuesIn(search['channel']),
+    }),
+    group: valuesIn(search['group']),
   }
 }
 
-function spanOf(search: SearchState, now: number, timeZone: string): { from: number; to: number } {
-  const period = periodOf(search)
-  if (period === 'today') return { from: startOfDay(now, timeZone), to: now }
-  if (period === 'month') return { from: startOfMonth(now, timeZone), to: now }
-  if (period !== 'custom') return { from: startOfDay(now - DAYS[period] * DAY_S, timeZone), to: now }
-  const from = dayOf(search['from'], timeZone) ?? startOfDay(now - DAYS['30d'] * DAY_S, timeZone)
-  const last = dayOf(search['to'], timeZone)
-  // Noon of the next day is within it, even if the clock is changed.
-  const end = last === undefined ? now : Math.min(now, startOfDay(last + 1.5 * DAY_S, timeZone))
-  return { from, to: Math.max(end, from + DAY_S) }
+/** The value of a series in a filter of the address. */
+export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
+  return textOf([grouping === 'key' ? keyText(key) : grouping === 'user' ? label : key]) ?? ''
 }
 
-function stepOf(period: Period, { from, to }: { from: number; to: number }): UsageQuery['step'] {
-  if (period === 'today' || to - from <= DAY_S) return 'hour'
+function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] {
+  // A day on which the clock is put back has 25 hours.
+  if (to - from <= 25 * 3600) return 'hour'
   return to - from > MANY_DAYS * DAY_S ? 'month' : 'day'
 }
 
-/** The start of a day such as `2026-11-22`. */
-function dayOf(text: string | undefined, timeZone: string): number | undefined {
-  if (text === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
-  const noon = Date.parse(`${text}T12:00:00Z`) / 1000
-  return Number.isNaN(noon) ? undefined : startOfDay(noon, timeZone)
+/** The filters of the log for the calls of one slot of a chart. */
+export function slotSearch(
+  search: SearchState,
+  at: number,
+  { step, tz }: Pick<UsageQuery, 'step' | 'tz'>,
+): SearchState {
+  const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
+  if (step === 'hour') {
+    const hour = hourText(at, tz)
+    return { period: 'custom', from: hour, to: hour, ...filters }
+  }
+  const last = step === 'day' ? at : startOfMonth(at + A_MONTH_S, tz) - 1
+  return { period: 'custom', from: dayText(at, tz), to: dayText(last, tz), ...filters }
 }

@@ -1,20 +1,24 @@
-import { Button, Menu, Select, TextInput } from '@mantine/core'
+import { Button, Menu, Select } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Scope } from '../../api/calls.ts'
+import { type Span, USAGE_PERIODS } from '../../components/period.ts'
+import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
-import { TypedFilter } from '../../components/typed-filter.tsx'
+import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type Grouping, groupingOf, groupings, PERIODS, periodOf } from './usage-filter.ts'
+import { DEFAULT_PERIOD, FIELDS, type Grouping, groupingOf, groupings } from './usage-filter.ts'
 
 /** Period, grouping and filters of sums, which are kept in the address. */
 export function UsageFilters({
   scope,
+  span,
   search,
   onChange,
 }: {
   readonly scope: Scope
+  readonly span: Span
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {
@@ -22,26 +26,9 @@ export function UsageFilters({
   const [added, setAdded] = useState<readonly Grouping[]>([])
   const all = groupings(scope)
   const open = all.filter((name) => added.includes(name) || (search[name] ?? '') !== '')
-  const period = periodOf(search)
   return (
     <Toolbar>
-      <Select
-        label={usage.period}
-        allowDeselect={false}
-        data={PERIODS.map((value) => ({ value, label: usage.periods[value] }))}
-        value={period}
-        onChange={(value) => onChange({ period: value ?? undefined, from: undefined, to: undefined })}
-      />
-      {period === 'custom' &&
-        (['from', 'to'] as const).map((name) => (
-          <TextInput
-            key={name}
-            type="date"
-            label={usage[name]}
-            value={search[name] ?? ''}
-            onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
-          />
-        ))}
+      <PeriodFilter periods={USAGE_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={onChange} />
       <Select
         label={usage.groupBy}
         allowDeselect={false}
@@ -50,10 +37,13 @@ export function UsageFilters({
         onChange={(by) => onChange({ by: by ?? undefined })}
       />
       {open.map((name) => (
-        <TypedFilter
+        <ValueFilter
           key={name}
           label={usage.groupings[name]}
-          value={search[name] ?? ''}
+          field={FIELDS[name]}
+          scope={scope}
+          span={span}
+          value={search[name]}
           onChange={(value) => onChange({ [name]: value })}
         />
       ))}

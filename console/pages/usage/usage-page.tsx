@@ -3,19 +3,20 @@ import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Scope } from '../../api/calls.ts'
-import { type Usage, usageCsvUrl, usageQuery } from '../../api/usage.ts'
+import { type Usage, type UsageQuery, usageCsvUrl, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
-import { useSearchState } from '../../components/search-state.ts'
+import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
 import { Charts } from './charts.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
+import type { SeriesName } from './chart-rows.ts'
 import { Totals } from './totals.tsx'
-import { usageQueryOf, type Grouping, groupingOf } from './usage-filter.ts'
+import { usageQueryOf, filterText, type Grouping, groupingOf, slotSearch } from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
 import classes from './usage-page.module.css'
 
@@ -49,14 +50,16 @@ export function UsagePage() {
           {usage.csv}
         </Button>
       </PageHead>
-      <UsageFilters scope={scope} search={search} onChange={setSearch} />
+      <UsageFilters scope={scope} span={params} search={search} onChange={setSearch} />
       <QueryResult query={query} rows={12}>
         {(found) => (
           <Sums
             usage={found}
             grouping={grouping}
             isStale={query.isPlaceholderData}
-            onFilter={(value) => setSearch({ [grouping]: value })}
+            params={params}
+            search={search}
+            onFilter={(one) => setSearch({ [grouping]: filterText(grouping, one) })}
           />
         )}
       </QueryResult>
@@ -68,13 +71,17 @@ export function UsagePage() {
 function Sums({
   usage,
   grouping,
+  params,
+  search,
   isStale,
   onFilter,
 }: {
   readonly usage: Usage
   readonly grouping: Grouping
+  readonly params: UsageQuery
+  readonly search: SearchState
   readonly isStale: boolean
-  readonly onFilter: (value: string) => void
+  readonly onFilter: (one: SeriesName) => void
 }) {
   const { usage: texts, common } = useTexts()
   const isEmpty = usage.totals.requests === 0 && usage.totals.failed === 0
@@ -85,7 +92,7 @@ function Sums({
         <NoCalls text={texts.empty} />
       ) : (
         <>
-          <Charts usage={usage} onFilter={onFilter} />
+          <Charts usage={usage} linkOf={(at) => slotSearch(search, at, params)} onFilter={onFilter} />
           <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
         </>
       )}

@@ -1,3 +1,4 @@
+import type { UsageFilter } from '../usage-filter.ts'
 import { plainText, integerWithin } from './field-types.ts'
 import { fieldsWith, declareRecord, type Values } from './record.ts'
 
@@ -32,6 +33,6 @@ export type RefusalDimension = keyof typeof REFUSAL_COLUMNS | 'none'
 export const REFUSAL_DIMENSIONS = [...Object.keys(REFUSAL_COLUMNS), 'none'] as readonly RefusalDimension[]
 
 /** Selects refused calls that match all given fields. */
-export type RefusalFilter = {
-  readonly [Name in 'user_id' | 'code']?: RefusalCount[Name] | undefined
-} & { readonly username?: string | undefined; readonly token_name?: string | undefined }
+export type RefusalFilter = Pick<UsageFilter, 'user_id' | 'username' | 'token_id' | 'token_name'> & {
+  readonly code?: string | undefined
+}

@@ -8,7 +8,9 @@ import {
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
 import { namesOf, type Db } from './operation.ts'
+import { valuesOf } from '../../domain/usage-filter.ts'
 import { withUser } from './usage-log.ts'
+import { isAmong } from './usage-sum-queries.ts'
 
 /** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
 export interface RefusedInSlot {
@@ -81,12 +83,14 @@ export async function refusedCalls(
 
 function conditions(
   code: string | undefined,
-  { user_id: userId, token_name: tokenName }: RefusalFilter,
+  { user_id, token_id, token_name }: RefusalFilter,
   { first, end }: { readonly first: number; readonly end: number },
 ): RawBuilder<unknown> {
   const wanted = [sql`slot >= ${first}`, sql`slot < ${end}`]
-  if (userId !== undefined) wanted.push(sql`user_id = ${userId}`)
+  if (user_id !== undefined) wanted.push(isAmong('user_id', valuesOf(user_id)))
+  if (token_id !== undefined) wanted.push(isAmong('token_id', valuesOf(token_id)))
   if (code !== undefined) wanted.push(sql`code = ${code}`)
-  if (tokenName !== undefined) wanted.push(sql`token_id in (select id from tokens where name = ${tokenName})`)
+  if (token_name !== undefined)
+    wanted.push(sql`token_id in (select id from tokens where ${isAmong('name', valuesOf(token_name))})`)
   return sql.join(wanted, sql` and `)
 }

@@ -453,7 +453,8 @@ function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawB
   ]
 }
 
-const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
+/** Condition that a column has one of these values. */
+export const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
   sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
 
 // A single range if a list has no gaps, which is faster.

@@ -1,0 +1,34 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { usageValueSchema, valuesQuery as asked } from '../../src/management/usage/usage-values.ts'
+import type { Scope } from './calls.ts'
+import { queryText, request } from './client.ts'
+
+/** A field of calls whose values are suggested. */
+export type ValuedField = z.output<typeof asked>['field']
+
+/** The values of a field in a period, with `part` in their label, most calls first. */
+export function valuesQuery(
+  userId: number,
+  scope: Scope,
+  {
+    field,
+    span: { from, to },
+    part,
+  }: {
+    readonly field: ValuedField
+    readonly span: { readonly from: number | undefined; readonly to: number | undefined }
+    readonly part: string
+  },
+) {
+  const end = to === undefined ? undefined : to - 1
+  const query = queryText({ field, q: part, start_timestamp: from, end_timestamp: end })
+  return queryOptions({
+    queryKey: [userId, 'log-values', scope, query],
+    queryFn: () =>
+      request<readonly z.output<typeof usageValueSchema>[]>(
+        'GET',
+        `/api/log/${scope === 'all' ? '' : 'self/'}values${query}`,
+      ),
+  })
+}

@@ -1,0 +1,54 @@
+import { Select, TextInput } from '@mantine/core'
+import { useTexts } from '../locales/use-texts.tsx'
+import { daysOf, type Period, periodIn, spanOf } from './period.ts'
+import { usePreferences } from './preferences.ts'
+import type { SearchState } from './search-state.ts'
+
+const DAY_LENGTH = '2026-11-01'.length
+
+/** The period of calls or sums, which is kept in the address; chosen days have two fields. */
+export function PeriodFilter<Name extends Period>({
+  periods,
+  otherwise,
+  search,
+  onChange,
+}: {
+  readonly periods: readonly Name[]
+  /** The period of an address without one. */
+  readonly otherwise: Name
+  readonly search: SearchState
+  readonly onChange: (changes: SearchState) => void
+}) {
+  const { period: texts } = useTexts()
+  const { timeZone } = usePreferences()
+  const period = periodIn(periods, search, otherwise)
+  const choose = (next: string | null): void => {
+    const now = Date.now() / 1000
+    const noDays = { from: undefined, to: undefined }
+    // Chosen days begin with those that were shown before.
+    const days = next === 'custom' ? daysOf(spanOf(period, search, now, timeZone), now, timeZone) : noDays
+    onChange({ period: next ?? undefined, ...days })
+  }
+  return (
+    <>
+      <Select
+        label={texts.label}
+        allowDeselect={false}
+        maxDropdownHeight={400}
+        data={periods.map((value) => ({ value, label: texts.names[value] }))}
+        value={period}
+        onChange={choose}
+      />
+      {period === 'custom' &&
+        (['from', 'to'] as const).map((name) => (
+          <TextInput
+            key={name}
+            type="date"
+            label={texts[name]}
+            value={search[name]?.slice(0, DAY_LENGTH) ?? ''}
+            onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
+          />
+        ))}
+    </>
+  )
+}

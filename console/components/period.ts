@@ -1,0 +1,87 @@
+import type { SearchState } from './search-state.ts'
+import { dayText, spanOfText, startOfDay, startOfMonth } from './time.ts'
+
+/** The periods of sums, by their name in the address. */
+export const USAGE_PERIODS = [
+  'hour',
+  'today',
+  'yesterday',
+  '7d',
+  '30d',
+  '90d',
+  'month',
+  'last-month',
+  'custom',
+] as const
+
+/** The periods of calls, by their name in the address. */
+export const LOG_PERIODS = [...USAGE_PERIODS, 'all'] as const
+
+/** A period of calls or sums. */
+export type Period = (typeof LOG_PERIODS)[number]
+
+/** A period in Unix seconds; undefined is open. */
+export interface Span {
+  readonly from: number | undefined
+  /** Exclusive. */
+  readonly to: number | undefined
+}
+
+const HOUR_S = 3600
+const DAY_S = 86_400
+const DAYS_BEFORE = { today: 0, '7d': 6, '30d': 29, '90d': 89 } as const
+
+/** The period in the address, if it is one of these. */
+export function periodIn<Name extends Period>(
+  periods: readonly Name[],
+  { period }: SearchState,
+  otherwise: Name,
+): Name {
+  return periods.find((one) => one === period) ?? otherwise
+}
+
+/** The range of a period in a time zone. Chosen days are those of the address, both included. */
+export function spanOf(period: Period, search: SearchState, now: number, timeZone: string): Span {
+  const today = startOfDay(now, timeZone)
+  switch (period) {
+    case 'all':
+      return { from: undefined, to: undefined }
+    case 'hour':
+      return { from: now - HOUR_S, to: undefined }
+    case 'yesterday':
+      return { from: startOfDay(today - 1, timeZone), to: today }
+    case 'month':
+      return { from: startOfMonth(now, timeZone), to: undefined }
+    case 'last-month': {
+      const month = startOfMonth(now, timeZone)
+      return { from: startOfMonth(month - 1, timeZone), to: month }
+    }
+    case 'custom':
+      return chosenSpan(search, now, timeZone)
+    default:
+      return { from: startOfDay(now - DAYS_BEFORE[period] * DAY_S, timeZone), to: undefined }
+  }
+}
+
+function chosenSpan(search: SearchState, now: number, timeZone: string): Span {
+  const first = spanOfText(search['from'], timeZone)
+  const last = spanOfText(search['to'], timeZone)
+  const from = Math.min(
+    first?.from ?? startOfDay(now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
+    startOfDay(now, timeZone),
+  )
+  if (!last || last.to > now) return { from, to: undefined }
+  return { from, to: Math.max(last.to, first && first.from < now ? first.to : from + DAY_S) }
+}
+
+/** The days of a period, both included, as in the address. */
+export function daysOf(
+  { from, to }: Span,
+  now: number,
+  timeZone: string,
+): { readonly from: string; readonly to: string } {
+  return {
+    from: dayText(from ?? now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
+    to: dayText(to === undefined ? now : to - 1, timeZone),
+  }
+}

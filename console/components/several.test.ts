@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { keyFilters, keyText, textOf, valuesIn } from './several.ts'
+
+test.each([[['one', 'two']], [['a,b', '50%', '%2C']], [[]]])(
+  '%j is the same after a round trip',
+  (values) => {
+    expect(valuesIn(textOf(values))).toEqual(values)
+  },
+)
+
+test('keys are filtered by id or by name', () => {
+  expect(keyFilters(`${keyText(12)},notebook`)).toEqual({ token_id: ['12'], token_name: ['notebook'] })
+})

@@ -1,0 +1,32 @@
+/** Several values as one text of the address: commas separate them. */
+export function textOf(values: readonly string[]): string | undefined {
+  if (values.length === 0) return undefined
+  return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
+}
+
+/** The values of a text of the address. */
+export function valuesIn(text: string | undefined): readonly string[] {
+  return (text ?? '')
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => part.replaceAll('%2C', ',').replaceAll('%25', '%'))
+}
+
+const ID = /^#\d+$/
+
+/** An API key in the address, by its id: names of keys need not be unique. */
+export function keyText(id: string | number): string {
+  return `#${id}`
+}
+
+/** Filters for API keys of the address, which are ids or names. */
+export function keyFilters(text: string | undefined): {
+  readonly token_id: readonly string[]
+  readonly token_name: readonly string[]
+} {
+  const values = valuesIn(text)
+  return {
+    token_id: values.filter((value) => ID.test(value)).map((value) => value.slice(1)),
+    token_name: values.filter((value) => !ID.test(value)),
+  }
+}
