@@ -37,7 +37,10 @@ beforeAll(async () => {
       groups: { default: { ratio: 2 }, other: { ratio: 1 } },
       models: {
         ...priced(['unserved']),
-        m: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 }, fallback: ['spare'] },
+        m: {
+          price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 },
+          fallback: ['spare'],
+        },
         spare: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 } },
       },
       channels: [
