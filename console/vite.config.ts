@@ -16,8 +16,8 @@ const NAMES = 'assets/[hash]/[name]'
  * use stays out of the first load.
  */
 const GROUPS = [
-  { name: 'base', minShareCount: 18, priority: 2 },
-  { name: 'common', minShareCount: 4, priority: 1 },
+  { name: 'base', minShareCount: 24, priority: 2 },
+  { name: 'common', minShareCount: 6, priority: 1 },
 ]
 
 export default defineConfig({

@@ -17,7 +17,7 @@ export function useOriginRows(call: CallDetail | RefusedCall): DetailRows {
         {token_name}
       </Link>
     ) : (
-      <Link to="/users/$id" params={user} search={{ tab: 'keys' } as never}>
+      <Link to="/users/$id" params={user} search={{ tab: 'keys' }}>
         {token_name}
       </Link>
     )
@@ -38,7 +38,7 @@ export function useOriginRows(call: CallDetail | RefusedCall): DetailRows {
       channel === '' ? (
         ''
       ) : (
-        <Link to="/channels" search={{ q: channel } as never}>
+        <Link to="/channels" search={{ q: channel }}>
           {channel}
         </Link>
       ),
