@@ -58,7 +58,10 @@ export function spanOf(period: Period, search: SearchState, now: number, timeZon
     }
     case 'custom':
       return chosenSpan(search, now, timeZone)
-    default:
+    case 'today':
+    case '7d':
+    case '30d':
+    case '90d':
       return { from: startOfDay(now - DAYS_BEFORE[period] * DAY_S, timeZone), to: undefined }
   }
 }

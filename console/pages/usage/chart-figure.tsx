@@ -99,7 +99,7 @@ function Drawing({
   const navigate = useNavigate()
   const open = ({ activeTooltipIndex }: { readonly activeTooltipIndex?: unknown }): void => {
     const row = data.rows[Number(activeTooltipIndex ?? Number.NaN)]
-    if (row) void navigate({ to: '/logs', search: linkOf(row.at) as never })
+    if (row) void navigate({ to: '/logs', search: linkOf(row.at) })
   }
   const shared = {
     h: HEIGHT,
@@ -203,7 +203,7 @@ function SlotTable({
             label: usage.slot,
             phone: 'title',
             cell: ({ at }) => (
-              <Link to="/logs" search={linkOf(at) as never}>
+              <Link to="/logs" search={linkOf(at)}>
                 {formatSlot(at, step, tag, timeZone)}
               </Link>
             ),

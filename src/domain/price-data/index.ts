@@ -5,7 +5,7 @@ import { GOOGLE } from './google.ts'
 import { OPENAI } from './openai.ts'
 import type { VendorService } from './vendor-service.ts'
 
-export type { ListedTier, VendorService } from './vendor-service.ts'
+export type { VendorService } from './vendor-service.ts'
 
 const BY_PROVIDER: Readonly<Record<Channel['provider'], VendorService | undefined>> = {
   generic: undefined,
