@@ -46,7 +46,10 @@ test('the page of alerts lists each alert with the fields of its data', () => {
   const listed = rowsAfter('docs/operations.md', '\n## Alerts\n').flatMap(([types, , data = '']) =>
     namesIn(types).map((type) => [type, namesIn(data.replace(/\(.*?\)/, ''))]),
   )
-  const rows = Object.entries(ALERTS).map(([type, { data }]) => [type, Object.keys(data)])
+  const rows = Object.entries(ALERTS).map(([type, alert]) => [
+    type,
+    Object.keys({ ...alert.data, ...('either' in alert && alert.either) }),
+  ])
   expect(inOrder(listed)).toEqual(inOrder(rows))
 })
 

@@ -169,7 +169,8 @@ test('without the build, / says how to get it, the API works, and a later build 
 
 test('the paths of the console are those that its router knows', () => {
   const routes = [...readFileSync(join(ROOT, 'console/app/router.tsx'), 'utf8').matchAll(/path: '([^']+)'/g)]
-  const known = routes.map(([, path = '']) => path.replace('$id', '1'))
+  // The path of a child continues that of its parent.
+  const known = routes.map(([, path = '']) => path.replace(/^\$id$/, '/logs/$id').replace('$id', '1'))
   expect(known.length).toBeGreaterThan(10)
   return Promise.all(known.map(async (path) => expect((await get(path)).status, path).toBe(200)))
 })
