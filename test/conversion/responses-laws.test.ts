@@ -2,7 +2,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../generators/characters.ts'
-import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { ReplyContext, Conversation, Tool } from '@sluice/wire/conversation'
 import { foldReply, type Reply, type ReplyEvent } from '@sluice/wire/reply'
@@ -232,8 +232,8 @@ describe('citations and log probabilities of tokens', () => {
 /**
  * Reduces a reply to what all protocols can express. Ignored are the order of its parts, its id, where pages
  * are cited (messages cites with whole parts), whether a stop sequence or a call ended it (but not that it
- * was truncated), the difference between no usage and zero usage, and the tier, which each protocol states in
- * its own way.
+ * was truncated), the difference between no usage and zero usage, and what a protocol states beside the
+ * counts (the tier, the lifetime of what was written to a cache).
  */
 function essence(reply: Reply | undefined): unknown {
   if (!reply) return undefined
@@ -245,7 +245,6 @@ function essence(reply: Reply | undefined): unknown {
     usage = NO_USAGE,
   } = comparable(reply, 'in sum') as Record<string, unknown>
   const { reason } = reply.stop
-  const { served: _, ...counts } = usage as ReportedUsage
   return {
     text,
     thoughts,
@@ -254,7 +253,7 @@ function essence(reply: Reply | undefined): unknown {
       url,
       title,
     })),
-    usage: counts,
+    usage: countsOf(usage as ReportedUsage),
     model: reply.model,
     isCut: reason === 'length' || reason === 'refusal',
   }
@@ -373,10 +372,9 @@ describe('usage of a response', () => {
       fc.property(usages, (usage) => {
         const bytes = ALL_CODECS.responses.encodeReply(reply(usage), IDENTITY)
         // A converted response states `service_tier: default`.
-        expect(ALL_CODECS.responses.decodeReply(bytes).usage).toEqual({
-          ...usage,
-          served: { tier: 'standard' },
-        })
+        const decoded = ALL_CODECS.responses.decodeReply(bytes).usage as ReportedUsage
+        expect(countsOf(decoded)).toEqual(usage)
+        expect(decoded.served).toEqual({ tier: 'standard' })
         const told = (JSON.parse(bytes.toString()) as { usage: Record<string, number> }).usage
         expect(told['total_tokens']).toBe((told['input_tokens'] ?? 0) + (told['output_tokens'] ?? 0))
         expect(told['input_tokens']).toBe(usage.input + usage.cacheRead + usage.cacheWrite5m)
