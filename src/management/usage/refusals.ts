@@ -6,7 +6,7 @@ import {
   type RefusalFilter,
 } from '../../domain/records/refusal.ts'
 import type { ManagementServices } from '../services.ts'
-import { equalityFilterField, wantedIds, wantedTexts } from '../input-fields.ts'
+import { equalityFilterField, idsFilter, textsFilter } from '../input-fields.ts'
 import { csvLine } from '../csv.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
@@ -20,12 +20,12 @@ const by = z
 export const ownRefusalsQuery = periodQuery.extend({
   by,
   code: equalityFilterField(),
-  token_id: wantedIds(),
-  token_name: wantedTexts(),
+  token_id: idsFilter(),
+  token_name: textsFilter(),
 })
 
 /** The query for the refused calls of all users. */
-export const refusalsQuery = ownRefusalsQuery.extend({ user_id: wantedIds(), username: wantedTexts() })
+export const refusalsQuery = ownRefusalsQuery.extend({ user_id: idsFilter(), username: textsFilter() })
 
 const calls = z.array(z.int()).meta({ description: 'One for each slot' })
 
