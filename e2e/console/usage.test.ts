@@ -123,7 +123,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await figure.getByRole('button', { name: 'Show as table' }).click()
     const href = await figure.getByRole('link').last().getAttribute('href')
     expect(new URL(href ?? '', page.url()).searchParams.get('model')).toBe('scripted')
-    await page.getByRole('figure', { name: 'Spend' }).locator('rect[fill]').last().click()
+    await page.getByRole('figure', { name: 'Spend' }).locator('.recharts-bar rect').last().click()
     await page
       .getByRole('status', { name: 'Totals of these calls' })
       .getByText(/^2 calls/)
