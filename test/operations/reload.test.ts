@@ -74,7 +74,12 @@ async function change(
   expected: 'applied' | 'refused' = 'applied',
   write = WRITERS['renamed over'],
 ): Promise<void> {
-  const before = await readings(expected)
+  // A change of the prices file may have been followed by a second reading, which is not the one of this change.
+  let before = await readings(expected)
+  for (let last = -1; last !== before; before = await readings(expected)) {
+    last = before
+    await sleep(300)
+  }
   await write?.(typeof config === 'string' ? config : stringify(config))
   await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
 }

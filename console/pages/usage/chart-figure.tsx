@@ -1,7 +1,7 @@
 import { BarChart, LineChart } from '@mantine/charts'
 import '@mantine/charts/styles.css'
 import { Button, UnstyledButton } from '@mantine/core'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { startTransition, useEffect, useState } from 'react'
 import type { Usage } from '../../api/usage.ts'
 import { DataTable } from '../../components/data-table.tsx'
@@ -62,16 +62,7 @@ export function ChartFigure({
           <Legend series={data.series} onFilter={onFilter} />
           {/* The table has the same numbers for users who do not see the drawing. */}
           <div aria-hidden className={classes['drawing']}>
-            {isDrawn && (
-              <Drawing
-                step={step}
-                data={data}
-                linkOf={linkOf}
-                format={format}
-                axis={axis}
-                areLines={areLines}
-              />
-            )}
+            {isDrawn && <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />}
           </div>
         </>
       )}
@@ -82,25 +73,18 @@ export function ChartFigure({
 function Drawing({
   step,
   data,
-  linkOf,
   format,
   axis,
   areLines,
 }: {
   readonly step: Usage['step']
   readonly data: ChartData
-  readonly linkOf: SlotLink
   readonly format: (value: number) => string
   readonly axis: (value: number) => string
   readonly areLines: boolean
 }) {
   const { tag } = useTexts()
   const { timeZone } = usePreferences()
-  const navigate = useNavigate()
-  const open = ({ activeTooltipIndex }: { readonly activeTooltipIndex?: unknown }): void => {
-    const row = data.rows[Number(activeTooltipIndex ?? Number.NaN)]
-    if (row) void navigate({ to: '/logs', search: linkOf(row.at) })
-  }
   const shared = {
     h: HEIGHT,
     data: data.rows.map((row) => ({ ...row, at: formatSlot(row.at, step, tag, timeZone) })),
@@ -122,7 +106,7 @@ function Drawing({
         strokeWidth={1.5}
         dotProps={{ r: 2 }}
         connectNulls={false}
-        lineChartProps={{ accessibilityLayer: false, onClick: open }}
+        lineChartProps={{ accessibilityLayer: false }}
         lineProps={{ isAnimationActive: false }}
         series={data.series.map(({ name, label, color, isDashed }) => ({
           name,
@@ -138,7 +122,7 @@ function Drawing({
       type="stacked"
       maxBarWidth={32}
       fillOpacity={1}
-      barChartProps={{ accessibilityLayer: false, onClick: open }}
+      barChartProps={{ accessibilityLayer: false }}
       barProps={{ isAnimationActive: false, shape: BarSegment }}
       series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
     />

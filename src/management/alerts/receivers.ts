@@ -47,7 +47,9 @@ const urlField = textField('expected an http:// or https:// URL', TEXT_BYTES.pla
 const eventsField = z
   .array(z.enum(ALERT_TYPES, { error: EVENTS }), { error: EVENTS })
   .min(1, { error: EVENTS })
-const idField = z.string().regex(/^[0-9a-f]{16}$/, { error: 'expected the id of a receiver' })
+const idField = textField('expected the id of a receiver', TEXT_BYTES.plain).regex(/^[0-9a-f]{16}$/, {
+  error: 'expected the id of a receiver',
+})
 
 /** A receiver to add. */
 export const newReceiver = z.object(
