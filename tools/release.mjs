@@ -25,7 +25,7 @@ const { values: options } = parseArgs({
 const MAX_UNPACKED_BYTES = 12 * 2 ** 20
 const MAX_UNMAPPED_BYTES = 512
 /** Files that are not built from sources. */
-const UNMAPPED = /\/(rolldown-runtime-[^/]*|early-theme)\.js$/
+const UNMAPPED = /\/(rolldown-runtime[^/]*|early-theme)\.js$/
 /** Files without which a package does not work or may not be distributed. */
 const NEEDED = [
   'package.json',
