@@ -78,7 +78,7 @@ async function change(
   let before = await readings(expected)
   for (let last = -1; last !== before; before = await readings(expected)) {
     last = before
-    await sleep(300)
+    await sleep(1000)
   }
   await write?.(typeof config === 'string' ? config : stringify(config))
   await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
