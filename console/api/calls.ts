@@ -32,16 +32,20 @@ export type CallSums = Pick<
   'quota' | 'requests' | 'prompt_tokens' | 'completion_tokens'
 >
 
-/** The filters that the gateway supports; empty ones are absent. */
-export interface CallFilter {
-  readonly start_timestamp?: number | undefined
-  readonly end_timestamp?: number | undefined
+/** Filters by what calls belong to; empty ones are absent. */
+export interface OriginFilter {
   readonly model_name?: OneOrMore
   readonly token_id?: OneOrMore
   readonly token_name?: OneOrMore
   readonly username?: OneOrMore
   readonly channel?: OneOrMore
   readonly group?: OneOrMore
+}
+
+/** The filters that the gateway supports; empty ones are absent. */
+export interface CallFilter extends OriginFilter {
+  readonly start_timestamp?: number | undefined
+  readonly end_timestamp?: number | undefined
   readonly request_id?: string | undefined
   /** Several reasons are separated by commas. */
   readonly reason?: string | undefined

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
-import type { OneOrMore, Scope } from './calls.ts'
+import type { OriginFilter, Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
 /** Sums by time. */
@@ -13,19 +13,13 @@ export type Usage = z.output<typeof usageSeriesSchema>
 export type UsagePoint = Usage['totals']
 
 /** A query for sums; undefined filters are absent. */
-export interface UsageQuery {
+export interface UsageQuery extends OriginFilter {
   readonly from: number
   readonly to: number
   readonly tz: string
   readonly step: CalendarStep
   readonly by: string
   readonly top: number
-  readonly model_name?: OneOrMore
-  readonly token_id?: OneOrMore
-  readonly token_name?: OneOrMore
-  readonly username?: OneOrMore
-  readonly channel?: OneOrMore
-  readonly group?: OneOrMore
 }
 
 function usagePath(scope: Scope): string {

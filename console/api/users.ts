@@ -107,7 +107,7 @@ export async function switchUserKey(id: number, keyId: number, isEnabled: boolea
   await request('PUT', `/api/user/${id}/tokens`, { id: keyId, status: isEnabled ? 1 : 2 })
 }
 
-/** Creates a key of another user without limits of its own; this response alone has the whole key. */
+/** Creates a key for another user, without a quota or other limits. Only this response contains the whole key. */
 export function createUserKey(id: number, name: string): Promise<NewKey> {
   const fields = { name, expired_time: -1, remain_quota: 0, unlimited_quota: true }
   return request<NewKey>('POST', `/api/user/${id}/tokens`, fields)

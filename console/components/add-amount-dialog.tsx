@@ -1,11 +1,11 @@
-import { Button, Group, Modal, TextInput } from '@mantine/core'
+import { Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
-import { keepFocus } from './keep-focus.ts'
 import { moneyUnit, parseMoney } from './money.ts'
 import { showNotice } from './notify.tsx'
 import { Refusal } from './refusal.tsx'
 import { useFormats, useSignedIn } from './session.tsx'
+import { FormActions } from './form-actions.tsx'
 import { useAction } from './use-action.ts'
 
 /** An amount of money, to which some can be added. */
@@ -86,14 +86,7 @@ function AmountForm({
         description={hint === undefined ? change : `${hint} ${change}`}
       />
       <Refusal error={adding.error} />
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" onMouseDown={keepFocus} loading={adding.isRunning}>
-          {title}
-        </Button>
-      </Group>
+      <FormActions label={title} isRunning={adding.isRunning} onCancel={onClose} />
     </form>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Modal } from '@mantine/core'
+import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createKey, type NewKey } from '../../api/keys.ts'
@@ -8,7 +8,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
-import { keepFocus } from '../../components/keep-focus.ts'
+import { FormActions } from '../../components/form-actions.tsx'
 import { keyFieldsOf, showAtField, type TypedKey, useKeyForm } from './key-form.ts'
 
 /** Creates a key, then shows it. */
@@ -58,7 +58,7 @@ function CreateKeyForm({
   readonly onClose: () => void
   readonly onMade: (key: NewKey & { readonly models: readonly string[] }) => void
 }) {
-  const { keys, common } = useTexts()
+  const { keys } = useTexts()
   const { profile, display } = useSignedIn()
   const client = useQueryClient()
   const form = useKeyForm(undefined)
@@ -75,14 +75,7 @@ function CreateKeyForm({
     <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
       <KeyFieldInputs form={form} />
       <Refusal error={creating.error} />
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" onMouseDown={keepFocus} loading={creating.isRunning}>
-          {keys.createButton}
-        </Button>
-      </Group>
+      <FormActions label={keys.createButton} isRunning={creating.isRunning} onCancel={onClose} />
     </form>
   )
 }

@@ -48,24 +48,21 @@ export function CallSheet({
     >
       {ids.length > 0 && (
         <div className={classes['neighbours']}>
-          <ActionIcon
-            variant="default"
-            aria-label={call.previous}
-            title={call.previous}
-            disabled={!previous}
-            onClick={previous}
-          >
-            <IconChevronUp size={16} aria-hidden />
-          </ActionIcon>
-          <ActionIcon
-            variant="default"
-            aria-label={call.next}
-            title={call.next}
-            disabled={!next}
-            onClick={next}
-          >
-            <IconChevronDown size={16} aria-hidden />
-          </ActionIcon>
+          {[
+            { label: call.previous, open: previous, Icon: IconChevronUp },
+            { label: call.next, open: next, Icon: IconChevronDown },
+          ].map(({ label, open, Icon }) => (
+            <ActionIcon
+              key={label}
+              variant="default"
+              aria-label={label}
+              title={label}
+              disabled={!open}
+              onClick={open}
+            >
+              <Icon size={16} aria-hidden />
+            </ActionIcon>
+          ))}
         </div>
       )}
       {id !== undefined && <OpenCall id={id} scope={scope} />}

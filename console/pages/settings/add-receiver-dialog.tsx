@@ -6,6 +6,7 @@ import { ApiError } from '../../api/api-error.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
+import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Adds a receiver of alerts, then shows its secret once. */
@@ -60,7 +61,7 @@ function ReceiverForm({
   readonly onMade: (secret: string) => Promise<void>
   readonly onClose: () => void
 }) {
-  const { settings, common } = useTexts()
+  const { settings } = useTexts()
   const { alerts } = settings
   const [url, setUrl] = useState('')
   const [events, setEvents] = useState<string[]>([...ALERT_TYPES])
@@ -95,14 +96,7 @@ function ReceiverForm({
         />
         {!atField && <Refusal error={error} />}
       </Stack>
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" loading={adding.isRunning}>
-          {alerts.add}
-        </Button>
-      </Group>
+      <FormActions label={alerts.add} isRunning={adding.isRunning} onCancel={onClose} />
     </form>
   )
 }

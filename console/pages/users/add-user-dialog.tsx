@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
+import { Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { Role, ROLES } from '../../../src/domain/role.ts'
@@ -18,6 +18,7 @@ import {
 } from '../../components/typed-limits.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
 const MIN_LENGTH = 8
@@ -141,14 +142,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
         <LimitInputs form={form} />
         <Refusal error={creating.error} />
       </Stack>
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" loading={creating.isRunning}>
-          {users.create}
-        </Button>
-      </Group>
+      <FormActions label={users.create} isRunning={creating.isRunning} onCancel={onClose} />
     </form>
   )
 }

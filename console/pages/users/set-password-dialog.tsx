@@ -1,4 +1,4 @@
-import { Button, Group, Modal, PasswordInput } from '@mantine/core'
+import { Modal, PasswordInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
@@ -6,6 +6,7 @@ import { showNotice } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { FormActions } from '../../components/form-actions.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
 const MIN_LENGTH = 8
@@ -32,7 +33,7 @@ export function SetPasswordDialog({ user, opened, onClose }: Dialog) {
 }
 
 function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
-  const { users, account, common } = useTexts()
+  const { users, account } = useTexts()
   const { reload } = useUserChanges()
   const form = useForm({
     mode: 'uncontrolled',
@@ -58,14 +59,7 @@ function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
         {...form.getInputProps('password')}
       />
       <Refusal error={saving.error} />
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" loading={saving.isRunning}>
-          {users.setPassword}
-        </Button>
-      </Group>
+      <FormActions label={users.setPassword} isRunning={saving.isRunning} onCancel={onClose} />
     </form>
   )
 }

@@ -6,6 +6,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
+import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 interface Dialog {
@@ -82,14 +83,7 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
         onChange={({ currentTarget: { value } }) => setName(value)}
       />
       <Refusal error={creating.error} />
-      <Group justify="flex-end" mt="lg" gap="sm">
-        <Button variant="default" onClick={onClose}>
-          {common.cancel}
-        </Button>
-        <Button type="submit" loading={creating.isRunning}>
-          {users.createKey}
-        </Button>
-      </Group>
+      <FormActions label={users.createKey} isRunning={creating.isRunning} onCancel={onClose} />
     </form>
   )
 }
