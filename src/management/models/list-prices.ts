@@ -33,6 +33,11 @@ export interface AppliedPrice {
   readonly outdated: boolean
 }
 
+/** Whether built-in data of this day, as YYYY-MM-DD, may no longer be what the provider charges. */
+export function isOldData(date: string, nowMs: number): boolean {
+  return nowMs - Date.parse(date) > MAX_AGE_DAYS * DAY_MS
+}
+
 type PriceServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'nowMs'> & {
   readonly store: Pick<AdministrationServices['store'], 'read'>
 }
@@ -58,7 +63,6 @@ function appliedPrice(
   const known = liveConfig.builtInPrice(name, model.vendor)
   const differences =
     model.price && known.price && source !== 'built-in' ? differencesOf(model.price, known.price) : []
-  const isOld = nowMs() - Date.parse(known.date) > MAX_AGE_DAYS * DAY_MS
   return {
     model: name,
     vendor: model.vendor ?? null,
@@ -67,7 +71,7 @@ function appliedPrice(
     tiers: model.price ? tiersOf(model.price) : [],
     data_date: source === 'built-in' ? known.date : null,
     differences,
-    outdated: differences.length > 0 || (source === 'built-in' && isOld),
+    outdated: differences.length > 0 || (source === 'built-in' && isOldData(known.date, nowMs())),
   }
 }
 
