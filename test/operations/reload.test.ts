@@ -1,7 +1,7 @@
 import { renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import {
   contentFrame,
@@ -74,14 +74,18 @@ async function change(
   expected: 'applied' | 'refused' = 'applied',
   write = WRITERS['renamed over'],
 ): Promise<void> {
-  // A change of the prices file may have been followed by a second reading, which is not the one of this change.
-  let before = await readings(expected)
-  for (let last = -1; last !== before; before = await readings(expected)) {
-    last = before
-    await sleep(1000)
-  }
+  const before = await readings(expected)
   await write?.(typeof config === 'string' ? config : stringify(config))
   await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)
+}
+
+/** Waits until no reading is under way or about to begin, so that the next one is that of the next change. */
+async function noMoreReadings(): Promise<void> {
+  const all = async (): Promise<number> => (await readings('applied')) + (await readings('refused'))
+  for (let last = -1, now = await all(); last !== now; now = await all()) {
+    last = now
+    await sleep(1000)
+  }
 }
 
 const chat = (key = 'ann', model = 'm', headers: Record<string, string> = {}): Promise<FullResponse> =>
@@ -104,6 +108,8 @@ beforeEach(async () => {
 })
 
 describe('when a change of the file is applied', () => {
+  afterEach(noMoreReadings)
+
   test.each(Object.entries(WRITERS))('a change of the file is applied when it is %s', async (_, write) => {
     for (const factor of [2, 3, 1]) {
       await change({ ...base, models: times(factor) }, 'applied', write)
@@ -132,6 +138,8 @@ describe('when a change of the file is applied', () => {
 })
 
 describe('the prices file', () => {
+  afterEach(noMoreReadings)
+
   const pricesFile = () => join(program.folder.path, 'prices.yaml')
   const pricesTimes = (factor: number): string => `m: { input: ${2 * factor}, output: ${8 * factor} }\n`
   const writes = async (text: string, expected: 'applied' | 'refused' = 'applied'): Promise<void> => {
