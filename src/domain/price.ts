@@ -22,7 +22,7 @@ export interface TieredTokens {
 }
 
 /**
- * What a tier of service costs: a number that multiplies the prices of tokens, or prices of its own. The
+ * What a tier of service costs: a number that multiplies the prices of tokens, or other prices. The
  * tiers of `tiers` are another thing: they depend on the size of the prompt.
  */
 export type ServicePrice = Decimal | TieredTokens

@@ -10,7 +10,7 @@ export type ServiceChannel = Pick<Channel, 'provider' | 'base_url' | 'region' | 
 
 /** What multiplies the prices of a call, as it is kept with its row: decimal texts, or the tier's name. */
 export interface ServedTerms {
-  /** The tier of `price.service` whose own prices apply. */
+  /** The tier of `price.service` whose prices apply. */
   readonly tier?: string
   /** The number for the tier. */
   readonly factor?: string
@@ -23,7 +23,7 @@ export interface ServedRate {
   readonly rate: Rate
   readonly tier: string
   readonly region: string
-  /** The tier has no price: the dearest one of the model applies. */
+  /** Whether the tier has no price. The price of the model's most expensive tier applies then. */
   readonly isUnpriced: boolean
   /** Undefined if the model's own prices apply. */
   readonly terms: ServedTerms | undefined
@@ -71,8 +71,8 @@ export function servedPrice(price: Price, { tier, factor, region }: ServedTerms)
 }
 
 /**
- * The rates at which a request may be charged: of each tier in which it may be served, and of the dearest
- * region if it names none. Defaults count for the models that are known to have them.
+ * The rates at which a request may be charged: of each tier in which it may be served, and of each
+ * region that the provider may choose if it names none. Defaults count for the models that are known to have them.
  */
 export function heldRates(
   rate: Rate,
@@ -138,11 +138,10 @@ function termsOfTier(
   if (tier === PROVISIONED) return { factor: '0' }
   const listed = vendor?.tiers.find((one) => one.tier === tier && (one.models?.test(model) ?? true))
   if (listed) return { factor: listed.factor }
-  // Without a price of its own it is standard, which the row marks as incomplete.
   return undefined
 }
 
-/** The terms of the dearest tier that the model has. */
+/** The terms of the model's most expensive tier. */
 function dearestTerms(price: Price, vendor: VendorService | undefined, model: string): ServedTerms {
   const names = new Set([...Object.keys(price.service), ...(vendor?.tiers ?? []).map(({ tier }) => tier)])
   let dearest: ServedTerms = {}

@@ -1,4 +1,4 @@
-import { type Served, servedByGoogle, STANDARD, tierName } from '@sluice/wire/service-tier'
+import { type Served, firstServedTier, STANDARD, tierName } from '@sluice/wire/service-tier'
 import {
   CACHE_LIFETIMES,
   type CacheLifetime,
@@ -22,7 +22,7 @@ const TIER_HEADERS = [VERTEX_TIER_HEADER, BEDROCK_TIER_HEADER] as const
 export function servedByHead(headers: Readonly<Record<string, string>>): Served | undefined {
   for (const name of TIER_HEADERS) {
     const value = headers[name]
-    if (value !== undefined) return servedByGoogle(value)
+    if (value !== undefined) return firstServedTier(value)
   }
   return undefined
 }

@@ -1,10 +1,10 @@
-/** The tier of service without a price of its own. */
+/** The tier of service at which the model's prices apply unchanged. */
 export const STANDARD = 'standard'
 
 /** The tier of provisioned throughput, which is paid beforehand. */
 export const PROVISIONED = 'provisioned'
 
-/** Other names of tiers. A tier without one is written by its own name, in lower case. */
+/** Other names of tiers. Any other tier keeps its name, in lower case. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['priority', 'fast'],
   ['default', STANDARD],
@@ -44,7 +44,7 @@ export function servedTier(value: unknown): Served {
   return KNOWN.get(tier) ?? { tier }
 }
 
-/** Traffic types of Google that are not a tier's own name. */
+/** Google's traffic types whose names differ from those of their tiers. */
 const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
   ['on_demand_flex', 'flex'],
@@ -52,8 +52,8 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['provisioned_throughput', PROVISIONED],
 ])
 
-/** The tier that Google states, in `serviceTier`, in `trafficType` or in a header. */
-export function servedByGoogle(...values: readonly unknown[]): Served {
+/** The tier in the first value that states one: Google's `serviceTier` or `trafficType`, or a header. */
+export function firstServedTier(...values: readonly unknown[]): Served {
   for (const value of values) {
     if (typeof value !== 'string') continue
     const name = value.toLowerCase().replace(/^(?:service_tier|traffic_type)_/, '')

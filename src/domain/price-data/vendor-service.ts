@@ -1,4 +1,4 @@
-/** What a tier of service costs at a vendor that states no price of its own for a model. */
+/** A vendor's price of a tier of service, for models whose declared price does not state one. */
 export interface ListedTier {
   readonly tier: string
   /** Multiplies the prices of tokens. */
@@ -9,7 +9,7 @@ export interface ListedTier {
   readonly has: RegExp
 }
 
-/** What a region costs at a vendor. */
+/** A vendor's price of a region. */
 export interface ListedRegion {
   readonly region: string
   readonly factor: string

@@ -1,7 +1,7 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
-import { servedByGoogle, withServed } from '../service-tier.ts'
+import { firstServedTier, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
   countAt,
@@ -120,7 +120,7 @@ export class StreamUsage {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
     return (
       usage &&
-      withServed(usage, servedByGoogle(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
+      withServed(usage, firstServedTier(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
     )
   }
 }
