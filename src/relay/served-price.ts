@@ -59,6 +59,24 @@ export function choosesTier(
   return choosesTierByProject(base_url)
 }
 
+/**
+ * The tier at which an answer is charged: the one that it states, otherwise the one that was sent. It is a guess
+ * where the provider chose and did not state it.
+ */
+export function chargedTier(
+  channel: Pick<Channel, 'allow' | 'override' | 'pass_through' | 'base_url'>,
+  requested: string | undefined,
+  passThrough: boolean,
+  stated: string | undefined,
+): { readonly tier: string; readonly isGuessed: boolean } {
+  if (stated !== undefined) return { tier: stated, isGuessed: false }
+  const sent = sentTier(channel, requested, passThrough)
+  return {
+    tier: sent === undefined || sent === 'auto' ? STANDARD : sent,
+    isGuessed: choosesTier(channel, sent, passThrough),
+  }
+}
+
 /** How a call is charged by what its answer states, and whether its price is incomplete. */
 export interface ServedCall extends ServedRate {
   readonly isIncomplete: boolean
@@ -67,17 +85,15 @@ export interface ServedCall extends ServedRate {
 /** The rate of an answer: of the tier that it states, otherwise of the one that was sent. */
 export function servedAt(call: Call, { channel, request }: Target, stated: Served | undefined): ServedCall {
   const { rate, settings, request: asked } = call.plan
-  const { pass_through: passThrough } = settings.options
-  let tier = stated?.tier
-  let isGuessed = false
-  if (tier === undefined) {
-    const sent = sentTier(channel, asked.serviceTier, passThrough)
-    isGuessed = choosesTier(channel, sent, passThrough)
-    if (sent !== 'auto') tier = sent
-  }
+  const { tier, isGuessed } = chargedTier(
+    channel,
+    asked.serviceTier,
+    settings.options.pass_through,
+    stated?.tier,
+  )
   const region = stated?.region
   const served = servedRate(rate, channel, request.upstreamModel, {
-    tier: tier ?? STANDARD,
+    tier,
     ...(region !== undefined && { region }),
   })
   if (served.isUnpriced)
@@ -107,7 +123,10 @@ const CHOSEN: readonly string[] = [STANDARD, 'fast']
  * Counts tokens written to a cache for an unknown lifetime as written for the longest one that the request as
  * sent names, otherwise for that of the provider.
  */
-export function withSentLifetime(reported: ReportedUsage, { channel, request }: Target): ReportedUsage {
+export function withSentLifetime(
+  reported: ReportedUsage,
+  { channel, request }: Pick<Target, 'channel'> & { readonly request: Pick<Target['request'], 'body'> },
+): ReportedUsage {
   if (!reported.lifetimeIsUnknown) return reported
   const { body } = request
   const named = Buffer.isBuffer(body) && body.includes('"ttl"') ? longestLifetime(body) : undefined

@@ -36,6 +36,16 @@ describe('filtered fields', () => {
     expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
   })
 
+  test('a chat request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+    const openai = { base_url: 'https://api.openai.com/v1' }
+    const sent = (fields: string, channel: Partial<UpstreamSettings>): unknown =>
+      JSON.parse(gate(body(fields), channel).body.toString())
+    expect(sent(',"service_tier":"flex"', openai)).toMatchObject({ service_tier: 'default' })
+    expect(sent('', openai)).toMatchObject({ service_tier: 'default' })
+    expect(gate(body(''), { ...openai, allow: ALL }).same).toBe(true)
+    expect(gate(body(''), openai, true).same).toBe(true)
+  })
+
   test('filtered fields pass where the channel allows them, one by one', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
     expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(

@@ -7,18 +7,22 @@ import { readResponsesRequest } from './request.ts'
 
 const ALL = new Set<GatedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])
 
+const OPENAI = 'https://api.openai.com/v1'
+
 interface Options {
+  readonly statesTier?: boolean
   readonly channel?: Partial<UpstreamSettings>
   readonly passThrough?: boolean
   readonly replace?: ReadonlyMap<string, string>
 }
 
-function gate(source: string, { channel, passThrough = false, replace }: Options = {}) {
+function gate(source: string, { channel, passThrough = false, replace, statesTier = true }: Options = {}) {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
   const to = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
   const gated = gateResponsesRequest(scan, readResponsesRequest(scan), to, {
     passThrough,
+    statesTier,
     ...(replace && { replace }),
   })
   return { ...gated, text: gated.body.toString(), same: gated.body === bytes }
@@ -37,6 +41,17 @@ describe('a request for a channel of its own protocol', () => {
       upstreamModel: 'vendor/big-2026',
       text: body('', 'vendor/big-2026'),
     })
+  })
+
+  test('a native responses request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+    const channel = { base_url: OPENAI }
+    expect(JSON.parse(gate(body(',"service_tier":"flex"'), { channel }).text)).toMatchObject({
+      service_tier: 'default',
+    })
+    expect(JSON.parse(gate(body(''), { channel }).text)).toMatchObject({ service_tier: 'default' })
+    expect(gate(body(''), { channel, statesTier: false }).same).toBe(true)
+    expect(gate(body(''), { channel: { ...channel, allow: ALL } }).same).toBe(true)
+    expect(gate(body(''), { channel, passThrough: true }).same).toBe(true)
   })
 
   test('a native responses request has no filtered fields, unless the channel allows them or everything passes', () => {
