@@ -15,7 +15,9 @@ export interface Helpers {
  * and the gateway is ready when both are.
  */
 export function openHelpers(opened: AsyncDisposableStack, log: Logger): Helpers {
-  const threads = opened.adopt(new HelperThreads(log), (open) => open.close())
+  const threads = new HelperThreads(log)
   const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
+  // Closed before the tokenizer, whose end would otherwise count as a failed start.
+  opened.adopt(threads, (open) => open.close())
   return { threads, tokens, tokensLoaded: tokens.load() }
 }

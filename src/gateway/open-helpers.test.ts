@@ -1,0 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { openHelpers } from './open-helpers.ts'
+
+test('helpers that are closed before their threads run log nothing', async () => {
+  const lines: string[] = []
+  const opened = new AsyncDisposableStack()
+  openHelpers(opened, pino({ level: 'trace' }, { write: (line) => lines.push(line) }))
+  await nextTurn()
+  await opened.disposeAsync()
+  await nextTurn()
+  expect(lines).toEqual([])
+})
