@@ -202,16 +202,17 @@ export async function restorePostgres(url: string, data: PostgresData): Promise<
 
 /**
  * Makes the schema of this version in an empty database, and resolves to the statements. Roles and their
- * rights belong to the server, and each start makes them.
+ * rights belong to the server, and each start makes them, as it makes the partitions of the present days.
  */
 export async function schemaStatements(url: string): Promise<string[]> {
   const definition = /^(?:\s|--[^\n]*\n)*(?:create(?! role)|alter|drop|comment)\b/i
+  const ofDays = /\busage_log_\d{8}\b/
   const statements: string[] = []
   const query = Reflect.get(Client.prototype, 'query') as (...args: unknown[]) => unknown
   const watched = function (this: Client, ...args: unknown[]): unknown {
     const [first] = args
     const text = typeof first === 'string' ? first : (first as { text?: string } | undefined)?.text
-    if (text !== undefined && definition.test(text)) statements.push(text)
+    if (text !== undefined && definition.test(text) && !ofDays.test(text)) statements.push(text)
     return Reflect.apply(query, this, args)
   }
   Reflect.set(Client.prototype, 'query', watched)
