@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrateToLatest } from '../../src/store/migrations/migrate.ts'
 import { POSTGRES_TYPES } from '../../src/store/migrations/schema/table.ts'
 import { type Step, STEPS } from '../../src/store/migrations/steps.ts'
@@ -114,9 +114,15 @@ async function serves(
     { key, path: '/v1/responses' },
   )
   expect(next.status, next.text).toBe(200)
-  const { usage } = await observe(gateway.url)
-  expect(usage.calls).toBe(observed.usage.calls + 2)
-  expect(usage.quota).toBeGreaterThan(observed.usage.quota)
+  // A node reports its calls to the database after a moment.
+  await vi.waitFor(
+    async () => {
+      const { usage } = await observe(gateway.url)
+      expect(usage.calls).toBe(observed.usage.calls + 2)
+      expect(usage.quota).toBeGreaterThan(observed.usage.quota)
+    },
+    { timeout: 20_000, interval: 200 },
+  )
 }
 
 describe.each(archives())('the data of %s', (name) => {
