@@ -90,7 +90,10 @@ export interface NamedModel {
  * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns the provider's name if it is none
  * that this gateway can call.
  */
-export function splitModel(model: string, stated: string | undefined): NamedModel | { readonly unknown: string } {
+export function splitModel(
+  model: string,
+  stated: string | undefined,
+): NamedModel | { readonly unknown: string } {
   const [first = '', ...rest] = model.split('/')
   const isPrefix = rest.length > 0 && (stated === undefined ? PROVIDERS.has(first) : stated === first)
   const guess = GUESSES.find(([pattern]) => pattern.test(model))?.[1]

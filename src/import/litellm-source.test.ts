@@ -144,7 +144,9 @@ model_list:
 `)
     const [channel] = configuration.channels
     expect(channel?.channel.declared['rate_limit']).toEqual({ requests: 100, window: '1m' })
-    expect(channel?.line.notes).toContain('tpm does not carry over: it limits some models of the channel only')
+    expect(channel?.line.notes).toContain(
+      'tpm does not carry over: it limits some models of the channel only',
+    )
     expect(configuration.entries.map(({ entry }) => entry)).toEqual([
       { section: 'models', name: 'a', value: { price: { input: '1.25', output: '10' } } },
     ])
@@ -189,7 +191,8 @@ model_list:
   })
 
   test('aliases that multiply, deep levels and long lists are refused in words', () => {
-    const level = (n: number): string => `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
+    const level = (n: number): string =>
+      `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
     const bomb = ['a0: &a0 [x]', ...[1, 2, 3, 4, 5, 6, 7].map(level), 'model_list: *a7'].join('\n')
     expect(() => litellmSource(bomb, HTTP)).toThrow(/aliases|cannot be read/)
     const deep = `model_list:\n  - ${'['.repeat(50)}${']'.repeat(50)}`

@@ -77,11 +77,9 @@ export function litellmSource(text: string, options: ReadingOptions): ImportSour
   const { tree, diagnostics } = parseYamlDocument(withoutVariables(text), () => undefined)
   const [first] = diagnostics
   const list = child(tree, 'model_list')
-  if (!isMapping(tree) || !Array.isArray(list)) {
-    const isNamed = first && /^model_list\s*:/m.test(text)
-    if (!isNamed) return undefined
+  if (first && /^model_list\s*:/m.test(text))
     throw new Error(`the configuration cannot be read: line ${first.line ?? 1}: ${first.message}`)
-  }
+  if (!isMapping(tree) || !Array.isArray(list)) return undefined
   if (list.length > MAX_MODELS) throw new Error(`model_list has more than ${MAX_MODELS} entries`)
   const left: ReportLine[] = []
   const deployments: Deployment[] = []
@@ -102,7 +100,11 @@ export function litellmSource(text: string, options: ReadingOptions): ImportSour
   const channels = channelsOf(deployments, options)
   return {
     name: 'litellm',
-    configuration: { entries: [...prices.values()], channels: channels.planned, left: [...left, ...channels.left] },
+    configuration: {
+      entries: [...prices.values()],
+      channels: channels.planned,
+      left: [...left, ...channels.left],
+    },
     accounts: { users: [], tokens: [] },
     quotaUnit: undefined,
     left: otherSections(tree),
@@ -120,7 +122,10 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   const stated = textIn(params, 'model') ?? ''
   if (stated === '') throw new UnreadableValue('litellm_params.model', 'PROVIDER/MODEL')
   if (model.includes('*') || stated.includes('*'))
-    throw new UnreadableValue('model_name', 'a model: names with * are not imported; add the models in the channel')
+    throw new UnreadableValue(
+      'model_name',
+      'a model: names with * are not imported; add the models in the channel',
+    )
   const missing: string[] = []
   const read = (name: string): string => {
     const text = textIn(params, name)?.trim() ?? ''
@@ -132,11 +137,17 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
   const split = splitModel(stated, read('custom_llm_provider') || undefined)
   if ('unknown' in split)
-    throw new UnreadableValue('litellm_params.model', `a provider that this gateway can call, found "${split.unknown}"`)
+    throw new UnreadableValue(
+      'litellm_params.model',
+      `a provider that this gateway can call, found "${split.unknown}"`,
+    )
   const { provider, channel, upstream } = split
   const address = read('api_base') || read('base_url')
   if (address === '' && missing.length > 0)
-    throw new UnreadableValue('api_base', `an address, found the variable ${missing.join(', ')}, which ${options.missing}`)
+    throw new UnreadableValue(
+      'api_base',
+      `an address, found the variable ${missing.join(', ')}, which ${options.missing}`,
+    )
   const ranks = /rerank/i.test(upstream)
   const notes = keys(params)
     .filter((name) => !CARRIED.has(name))
@@ -299,7 +310,8 @@ function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | un
   const input = read('input_cost_per_token')
   const output = read('output_cost_per_token')
   if (!input && !output) return undefined
-  const isInputAlone = endpointByName(model) === 'embeddings' || textIn(child(entry, 'model_info'), 'mode') === 'embedding'
+  const isInputAlone =
+    endpointByName(model) === 'embeddings' || textIn(child(entry, 'model_info'), 'mode') === 'embedding'
   if (!input || (!output && !isInputAlone))
     return leftLine('price', model, 'expected both input_cost_per_token and output_cost_per_token')
   const value = {
@@ -312,7 +324,9 @@ function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | un
 }
 
 function perMillion({ digits, scale }: Decimal): string {
-  return decimalText(scale >= 6 ? { digits, scale: scale - 6 } : { digits: digits * 10n ** BigInt(6 - scale), scale: 0 })
+  return decimalText(
+    scale >= 6 ? { digits, scale: scale - 6 } : { digits: digits * 10n ** BigInt(6 - scale), scale: 0 },
+  )
 }
 
 function otherSections(tree: YamlNode): ReportLine[] {

@@ -50,6 +50,7 @@ describe('a page of the console', () => {
     '/audit',
     '/live',
     '/what-if',
+    '/import',
     '/settings',
     '/account',
   ])('%s is index.html', async (path) => {
