@@ -18,7 +18,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { toStoredChannel } from './channels/channel-definition.ts'
 import { textField } from './input-fields.ts'
 import type { AdministrationServices } from './services.ts'
-import { isKept, makeRoom, removeUpload, uploadPath } from './uploads.ts'
+import { isKept, makeRoom, removeUpload, UPLOAD_ID, uploadPath } from './uploads.ts'
 
 /** Maximum size of an upload. */
 export const MAX_UPLOAD_BYTES = 512 * 2 ** 20
@@ -90,7 +90,9 @@ type ImportReport = z.output<typeof importReportSchema>
 export const importQuery = z.object({ name: textField('expected a text').optional() })
 
 /** The id of an upload, in a path. */
-export const importParams = z.object({ id: z.string() })
+export const importParams = z.object({
+  id: z.string().regex(UPLOAD_ID, { error: 'expected the id of an upload' }),
+})
 
 /** Reads an upload and reports what its import would write. Nothing is written. */
 export async function readImport(

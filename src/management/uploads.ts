@@ -8,7 +8,8 @@ const KEPT_MS = 30 * 60_000
 const MAX_KEPT = 3
 
 const PREFIX = '.import-'
-const ID = /^[0-9a-f]{32}$/
+/** The form of the id of an upload. */
+export const UPLOAD_ID = /^[0-9a-f]{32}$/
 
 /**
  * Path of an upload: a file of the data folder. The process that applies an import may be another than the one that
@@ -20,7 +21,6 @@ export function uploadPath(folder: string, id: string): string {
 
 /** Whether an upload is still kept. */
 export function isKept(folder: string, id: string): boolean {
-  if (!ID.test(id)) return false
   const found = statSync(uploadPath(folder, id), { throwIfNoEntry: false })
   return found !== undefined && found.mtimeMs > Date.now() - KEPT_MS
 }
@@ -42,7 +42,7 @@ export function removeOldUploads(folder: string): void {
 
 function removeUploads(folder: string, kept: number): void {
   const files = readdirSync(folder)
-    .filter((name) => name.startsWith(PREFIX) && ID.test(name.slice(PREFIX.length)))
+    .filter((name) => name.startsWith(PREFIX) && UPLOAD_ID.test(name.slice(PREFIX.length)))
     .map((name) => join(folder, name))
     .map((path) => ({ path, atMs: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .toSorted((a, b) => b.atMs - a.atMs)
