@@ -70,6 +70,7 @@ function sendPage(response: Response, page: string): void {
       "script-src 'self'",
       `style-src 'self' 'nonce-${nonce}'`,
       "img-src 'self' data: blob:",
+      'media-src blob:',
       "connect-src 'self'",
       "form-action 'self'",
       "base-uri 'none'",
