@@ -64,12 +64,16 @@ export async function simulateCall(
   let refusal: Simulation['refusal'] = null
   let resolutions: readonly Resolution[] = []
   try {
-    if (call.isKey) requireAllowedModel(caller.token, name, name)
+    if (call.isKey) {
+      services.limits.requireSlot(caller)
+      requireAllowedModel(caller.token, name, name)
+    }
     const routing = new Routing(services.load)
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const requestedModel = settings.models.get(name)
+    if (call.isKey) services.limits.requireEntry(settings, caller, requestedModel)
     const common = {
       dialect,
       body: Buffer.alloc(0),
