@@ -349,10 +349,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { rate } = call.noteServed(
-    target,
-    states(basis.served) ? basis.served : call.servedByHead,
-  )
+  const { rate } = call.noteServed(target, states(basis.served) ? basis.served : call.servedByHead)
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 

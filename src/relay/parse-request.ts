@@ -54,7 +54,10 @@ export function parseRequest(
   const region = regionName(member('inference_geo'))
   const request = dialect.read(scan, headers, reader)
   if (serviceTier === undefined && region === undefined) return request
-  const service = { ...(serviceTier !== undefined && { serviceTier }), ...(region !== undefined && { region }) }
+  const service = {
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(region !== undefined && { region }),
+  }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
     : withService(request, service)

@@ -27,7 +27,13 @@ describe('the tier of an answer that states none', () => {
     ["the channel's own tier was sent", channelOf({ service_tier: 'priority' }), 'flex', 'fast', false],
     ['the channel leaves it to OpenAI', auto, 'flex', 'standard', true],
     ['an override sets it', overridden('set', '"flex"'), 'priority', 'flex', false],
-    ["an override sets Converse's", overridden('set', '{"type":"flex"}', 'serviceTier'), undefined, 'flex', false],
+    [
+      "an override sets Converse's",
+      overridden('set', '{"type":"flex"}', 'serviceTier'),
+      undefined,
+      'flex',
+      false,
+    ],
     ['an override has a default', overridden('default', '"flex"'), undefined, 'flex', false],
     ['the client names another than the default', overridden('default', '"flex"'), 'fast', 'fast', false],
   ])(
@@ -38,7 +44,10 @@ describe('the tier of an answer that states none', () => {
   )
 
   test('a stated tier is no guess', () => {
-    expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({ tier: 'fast', isGuessed: false })
+    expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({
+      tier: 'fast',
+      isGuessed: false,
+    })
   })
 })
 

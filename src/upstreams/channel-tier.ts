@@ -64,7 +64,12 @@ const MESSAGES_TIERS: Spelling = {
 const ofGemini = (value: string): Partial<TierEdits> => member('serviceTier', value)
 const GEMINI_TIERS: Spelling = {
   members: ['serviceTier', 'service_tier'],
-  tiers: { auto: UNNAMED, [STANDARD]: ofGemini('standard'), flex: ofGemini('flex'), fast: ofGemini('priority') },
+  tiers: {
+    auto: UNNAMED,
+    [STANDARD]: ofGemini('standard'),
+    flex: ofGemini('flex'),
+    fast: ofGemini('priority'),
+  },
 }
 
 const ofConverse = (type: string): Partial<TierEdits> => member('serviceTier', { type })
@@ -155,7 +160,11 @@ function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | und
 
 /** Describes the error of a tier that requests to a channel cannot name; undefined if they can. */
 export function tierError(
-  { provider, base_url = '', protocol }: { readonly base_url?: string | undefined } & Pick<Channel, 'provider' | 'protocol'>,
+  {
+    provider,
+    base_url = '',
+    protocol,
+  }: { readonly base_url?: string | undefined } & Pick<Channel, 'provider' | 'protocol'>,
   written: string,
 ): string | undefined {
   const spellings = protocol.flatMap((one) => spellingOf({ provider, base_url }, one) ?? [])

@@ -77,7 +77,10 @@ export class UpstreamClient {
     const tier = tierEditsFor(channel, request)
     const body = tier || isEdited(channel) ? editedBody(taken, request, channel, tier) : taken
     const headers = tier ? withTierHeaders(request.headers, tier.headers) : request.headers
-    const adapted = this.#providers.of(channel)?.adapt?.({ ...request, headers, body }) ?? { body, dropped: [] }
+    const adapted = this.#providers.of(channel)?.adapt?.({ ...request, headers, body }) ?? {
+      body,
+      dropped: [],
+    }
     return headers === request.headers ? adapted : { headers, ...adapted }
   }
 

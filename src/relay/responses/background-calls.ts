@@ -356,7 +356,10 @@ function priceOutcome(
   const region = served?.region ?? sent?.region
   const at =
     channel &&
-    servedRate(rate, channel, model, { ...(tier !== undefined && { tier }), ...(region !== undefined && { region }) })
+    servedRate(rate, channel, model, {
+      ...(tier !== undefined && { tier }),
+      ...(region !== undefined && { region }),
+    })
   const isGuessed = served?.tier === undefined && sent?.isGuessed === true
   return {
     quota: charge(at?.rate ?? rate, usage, {}, tools),

@@ -5,7 +5,13 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
-import { type AdaptedBody, type JsonRequest, type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
+import {
+  type AdaptedBody,
+  type JsonRequest,
+  type WireRequest,
+  type Provider,
+  ProviderRefusal,
+} from '../provider.ts'
 import { AccessTokens, type PostForm } from './access-tokens.ts'
 
 const BEARER = 'Bearer '
