@@ -22,7 +22,16 @@ import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 
 /** The dimensions that a series can be split by. */
-export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const
+export const SERIES_DIMENSIONS = [
+  'model',
+  'token',
+  'user',
+  'channel',
+  'group',
+  'service_tier',
+  'region',
+  'none',
+] as const
 
 /** A dimension of a series. */
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
@@ -35,6 +44,8 @@ export const COLUMN_OF = {
   user: 'user_id',
   channel: 'channel',
   group: 'group_name',
+  service_tier: 'service_tier',
+  region: 'region',
 } as const satisfies Readonly<
   Record<Exclude<SeriesDimension | UsageDimension, 'none' | 'day'>, DimensionColumn>
 >
@@ -423,8 +434,8 @@ function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
 }
 
 function filteredColumns(filter: UsageFilter): DimensionColumn[] {
-  const { user_id, token_id, token_name, model, channel, group } = filter
-  const given = [user_id, token_id ?? token_name, model, channel, group]
+  const { user_id, token_id, token_name, model, channel, group, service_tier, region } = filter
+  const given = [user_id, token_id ?? token_name, model, channel, group, service_tier, region]
   return DIMENSION_COLUMNS.filter((_, index) => given[index] !== undefined)
 }
 
@@ -444,11 +455,14 @@ function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   ]
 }
 
-function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawBuilder<unknown>[] {
+function routesOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
+  const { model, channel, group, service_tier: tier, region } = filter
   return [
     ...(model === undefined ? [] : [isAmong('model', valuesOf(model))]),
     ...(channel === undefined ? [] : [isAmong('channel', valuesOf(channel))]),
     ...(group === undefined ? [] : [isAmong('group_name', valuesOf(group))]),
+    ...(tier === undefined ? [] : [isAmong('service_tier', valuesOf(tier))]),
+    ...(region === undefined ? [] : [isAmong('region', valuesOf(region))]),
     ...(by && ROUTE_DIMENSIONS.includes(by) && keys ? [isAmong(by, keys)] : []),
   ]
 }
@@ -487,9 +501,13 @@ const endsOf = (starts: SumStarts): (number | undefined)[] =>
 
 const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
 
+const CACHE_WRITES = sql.join(
+  COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_')).map((name) => sql.ref(name)),
+  sql` + `,
+)
+
 /** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
 function summed(column: string): RawBuilder<unknown> {
-  const source =
-    column === 'cache_write_tokens' ? sql`cache_write_5m_tokens + cache_write_1h_tokens` : sql.ref(column)
+  const source = column === 'cache_write_tokens' ? CACHE_WRITES : sql.ref(column)
   return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
 }
