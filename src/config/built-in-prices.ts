@@ -28,6 +28,8 @@ interface BuiltInModel {
   readonly price: Price | undefined
   /** Context length in tokens; undefined if the data does not state it. */
   readonly contextTokens: number | undefined
+  /** Which of the prices that depend on the date or the time of day applies; undefined if there is one. */
+  readonly moment?: string
   /** Kinds of price that are not charged, by their keys in the data: `input_audio_mtok`. */
   readonly uncharged: readonly string[]
 }
@@ -120,7 +122,9 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     if (result?.data !== data) {
       const price = chargeablePrice(data, mediaPrices(id, model.id))
       const contextTokens = model.context_window
-      result = Object.freeze({ vendor: id, price, contextTokens, uncharged: unchargedKinds(data), data })
+      const uncharged = unchargedKinds(data)
+      const moment = isList(model.prices) ? { moment: momentOf(model.prices, data) } : undefined
+      result = Object.freeze({ vendor: id, price, contextTokens, uncharged, data, ...moment })
       read.set(model, result)
     }
     return result
@@ -183,6 +187,11 @@ function concreteNames({ id, match }: ModelInfo): string[] {
 export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
   if (!isList(prices)) return prices
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
+}
+
+/** Identifies one of several prices. */
+function momentOf(prices: readonly ConditionalPrice[], current: ModelPrice): string {
+  return String(prices.findIndex((one) => one.prices === current))
 }
 
 function holds(constraint: ConditionalPrice['constraint'], now: Date): boolean {
