@@ -62,8 +62,15 @@ interface Row {
 
 /** Lines whose price is for a single one; that of all others is per million. */
 const SINGLE = new Set([
-  ...['request', 'second', 'search_unit', 'image', 'web_search', 'file_search', 'code_interpreter'],
-  ...['code_execution', 'google_search'],
+  'request',
+  'second',
+  'search_unit',
+  'image',
+  'web_search',
+  'file_search',
+  'code_interpreter',
+  'code_execution',
+  'google_search',
 ])
 
 /** The charge that the lines of a row add up to: count × price, in units. */
@@ -118,23 +125,41 @@ beforeAll(async () => {
     clouds: await start(
       [
         {
-          ...{ name: 'azure', provider: 'azure', base_url: hosts.url, keys: ['key-0123456789abcdef'] },
-          ...{ protocol: 'chat', models: modelsAt('azure') },
+          name: 'azure',
+          provider: 'azure',
+          base_url: hosts.url,
+          keys: ['key-0123456789abcdef'],
+          protocol: 'chat',
+          models: modelsAt('azure'),
         },
         {
-          ...{ name: 'bedrock', provider: 'bedrock', region: REGION, base_url: bedrock.url },
-          ...{ keys: [`${ACCOUNT.id}:${ACCOUNT.secret}`], protocol: 'converse', models: modelsAt('bedrock') },
+          name: 'bedrock',
+          provider: 'bedrock',
+          region: REGION,
+          base_url: bedrock.url,
+          keys: [`${ACCOUNT.id}:${ACCOUNT.secret}`],
+          protocol: 'converse',
+          models: modelsAt('bedrock'),
         },
         {
-          ...{ name: 'vertex', provider: 'vertex', location: 'europe-west4', base_url: vertex.url },
-          ...{ keys: [vertex.serviceAccount], protocol: 'gemini', models: modelsAt('vertex') },
+          name: 'vertex',
+          provider: 'vertex',
+          location: 'europe-west4',
+          base_url: vertex.url,
+          keys: [vertex.serviceAccount],
+          protocol: 'gemini',
+          models: modelsAt('vertex'),
         },
       ],
       {},
     ),
     hosts: await start(
       Object.entries(HOSTS).map(([host, protocol]) => ({
-        ...{ name: host, base_url: `http://${host}/v1`, keys: ['a-key'], protocol, allow: ALLOWED },
+        name: host,
+        base_url: `http://${host}/v1`,
+        keys: ['a-key'],
+        protocol,
+        allow: ALLOWED,
         models: modelsAt(host as Upstream),
       })),
       { ...network.env, ...clock.env, NODE_OPTIONS: flags },
