@@ -43,6 +43,13 @@ describe('the tier of an answer that states none', () => {
     },
   )
 
+  test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
+    'is the standard one for a hold where a provider has no tiers: %s',
+    (endpoint) => {
+      expect(possibleService({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
+    },
+  )
+
   test('a stated tier is no guess', () => {
     expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({
       tier: 'fast',
@@ -61,7 +68,7 @@ describe('the tiers that a hold covers', () => {
     ['standard and fast where the channel leaves it to OpenAI', auto, 'flex', ['standard', 'fast']],
   ])('are %s', (_, channel, serviceTier, tiers) => {
     const request = serviceTier === undefined ? {} : { serviceTier }
-    expect(possibleService({ channel }, request, false).tiers).toEqual(tiers)
+    expect(possibleService({ channel }, 'chat', request, false).tiers).toEqual(tiers)
   })
 })
 
@@ -72,7 +79,7 @@ describe('the region that a hold covers', () => {
     ['that of the request', channelOf({ allow: new Set(['inference_geo']) }), { region: 'us' }, 'us'],
     ['that of an override', overridden('set', '"eu"', 'inference_geo'), { region: 'us' }, 'eu'],
   ])('is %s', (_, channel, request, region) => {
-    expect(possibleService({ channel }, request, false).region).toBe(region)
+    expect(possibleService({ channel }, 'chat', request, false).region).toBe(region)
   })
 })
 

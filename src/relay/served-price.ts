@@ -16,6 +16,7 @@ import { choosesTierByProject, statesTier } from '@sluice/wire/upstream-settings
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import type { Rate, SentService } from '../domain/price.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import { type ServedRate, servedRate } from '../domain/served-rate.ts'
@@ -186,10 +187,11 @@ function pick({ serviceTier, region }: RequestedService): RequestedService {
 }
 
 /** The rate of the prompt of a call that ends before anything is stated: that of the first channel's request. */
-export function rateAsked({ rate, settings, request, channels }: Plan): Rate {
+export function rateAsked({ dialect, rate, settings, request, channels }: Plan): Rate {
   const [first] = channels
   if (!first || rate.free) return rate
   const { channel, tools } = first
+  if (!ENDPOINTS[dialect.endpoint].hasTiers) return rate
   const sent = sentTier(channel, pick(request), settings.options.pass_through)
   if (sent === undefined || sent === 'auto' || sent === STANDARD) return rate
   const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
@@ -211,9 +213,11 @@ export function servedAt(call: Call, target: Target, stated: Served | undefined)
 /** The tiers and the region in which a channel may serve a request; the hold covers the dearest of them. */
 export function possibleService(
   { channel }: Pick<ChannelPlan, 'channel'>,
+  endpoint: Endpoint,
   request: Pick<ParsedRequest, 'serviceTier' | 'region'>,
   passThrough: boolean,
 ): { readonly tiers: readonly string[]; readonly region: string | undefined } {
+  if (!ENDPOINTS[endpoint].hasTiers) return { tiers: PLAIN, region: undefined }
   const sent = sentTier(channel, pick(request), passThrough)
   return { tiers: tiersFor(channel, sent), region: sentRegion(channel, pick(request), passThrough) }
 }
