@@ -6,6 +6,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
 import { findPayerOfParkedHold } from './find-payer.ts'
@@ -101,15 +102,14 @@ export class Ledger {
    * Admits a call as `admit` does, after waiting for the holds of other calls if only these prevent it; see
    * `docs/ledger.md: Waiting for other calls`. Rejects with `Unaffordable`.
    */
-  async admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
+  admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
     const { lends } = this.accounts
-    const borrowed = lends ? await this.accounts.borrow(payer, amount) : { payer }
-    const { account, budgets } = borrowed.payer
-    if (amount <= affordableAmount(account, budgets)) return this.admit(account, amount, facts, budgets)
-    const refusal = refusalOf(borrowed.payer, amount, Date.now())
+    if (!lends) {
+      const refusal = refusalOf(payer, amount, Date.now())
+      if (!(refusal instanceof QuotaHeld) || patience.waitMs === 0) return Promise.reject(refusal)
+    }
     const waitMs = lends ? Math.max(patience.waitMs, RETURN_MS) : patience.waitMs
-    if (!(refusal instanceof QuotaHeld) || waitMs === 0) throw refusal
-    return waitForSiblings(this.#siblings, borrowed.payer, amount, { ...patience, waitMs }, (found) =>
+    return waitForSiblings(this.#siblings, payer, amount, { ...patience, waitMs }, (found) =>
       this.admit(found.account, amount, facts, found.budgets),
     )
   }
@@ -190,8 +190,9 @@ export class Ledger {
           this.#addTo(hold, by)
           hold.addSpare(by)
         },
-        // No end of another call can help, so it is not asked for again.
         refuse: (error) => {
+          // If the bank is out of reach, the next frame asks again; otherwise no end of another call can help.
+          if (error instanceof StoreUnavailable) this.#growths.delete(hold)
           if (error instanceof Unaffordable) hold.refusal = error
         },
       },

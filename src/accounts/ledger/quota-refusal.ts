@@ -144,6 +144,11 @@ export function isAffordableAlone(payer: Payer, amount: number): boolean {
  */
 export function refusalOf(payer: Payer, amount: number, nowMs: number): Unaffordable {
   if (!isAffordableAlone(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
+  return heldRefusal(payer, amount)
+}
+
+/** Builds the refusal of a hold that only open holds prevent. */
+export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
   const quota = shortQuota(payer, amount, WITH_HOLDS)
   const [budget] = shortBudgets(payer, amount, WITH_HOLDS)
   if (quota === undefined && budget)

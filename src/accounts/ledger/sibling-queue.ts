@@ -1,13 +1,15 @@
-import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountSource } from './account-source.ts'
 import type { Balance } from './balance.ts'
 import { affordableAmount, countPendingWrites, namesOf, type Payer } from './payer.ts'
-import { isAffordableAlone, QuotaHeld, refusalOf, type Unaffordable } from './quota-refusal.ts'
+import { heldRefusal, isAffordableAlone, QuotaHeld, refusalOf } from './quota-refusal.ts'
 
 /** Interval at which quota is requested from the bank again, because calls of other nodes end without a word. */
 const ASK_AGAIN_MS = 100
 /** The same after a call of this node has ended. */
 const ASK_SOON_MS = 20
+/** Time after which other loans are requested although one is not answered, as on a locked row. */
+const MAX_ANSWER_MS = 250
 /** Maximum number of loans requested at once for one user. */
 const MAX_LOANS_AT_ONCE = 16
 
@@ -24,20 +26,29 @@ export interface Waiting {
 
 /** A call or a growth in the queue. */
 export interface Queued {
-  /** Ends the wait. */
+  /** Ends the wait without a word. */
   leave(): void
-  /** Why it waits, or why it need not wait any more. */
-  refusal(): Unaffordable
+  /** Ends the wait with a refusal, at the latest when the bank has answered for the first time. */
+  expire(): void
 }
 
 /** A place in the queue. */
 class Place {
   readonly waiting: Waiting
+  /** Rises with each arrival. */
+  readonly order: number
   #payer: Payer
   isOpen = true
+  /** Whether a loan is being requested. */
+  isAsking = false
+  /** Whether the bank has answered, so that the balances are known. */
+  isAnswered = false
+  /** Whether it is refused with the next answer. */
+  isExpired = false
 
-  constructor(waiting: Waiting, payer: Payer) {
+  constructor(waiting: Waiting, payer: Payer, order: number) {
     this.waiting = waiting
+    this.order = order
     this.#payer = payer
     countPendingWrites(payer, 1)
   }
@@ -79,6 +90,8 @@ class Line {
   /** Bounds of the amounts, kept while the line is not empty. */
   #least = Number.POSITIVE_INFINITY
   #most = 0
+  /** The highest `order` so far. */
+  #latest = 0
 
   get size(): number {
     return this.#growths.size + this.#calls.size
@@ -86,7 +99,10 @@ class Line {
 
   add(place: Place): void {
     const { amount, isGrowth } = place.waiting
-    ;(isGrowth ? this.#growths : this.#calls).add(place)
+    const places = isGrowth ? this.#growths : this.#calls
+    places.add(place)
+    if (place.order < this.#latest) sort(places)
+    this.#latest = Math.max(this.#latest, place.order)
     this.#least = Math.min(this.#least, amount)
     this.#most = Math.max(this.#most, amount)
   }
@@ -106,6 +122,12 @@ class Line {
   }
 }
 
+function sort(places: Set<Place>): void {
+  const sorted = [...places].toSorted((one, other) => one.order - other.order)
+  places.clear()
+  for (const place of sorted) places.add(place)
+}
+
 /**
  * Calls that wait for the open holds of others, in order of arrival for each balance. A smaller amount may fit
  * before a larger one that came first. Whatever is admitted takes its amount at once, so that nothing is
@@ -117,6 +139,7 @@ export class SiblingQueue {
   readonly #lines = new Map<Balance, Line>()
   /** Everybody by user, for whom quota is borrowed. */
   readonly #borrowers = new Map<number, Borrower>()
+  #arrivals = 0
 
   constructor(accounts: Pick<AccountSource, 'lends' | 'borrow'>) {
     this.#accounts = accounts
@@ -124,17 +147,14 @@ export class SiblingQueue {
 
   /** Adds a call or a growth that is not affordable now. */
   add(waiting: Waiting, payer: Payer): Queued {
-    const place = new Place(waiting, payer)
+    const place = new Place(waiting, payer, (this.#arrivals += 1))
     this.#enter(place)
     const userId = payer.account.user.id
     const borrower = this.#borrowers.get(userId) ?? new Borrower()
     this.#borrowers.set(userId, borrower)
     borrower.places.add(place)
-    if (this.#accounts.lends) this.#schedule(userId, borrower, waiting.isGrowth ? 0 : ASK_AGAIN_MS)
-    return {
-      leave: () => this.#remove(place),
-      refusal: () => refusalOf(place.payer, waiting.amount, Date.now()),
-    }
+    if (this.#accounts.lends) this.#schedule(userId, borrower, 0)
+    return { leave: () => this.#remove(place), expire: () => this.#expire(place) }
   }
 
   /** Admits whoever can be, now that quota of these balances is free. */
@@ -181,6 +201,13 @@ export class SiblingQueue {
     place.waiting.refuse(error)
   }
 
+  #expire(place: Place): void {
+    if (!place.isOpen) return
+    place.isExpired = true
+    if (this.#accounts.lends && !place.isAnswered) return
+    this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
+  }
+
   #enter(place: Place): void {
     for (const balance of place.balances) {
       const line = this.#lines.get(balance) ?? new Line()
@@ -212,7 +239,7 @@ export class SiblingQueue {
 
   #schedule(userId: number, borrower: Borrower, inMs: number): void {
     if (borrower.isAsking) {
-      borrower.isAskedAgain ||= inMs < ASK_AGAIN_MS
+      borrower.nextMs = Math.min(borrower.nextMs, inMs)
       return
     }
     const dueAt = performance.now() + inMs
@@ -227,39 +254,51 @@ export class SiblingQueue {
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
-    borrower.isAskedAgain = false
+    borrower.nextMs = ASK_AGAIN_MS
     /** The smallest amount that was refused on these balances. */
     const refused = new Map<string, number>()
-    const places = [...borrower.places].toSorted(byKind)
+    const places = [...borrower.places].toSorted(byTurn)
     for (let at = 0, size = 1; at < places.length; size = refused.size > 0 ? 1 : MAX_LOANS_AT_ONCE) {
       const next = places.slice(at, at + size)
       at += size
-      await Promise.all(next.map((place) => this.#borrow(place, refused)))
+      const asked = Promise.all(next.map((place) => this.#borrow(place, refused)))
+      await Promise.race([asked, delay(MAX_ANSWER_MS)])
     }
     borrower.isAsking = false
-    if (this.#borrowers.get(userId) === borrower)
-      this.#schedule(userId, borrower, borrower.isAskedAgain ? ASK_SOON_MS : ASK_AGAIN_MS)
+    if (this.#borrowers.get(userId) === borrower) this.#schedule(userId, borrower, borrower.nextMs)
   }
 
   async #borrow(place: Place, refused: Map<string, number>): Promise<void> {
-    if (!place.isOpen || this.#admitted(place)) return
-    const { amount, isGrowth } = place.waiting
+    if (!place.isOpen || place.isAsking || this.#admitted(place)) return
+    const { amount } = place.waiting
     const key = place.balancesKey
-    if (amount >= (refused.get(key) ?? Number.POSITIVE_INFINITY)) return
+    if (amount >= (refused.get(key) ?? Number.POSITIVE_INFINITY)) return this.#answered(place)
+    place.isAsking = true
     try {
       const { payer, refusal } = await this.#accounts.borrow(place.payer, amount)
+      place.isAsking = false
       if (!place.isOpen) return
-      this.#exit(place)
-      place.payer = payer
-      this.#enter(place)
+      this.#moveTo(place, payer)
       if (this.#admitted(place) || !refusal) return
       if (!(refusal instanceof QuotaHeld)) return this.#refuse(place, refusal)
       refused.set(key, Math.min(amount, refused.get(key) ?? amount))
+      this.#answered(place)
     } catch (error) {
-      // A stream may be able to grow when the bank can be reached again.
-      const goesOn = isGrowth && error instanceof StoreUnavailable
-      if (place.isOpen && !goesOn) this.#refuse(place, error)
+      if (place.isOpen) this.#refuse(place, error)
     }
+  }
+
+  // A loan may return other objects, as after a change of the account.
+  #moveTo(place: Place, payer: Payer): void {
+    if (haveSameBalances(place.payer, payer)) return
+    this.#exit(place)
+    place.payer = payer
+    this.#enter(place)
+  }
+
+  #answered(place: Place): void {
+    place.isAnswered = true
+    if (place.isExpired) this.#refuse(place, heldRefusal(place.payer, place.waiting.amount))
   }
 }
 
@@ -270,12 +309,21 @@ class Borrower {
   /** Time of the timer, by `performance.now()`. */
   dueAt = 0
   isAsking = false
-  /** Whether a call has ended while loans were being requested. */
-  isAskedAgain = false
+  /** Time from the end of the requests under way to the next ones. */
+  nextMs = ASK_AGAIN_MS
 }
 
-function byKind(one: Place, other: Place): number {
-  return Number(other.waiting.isGrowth) - Number(one.waiting.isGrowth)
+function haveSameBalances(one: Payer, other: Payer): boolean {
+  const { account, budgets } = one
+  return (
+    account === other.account &&
+    budgets.length === other.budgets.length &&
+    budgets.every(({ balance }, at) => balance === other.budgets[at]?.balance)
+  )
+}
+
+function byTurn(one: Place, other: Place): number {
+  return Number(other.waiting.isGrowth) - Number(one.waiting.isGrowth) || one.order - other.order
 }
 
 /** What limits the wait of a call. */
@@ -321,8 +369,7 @@ export function waitForSiblings<Admitted>(
       },
       payer,
     )
-    const giveUp = (): void => refuse(queued.refusal())
-    const stopListening = onLeft(giveUp)
-    const timer = setTimeout(giveUp, Math.min(waitMs, MAX_DELAY_MS)).unref()
+    const stopListening = onLeft(() => refuse(heldRefusal(payer, amount)))
+    const timer = setTimeout(() => queued.expire(), Math.min(waitMs, MAX_DELAY_MS)).unref()
   })
 }
