@@ -93,7 +93,6 @@ const SETTINGS: Readonly<Record<ProtocolName, (value: Values) => (Setting | unde
     ofEffort(value('reasoning_effort')),
     ofReasoning(value('reasoning')),
     ofBlocks(value('thinking')),
-    ofGoogle(value('google')),
     ofGoogle(asRecord(value('extra_body'))?.['google']),
   ],
   messages: (value) => [ofBlocks(value('thinking'))],
