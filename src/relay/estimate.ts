@@ -65,7 +65,8 @@ export function estimate(
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
   const { isEdited: isSeen } = ENDPOINTS[endpoint]
-  const steps = isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
+  const steps =
+    isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
@@ -142,7 +143,10 @@ function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, ho
   }
 }
 
-function editedRequest(sent: SentRequest, { override: { set, default: usual, remove } }: ChannelEdits): SentRequest {
+function editedRequest(
+  sent: SentRequest,
+  { override: { set, default: usual, remove } }: ChannelEdits,
+): SentRequest {
   return {
     ...sent,
     value(name) {

@@ -145,7 +145,11 @@ test('held quota is shown while a call is under way, of the key and of a budget'
   const { first, end } = await holding(atOnce)
   const bob = await holding(atOnce, 'bob')
   const usage = async (key: string): Promise<number> => {
-    const answer = await call(atOnce.gateway.url, undefined, { key, method: 'GET', path: '/api/usage/token/' })
+    const answer = await call(atOnce.gateway.url, undefined, {
+      key,
+      method: 'GET',
+      path: '/api/usage/token/',
+    })
     return JSON.parse(answer.text).data.held_quota
   }
   await expect.poll(() => usage('one')).toBeGreaterThan(4 * MAXIMUM)
@@ -159,7 +163,11 @@ test('held quota is shown while a call is under way, of the key and of a budget'
   const one = items.find(({ name }) => name === 'token-one')
   expect(one?.held_quota).toBeGreaterThan(4 * MAXIMUM)
   expect(items.find(({ name }) => name === 'token-rich')?.held_quota).toBe(0)
-  const detail = await manage<{ held_quota: number }>(atOnce.gateway.url, ANN, `GET /api/token/${one?.id ?? 0}`)
+  const detail = await manage<{ held_quota: number }>(
+    atOnce.gateway.url,
+    ANN,
+    `GET /api/token/${one?.id ?? 0}`,
+  )
   expect(detail.data.held_quota).toBe(one?.held_quota)
   const as = { id: 1, accessToken: ROOT.access_token }
   const users = await manage<{ budget_held: number }>(atOnce.gateway.url, as, 'GET /api/user/3')

@@ -102,7 +102,16 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
   expect(await shellOf(SAM)).toMatchObject({
     left: 5_000,
     left_by: 'group_budget',
-    budgets: [{ subject: 'group', name: 'sales', budget: 5_000, budget_period: 'month', budget_used: 0, budget_held: 0 }],
+    budgets: [
+      {
+        subject: 'group',
+        name: 'sales',
+        budget: 5_000,
+        budget_period: 'month',
+        budget_used: 0,
+        budget_held: 0,
+      },
+    ],
   })
   await change(AS_ROOT, 'PUT /api/user/', { id: 3, budget: 4_000, budget_period: 'day' })
   await spend('sam')

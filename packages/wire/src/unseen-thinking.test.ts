@@ -12,26 +12,47 @@ const of = (
 const WHOLE = { budget: undefined }
 
 describe('models that think unseen unless a request switches it off', () => {
-  test.each(['o1', 'o3-mini', 'o4-mini-deep-research', 'gpt-5', 'gpt-5.2-codex', 'openai/gpt-5.6', 'codex-mini-latest'])(
-    '%s',
-    (model) => {
-      expect(of(model)).toEqual(WHOLE)
-    },
-  )
-  test.each(['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-pro-preview', 'google/gemini-3.1-flash', 'gemini-flash-latest'])(
-    '%s',
-    (model) => {
-      expect(of(model, {}, 'gemini')).toEqual(WHOLE)
-    },
-  )
+  test.each([
+    'o1',
+    'o3-mini',
+    'o4-mini-deep-research',
+    'gpt-5',
+    'gpt-5.2-codex',
+    'openai/gpt-5.6',
+    'codex-mini-latest',
+  ])('%s', (model) => {
+    expect(of(model)).toEqual(WHOLE)
+  })
+  test.each([
+    'gemini-2.5-flash',
+    'gemini-2.5-pro',
+    'gemini-3-pro-preview',
+    'google/gemini-3.1-flash',
+    'gemini-flash-latest',
+  ])('%s', (model) => {
+    expect(of(model, {}, 'gemini')).toEqual(WHOLE)
+  })
   test.each(['claude-mythos-1', 'claude-opus-5-5', 'claude-sonnet-4-5-thinking'])('%s', (model) => {
     expect(of(model, {}, 'messages')).toEqual(WHOLE)
   })
 })
 
 test.each([
-  'gpt-4o', 'gpt-5-chat-latest', 'chatgpt-4o-latest', 'gpt-oss-120b', 'gemini-2.0-flash', 'claude-sonnet-4-5', 'claude-opus-4-7',
-  'claude-3-5-haiku-latest', 'deepseek-reasoner', 'qwen3-235b', 'qwq-32b', 'kimi-k2-thinking', 'glm-4.6', 'MiniMax-M2', 'm',
+  'gpt-4o',
+  'gpt-5-chat-latest',
+  'chatgpt-4o-latest',
+  'gpt-oss-120b',
+  'gemini-2.0-flash',
+  'claude-sonnet-4-5',
+  'claude-opus-4-7',
+  'claude-3-5-haiku-latest',
+  'deepseek-reasoner',
+  'qwen3-235b',
+  'qwq-32b',
+  'kimi-k2-thinking',
+  'glm-4.6',
+  'MiniMax-M2',
+  'm',
 ])('%s shows all that it generates where thinking is not mentioned', (model) => {
   expect(of(model)).toBeUndefined()
 })
@@ -61,7 +82,12 @@ test.each([
 
 test.each([
   ['claude-sonnet-4-5', { thinking: { type: 'enabled', budget_tokens: 2048 } }, 'messages', 2048],
-  ['claude-sonnet-4-5', { additionalModelRequestFields: { thinking: { budget_tokens: 3000 } } }, 'converse', 3000],
+  [
+    'claude-sonnet-4-5',
+    { additionalModelRequestFields: { thinking: { budget_tokens: 3000 } } },
+    'converse',
+    3000,
+  ],
   ['claude-sonnet-4-5', { reasoning: { max_tokens: 500 }, reasoning_effort: 'low' }, 'chat', 500],
   ['gemini-2.5-pro', { generationConfig: { thinkingConfig: { thinkingBudget: 700 } } }, 'gemini', 700],
   ['gemini-2.5-pro', { generation_config: { thinking_config: { thinking_budget: 700 } } }, 'gemini', 700],

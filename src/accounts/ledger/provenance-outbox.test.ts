@@ -44,8 +44,12 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
   test('provenance is seen by all nodes once the call is settled', async () => {
     const { store: rows } = await openedRows(engine)
     const file = await fileAt(join(temporaryFolder(), 'node.db'))
-    const node = sharedStore(reachable(rows), { file, onSettled: () => {}, held: () => 0,
-      flush: () => Promise.resolve() })
+    const node = sharedStore(reachable(rows), {
+      file,
+      onSettled: () => {},
+      held: () => 0,
+      flush: () => Promise.resolve(),
+    })
     onTestFinished(() => node.close())
     const settled = Array.from({ length: 450 }, async (_, index) => {
       await node.write('settle', callOf(`${index}`))
@@ -90,8 +94,12 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const shared = reachable(rows)
     shared.isAway = true
     const file = await fileAt(join(temporaryFolder(), 'node.db'))
-    const node = sharedStore(shared, { file, onSettled: () => {}, held: () => 0,
-      flush: () => Promise.resolve() })
+    const node = sharedStore(shared, {
+      file,
+      onSettled: () => {},
+      held: () => 0,
+      flush: () => Promise.resolve(),
+    })
     onTestFinished(() => node.close())
     await node.write('settle', callOf('a'))
     shared.isAway = false

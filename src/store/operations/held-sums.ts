@@ -16,7 +16,9 @@ interface Accounts {
 export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
-    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(db)
+    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(
+    db,
+  )
   const wanted = new Set<AccountName>(accounts)
   const sums = new Map<AccountName, number>()
   for (const row of rows)

@@ -62,7 +62,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           outputMaximum: maxTokens,
           choices: candidateCount,
           ...nativeRequest(channel, 'gemini', name, scan),
-        ...nativeTools(channel, 'gemini', name, request.providerTools),
+          ...nativeTools(channel, 'gemini', name, request.providerTools),
           prepare(passThrough) {
             const upstreamModel = channel.model_mapping.get(name) ?? name
             const requiresSignatures = hasOnlyTexts

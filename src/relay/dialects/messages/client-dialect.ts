@@ -30,7 +30,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           outputMaximum: maxTokens,
           choices: 1,
           ...nativeRequest(channel, 'messages', name, scan),
-        ...nativeTools(channel, 'messages', name, request.providerTools),
+          ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
             const gated = gateMessagesRequest(scan, request, channel, passThrough)
             return {

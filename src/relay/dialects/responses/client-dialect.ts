@@ -60,7 +60,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       outputMaximum: request.maxTokens,
       choices: 1,
       ...nativeRequest(channel, 'responses', name, ownScan),
-        ...nativeTools(channel, 'responses', name, request.providerTools),
+      ...nativeTools(channel, 'responses', name, request.providerTools),
       ...(origin?.channel === channel.name && {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),
