@@ -10,7 +10,7 @@ import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import type { Channel } from '../domain/records/channel.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
-import { type ServedRate, servedRate } from '../domain/served-rate.ts'
+import { type ServedRate, servedRate, STANDARD_ONLY } from '../domain/served-rate.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
 import type { ChannelPlan, ParsedRequest, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
@@ -50,13 +50,13 @@ export function sentTier(
 
 /** Whether a provider chooses the tier of a request that names none, by the settings of its project. */
 export function choosesTier(
-  { allow, base_url, pass_through: isOpen }: Pick<Channel, 'allow' | 'base_url' | 'pass_through'>,
+  channel: Pick<Channel, 'allow' | 'base_url' | 'pass_through'>,
   sent: string | undefined,
   passThrough: boolean,
 ): boolean {
   if (sent !== undefined && sent !== 'auto') return false
-  if (!(passThrough || isOpen || allow.has('service_tier'))) return false
-  return choosesTierByProject(base_url)
+  if (!(passThrough || channel.pass_through || channel.allow.has('service_tier'))) return false
+  return choosesTierByProject(channel)
 }
 
 /**
@@ -91,11 +91,7 @@ export function servedAt(call: Call, { channel, request }: Target, stated: Serve
     settings.options.pass_through,
     stated?.tier,
   )
-  const region = stated?.region
-  const served = servedRate(rate, channel, request.upstreamModel, {
-    tier,
-    ...(region !== undefined && { region }),
-  })
+  const served = servedRate(rate, channel, request.upstreamModel, { tier, region: stated?.region })
   if (served.isUnpriced)
     call.services.unpriced.note({
       model: asked.model,
@@ -113,10 +109,9 @@ export function possibleTiers(
 ): readonly string[] {
   const sent = sentTier(channel, requested, passThrough)
   if (choosesTier(channel, sent, passThrough)) return CHOSEN
-  return sent === undefined || sent === 'auto' || sent === STANDARD ? PLAIN : [STANDARD, sent]
+  return sent === undefined || sent === 'auto' || sent === STANDARD ? STANDARD_ONLY : [STANDARD, sent]
 }
 
-const PLAIN: readonly string[] = [STANDARD]
 const CHOSEN: readonly string[] = [STANDARD, 'fast']
 
 /**

@@ -19,18 +19,27 @@ export const DEFAULT_TIER = '"default"'
  * Whether requests of chat and responses must state the standard tier, because the provider would otherwise
  * apply the setting of its project, which may be dearer.
  */
-export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
-  return !allow.has('service_tier') && choosesTierByProject(base_url)
+export function statesTier(upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
+  return !upstream.allow.has('service_tier') && choosesTierByProject(upstream)
 }
 
-/** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
-export function choosesTierByProject(base_url: string): boolean {
-  return URL.parse(base_url)?.hostname === 'api.openai.com'
+/** Whether an upstream is OpenAI's, whose project settings choose the tier of requests that name none. */
+export function choosesTierByProject(upstream: Pick<UpstreamSettings, 'base_url'>): boolean {
+  return hostOf(upstream) === 'api.openai.com'
 }
 
-/** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
-export function isRouter(base_url: string): boolean {
-  return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
+/** Whether an upstream is OpenRouter's, which accepts the fields of all its providers. */
+export function isRouter(upstream: Pick<UpstreamSettings, 'base_url'>): boolean {
+  return /(?:^|\.)openrouter\.ai$/.test(hostOf(upstream))
+}
+
+// Every call needs the host, and parsing an address takes longer than the rest of a decision.
+const hosts = new WeakMap<object, string>()
+
+function hostOf(upstream: Pick<UpstreamSettings, 'base_url'>): string {
+  let host = hosts.get(upstream)
+  if (host === undefined) hosts.set(upstream, (host = URL.parse(upstream.base_url)?.hostname ?? ''))
+  return host
 }
 
 /** Fields that are removed from a request unless the channel allows them. */
