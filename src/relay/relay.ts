@@ -236,7 +236,8 @@ export class Relay {
 
   async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const leave = await this.#services.limits.begin(caller)
+    const begun = this.#services.limits.begin(caller)
+    const leave = begun instanceof Promise ? await begun : begun
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
