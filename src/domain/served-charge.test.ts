@@ -222,7 +222,7 @@ test('a charge is Σ tokens × price × tier × region, units, tools and the cal
       (price, at, ratio, used, uses, isReversed) => {
         const found = tierPrice(price, at.host, at.tier)
         fc.pre(found !== undefined)
-        const [tokens, tier] = found as [TieredTokens, Fraction]
+        const [tokens, tier] = found
         const factors = [tier, regionFactor(price, at.host, at.region)]
         const ordered = isReversed ? factors.toReversed() : factors
         const usd = usdOf(price, tokens, ordered, used, uses)
