@@ -297,7 +297,12 @@ class World {
     { period, used }: { readonly period: BudgetPeriod; readonly used: number },
   ): Promise<{ readonly budget: Budget }> {
     const spent = this.#spent.get(budgetAt({ amount: 1, period }, owner, this.#nowMs).name) ?? 0
-    const budget = { amount: Math.max(DOLLAR / 2, Math.ceil(spent / used)), period }
+    // In whole dollars, as people set them; one that is used up is at most what was spent.
+    const dollars = spent / used / DOLLAR
+    const budget = {
+      amount: Math.max(1, used < 1 ? Math.ceil(dollars) : Math.floor(dollars)) * DOLLAR,
+      period,
+    }
     const { name } = budgetAt(budget, owner, this.#nowMs)
     await this.#store.write('openBudget', { name, amount: budget.amount })
     return { budget }
