@@ -25,6 +25,11 @@ export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' |
 
 /** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
 export function choosesTierByProject(base_url: string): boolean {
+  return isOpenAiHost(base_url)
+}
+
+/** Whether an address is OpenAI's. */
+export function isOpenAiHost(base_url: string): boolean {
   return URL.parse(base_url)?.hostname === 'api.openai.com'
 }
 
@@ -61,6 +66,7 @@ const CONVERTED_FIELDS = [
   'cache_control',
   'metadata',
   'prompt_cache_key',
+  'prompt_cache_options',
   'prompt_cache_retention',
   'store',
   'user',
