@@ -1,11 +1,15 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import fc from 'fast-check'
 
-/** One round of a conversation: the user speaks, the model calls tools several times, and answers. */
+/**
+ * One round of a conversation: the user speaks, perhaps again before an answer came, the model calls tools several
+ * times, and answers.
+ */
 interface Round {
   readonly note: string | undefined
   readonly said: string
   readonly picture: boolean
+  readonly again: string | undefined
   readonly steps: readonly {
     readonly thought: string | undefined
     readonly said: string | undefined
@@ -34,6 +38,7 @@ export const sessions: fc.Arbitrary<Session> = fc.record({
       note: optional,
       said: text,
       picture: fc.boolean(),
+      again: optional,
       steps: fc.array(
         fc.record({
           thought: optional,
@@ -213,10 +218,14 @@ export function requestsOf(protocol: ClientProtocol, { system, rounds }: Session
   const history: object[] = []
   const requests: string[] = []
   const send = (): void => void requests.push(JSON.stringify(writer.request(system, history)))
-  for (const [round, { note, said, picture, steps, answer }] of rounds.entries()) {
+  for (const [round, { note, said, picture, again, steps, answer }] of rounds.entries()) {
     if (note !== undefined && writer.note && round > 0) history.push(writer.note(note))
     history.push(writer.user(said, picture))
     send()
+    if (again !== undefined) {
+      history.push(writer.user(again, false))
+      send()
+    }
     for (const [number, step] of steps.entries()) {
       const ids = step.results.map((_, index) => `call_${round}_${number}_${index}`)
       history.push(...writer.step(step.thought, step.said, ids))

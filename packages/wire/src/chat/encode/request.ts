@@ -132,9 +132,7 @@ function encodeTurn(
   const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
-    // Media of results remain a list, whether or not the user then writes a text.
-    const first = media.length > 0 ? content : contentOf(content)
-    const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: first }] : []
+    const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: contentOf(content) }] : []
     // Servers of other models may refuse a second system message.
     for (const { isSystem, content: text } of sorted.later)
       said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
