@@ -64,7 +64,7 @@ export function estimate(
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? largest : 0
-  const rates = ratesHeld(channels, request, rate, settings)
+  const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
@@ -101,6 +101,7 @@ export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | u
 /** The rates at which any of the channels may serve a request, without duplicates. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
+  endpoint: Endpoint,
   request: ParsedRequest,
   rate: Rate,
   settings: Settings,
@@ -110,7 +111,7 @@ function ratesHeld(
   for (const plan of channels) {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const tiers = possibleTiers(plan, request, settings.options.pass_through)
+    const tiers = possibleTiers(plan, endpoint, request, settings.options.pass_through)
     for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
   }
   return [...rates]

@@ -11,6 +11,7 @@ import { findPayer } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
+import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
@@ -89,7 +90,7 @@ export class Relay {
 
   constructor(services: RelayServices) {
     this.#services = services
-    this.#rates = new CallRates(services.ledger.priceSets)
+    this.#rates = new CallRates()
     this.#routing = new Routing(services.load)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
@@ -289,6 +290,8 @@ export class Relay {
     const planning = planCall(common, request, resolutions, this.#rates)
     const plans = planning instanceof Promise ? await planning : planning
     const [first] = plans
+    const priceVersion = priceVersionOf(settings, plans)
+    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
     // cache; in between they might be removed from it and read a second time.
@@ -305,7 +308,7 @@ export class Relay {
       channel: first.channels[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
-      price_version: settings.priceVersion,
+      price_version: priceVersion,
       kind: dialect.endpoint,
       started_ms: startedMs,
       prompt_amount: charge(first.rate, {
