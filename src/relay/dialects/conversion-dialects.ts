@@ -95,10 +95,10 @@ function chatMarks(
  */
 export function takesSharedField(
   field: SharedField,
-  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  channel: Pick<Channel, 'allow' | 'base_url'>,
   { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
 ): boolean {
-  return allow.has(field) || isOpenAi || isRouter(base_url)
+  return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
 }
 
 /** Messages, for conversion to and from other dialects. */
