@@ -10,6 +10,7 @@ const ALLOWED = new Set(['cache_control'] as const)
 test.each([
   ['chat', 'https://api.openai.com/v1', 'gpt-5.6', 'prompt_cache_breakpoint'],
   ['chat', 'https://api.openai.com/v1', 'gpt-6-mini', 'prompt_cache_breakpoint'],
+  ['chat', 'https://API.OpenAI.com/v1', 'gpt-5.6', 'prompt_cache_breakpoint'],
   ['chat', 'https://api.openai.com/v1', 'gpt-5.5', undefined],
   ['chat', 'https://api.openai.com.evil.example/v1', 'gpt-5.6', undefined],
   ['chat', 'https://openrouter.ai/api/v1', 'gpt-5.6', 'cache_control'],
