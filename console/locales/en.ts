@@ -6,6 +6,7 @@ import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
+import { failures } from './en/failures.ts'
 import { imports } from './en/imports.ts'
 import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
@@ -49,6 +50,7 @@ export const texts = {
   call,
   channels,
   routing,
+  failures,
   imports,
   incidents,
   channelKeys,

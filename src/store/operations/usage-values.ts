@@ -13,7 +13,7 @@ export interface UsageValue {
 }
 
 /** Fields whose values are listed. */
-export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group'
+export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
  * Lists the values that calls of a period have, those with the most calls first, with `q` in their label in any
@@ -52,7 +52,7 @@ export async function usageValues(
     found.push(
       ...some
         .map((one) => ({ ...one, label: labels.get(one.value) ?? String(one.value) }))
-        .filter(({ label }) => label.toLowerCase().includes(wanted)),
+        .filter(({ label }) => label !== '' && label.toLowerCase().includes(wanted)),
     )
     found.sort((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
     found.length = Math.min(found.length, limit)
