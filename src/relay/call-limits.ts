@@ -96,7 +96,7 @@ export class CallLimits {
   /** Throws as `enter` would, by what this node knows, and counts nothing. */
   requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
     for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
-      requireAllowed(this.#limits.peek(limited), limited.owner, subjectOf(limited))
+      requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
   }
 
   // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come
