@@ -187,7 +187,7 @@ model_list:
   - model_name: m
     litellm_params: { model: openai/m, api_key: "a$\{NAME}$$\{B}" }
 `)
-    expect(channelsIn(source)[0]?.keys).toEqual(['a$' + '{NAME}$$' + '{B}'])
+    expect(channelsIn(source)[0]?.keys).toEqual(['a${NAME}$${B}'])
   })
 
   test('aliases that multiply, deep levels and long lists are refused in words', () => {

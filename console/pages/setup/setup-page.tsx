@@ -38,8 +38,9 @@ export function SetupPage() {
           {isDone ? setup.toOverview : setup.skip}
         </Button>
       </PageHead>
+      <p className={classes['hint']}>{setup.hint}</p>
       <p className={classes['hint']}>
-        {setup.hint} <Link to="/import">{imports.link}</Link>
+        <Link to="/import">{imports.link}</Link>
       </p>
       <QueryResult query={query} rows={4}>
         {({ setup: state }) => <Steps state={{ ...state, newestCall: newest?.items[0]?.id }} />}
