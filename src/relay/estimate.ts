@@ -12,7 +12,7 @@ import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
-import { possibleTiers } from './served-price.ts'
+import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
 /** Limits that the output of a call is expected to respect. */
@@ -111,8 +111,8 @@ function ratesHeld(
   for (const plan of channels) {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const tiers = possibleTiers(plan, endpoint, request, settings.options.pass_through)
-    for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
+    const service = possibleService(plan, endpoint, request, settings.options.pass_through)
+    for (const one of heldRates(rate, channel, model, service)) rates.add(one)
   }
   return [...rates]
 }

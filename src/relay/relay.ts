@@ -57,6 +57,7 @@ import {
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
+import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -311,7 +312,7 @@ export class Relay {
       price_version: priceVersion,
       kind: dialect.endpoint,
       started_ms: startedMs,
-      prompt_amount: charge(first.rate, {
+      prompt_amount: charge(rateAsked(first), {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
