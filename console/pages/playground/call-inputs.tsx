@@ -5,6 +5,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { THINKING } from './typed-request.ts'
 import type { Protocol } from './answer.ts'
+import { USUAL_VOICE } from './media-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
 /** The settings of calls: key, protocol, what the model is told, tools. */
@@ -48,7 +49,7 @@ export function CallInputs({
       {media.has('speech') && (
         <TextInput
           label={playground.voice}
-          placeholder="alloy"
+          placeholder={USUAL_VOICE}
           value={typed.voice}
           onChange={({ currentTarget: { value } }) => onType({ voice: value })}
         />

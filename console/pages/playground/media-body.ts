@@ -2,7 +2,7 @@ import type { TypedRequest } from './typed-request.ts'
 import { withoutUndefined } from './typed-request.ts'
 
 /** The voice where none is typed: a field that the endpoint requires. */
-const USUAL_VOICE = 'alloy'
+export const USUAL_VOICE = 'alloy'
 
 /** The body of a request for a picture. */
 export function imagesBody({ model, question, size }: TypedRequest): object {
