@@ -113,7 +113,8 @@ const CUT = {
       counts: {
         input_tokens: 100,
         output_tokens: 1,
-        ...{ speed: 'fast', inference_geo: 'us' },
+        speed: 'fast',
+        inference_geo: 'us',
       },
     }).slice(0, 5),
     tier: 'fast',
