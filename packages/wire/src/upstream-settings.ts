@@ -30,10 +30,11 @@ export function choosesTierByProject(base_url: string): boolean {
 }
 
 const PROJECT_HOST = 'api.openai.com'
+const ROUTER_HOST = 'openrouter.ai'
 
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
 export function isRouter(base_url: string): boolean {
-  return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
+  return base_url.includes(ROUTER_HOST) && /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
 /** Fields that are removed from a request unless the channel allows them. */

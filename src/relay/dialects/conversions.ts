@@ -20,9 +20,11 @@ import type {
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
 import { withCutOffStop } from '@sluice/wire/tool-input'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import { statesTier } from '@sluice/wire/upstream-settings'
@@ -136,6 +138,7 @@ export class Conversions {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: PROTOCOLS[spoken].hasChoices ? choicesOf(conversation) : 1,
+      sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
@@ -186,6 +189,26 @@ export class Conversions {
           retained,
         }),
     }
+  }
+}
+
+const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
+
+/** What a converted request says about thinking, encoded without its turns when it is asked for. */
+function sentThinking(
+  spoken: ProtocolName,
+  conversation: Conversation,
+  upstream: UpstreamModel,
+): SentRequest {
+  let scan: ScannedObject | undefined
+  return {
+    dialect: spoken,
+    model: upstream.name,
+    value(name) {
+      const { codec } = upstreamDialect(spoken)
+      const short = { ...conversation, system: [], turns: ANY_TURN, tools: [] }
+      return (scan ??= scanObject(codec.encodeRequest(short, upstream, new Set()))).value(name)
+    },
   }
 }
 
