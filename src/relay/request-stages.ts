@@ -77,6 +77,8 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The tier of service that the client names; absent if it names none. */
   readonly serviceTier?: string
+  /** The region that the request names; absent if none. */
+  readonly region?: string
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

@@ -72,7 +72,10 @@ export function OverviewPage() {
               items.length === 0 ? (
                 <NoCalls text={overview.noCalls} />
               ) : (
-                <CallTable calls={items} hidden={['channel', 'first', 'key', ...(isAdmin ? [] : ['user'])]} />
+                <CallTable
+                  calls={items}
+                  hidden={['channel', 'first', 'key', 'tier', 'region', ...(isAdmin ? [] : ['user'])]}
+                />
               )
             }
           </QueryResult>
