@@ -104,6 +104,8 @@ class Round {
   /** Rises with each crash, after which calls of earlier processes do nothing any more. */
   #generation = 0
   #isCrashing = false
+  /** Resolves when no crash is under way. */
+  #calm: Promise<void> = Promise.resolve()
   #violation: string | undefined
 
   constructor(bench: LedgersOfBank<LedgerProcess>, name: string, random: () => number, counts: Counts) {
@@ -163,9 +165,11 @@ class Round {
 
   async #call(call: Planned): Promise<void> {
     await delay(call.startMs)
+    // No call begins on a process that was started before all others were killed: nobody would end it.
+    await this.#calm
     const generation = this.#generation
     const hold = await this.#admitted(call, call.waitMs)
-    if (!hold) return
+    if (!hold || generation !== this.#generation) return
     if (call.growth > 0) await this.#grow(hold, call.growth)
     await delay(call.lastsMs)
     if (generation === this.#generation && !this.#isCrashing) this.#settle(hold, call)
@@ -242,12 +246,16 @@ class Round {
 
   async #crash(atMs: number): Promise<void> {
     await delay(atMs)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#calm = promise
     this.#isCrashing = true
     await this.#settled()
-    this.#generation += 1
     await this.#bench.crash()
+    // A call that was admitted meanwhile may be of either generation of processes.
+    this.#generation += 1
     this.#counts.crashes += 1
     this.#isCrashing = false
+    resolve()
   }
 
   /** Calls that wait when nothing else is left are admitted, if what was spent leaves enough. */

@@ -19,7 +19,7 @@ test.each(LEDGER_PLACES)(
     expect(report.waited).toBeGreaterThan(rounds)
     expect(report.held).toBeGreaterThan(rounds)
     expect(report.spent).toBeGreaterThan(rounds)
-    expect(report.exceeded).toBeGreaterThan(rounds / 2)
+    expect(report.exceeded).toBeGreaterThan(0)
     expect(report.crashes).toBeGreaterThan(0)
   },
 )
