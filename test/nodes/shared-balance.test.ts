@@ -111,9 +111,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
         )
       const first = chat(0, 'shown', ask('m', { max_tokens: MAXIMUM }))
       await upstream.receivedAtLeast('m', 1)
-      await expect
-        .poll(async () => Math.min(...(await held())), SOON)
-        .toBeGreaterThan(4 * MAXIMUM)
+      await expect.poll(async () => Math.min(...(await held())), SOON).toBeGreaterThan(4 * MAXIMUM)
       const [here, there] = await held()
       expect(here).toBe(there)
       const second = chat(1, 'shown', ask('m', { max_tokens: MAXIMUM / 2 }))

@@ -17,7 +17,8 @@ test.each(LEDGER_PLACES)(
     // Checks that the calls met each other.
     expect(report.admitted).toBeGreaterThan(10 * rounds)
     expect(report.waited).toBeGreaterThan(rounds)
-    expect(report.held).toBeGreaterThan(rounds)
+    // Processes that borrow wait for each other at least 700 ms.
+    if (!isLeased) expect(report.held).toBeGreaterThan(rounds)
     expect(report.spent).toBeGreaterThan(rounds)
     expect(report.exceeded).toBeGreaterThan(0)
     expect(report.crashes).toBeGreaterThan(0)
