@@ -8,7 +8,9 @@ import { useLineNames } from './use-line-names.ts'
 
 /** The cost lines of a call, and how they add up to the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
-  const { call: texts } = useTexts()
+  const { call: texts, tag } = useTexts()
+  // A text, so that no digit is lost.
+  const exactly = new Intl.NumberFormat(tag, { maximumFractionDigits: 20 })
   const { count, money, exact } = useFormats()
   const { cost, rounded, ratio } = call
   if (call.reason === 'failed' && call.quota === 0)
@@ -57,7 +59,7 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
       <ServedTerms call={call} />
       <p className={classes['note']}>
         {rounded !== null && ratio !== null
-          ? texts.inUnits(rounded, ratio, count(call.quota))
+          ? texts.inUnits(exactly.format(rounded as `${number}`), ratio, count(call.quota))
           : cost === null && texts.notByCounts}
         {call.minimum && ` ${texts.minimum}`}
         {call.tier_above !== null && ` ${texts.tier(count(call.tier_above))}`}
