@@ -16,6 +16,7 @@ function read(text: string, env: Record<string, string> = {}): FileContent {
 
 /** The values of a channel's settings that it does not declare. */
 const UNSTATED = {
+  service_tier: null,
   provider: 'generic',
   api_version: null,
   region: null,
