@@ -52,7 +52,16 @@ export async function runWaiting(
 ): Promise<WaitingReport> {
   const random = randomFrom(seed)
   const bench = await open(PROCESSES)
-  const total = new Counts()
+  const total: Counts = {
+    admitted: 0,
+    waited: 0,
+    held: 0,
+    spent: 0,
+    grown: 0,
+    exceeded: 0,
+    crashes: 0,
+    excess: 0,
+  }
   let violation: string | undefined
   let round = 0
   for (; round < rounds && violation === undefined; round += 1) {
@@ -62,16 +71,7 @@ export async function runWaiting(
   return { rounds: round, ...total, violation }
 }
 
-class Counts {
-  admitted = 0
-  waited = 0
-  held = 0
-  spent = 0
-  grown = 0
-  exceeded = 0
-  crashes = 0
-  excess = 0
-}
+type Counts = { -readonly [Name in keyof Omit<WaitingReport, 'rounds' | 'violation'>]: number }
 
 /** A call of a round. */
 interface Planned {
