@@ -48,6 +48,7 @@ export const FREE_STREAM_ESTIMATE: Estimate = {
 
 /**
  * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
+ * `knownBound`: a smaller bound on the prompt, from an earlier call.
  */
 export function estimate(
   endpoint: Endpoint,
@@ -56,6 +57,7 @@ export function estimate(
   rate: Rate,
   settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
+  knownBound = Number.POSITIVE_INFINITY,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
@@ -68,7 +70,7 @@ export function estimate(
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
-      prompt: request.promptBound + addedPrompt + context + unknown,
+      prompt: Math.min(request.promptBound + addedPrompt, knownBound) + context + unknown,
       output,
       tools,
     }

@@ -43,6 +43,7 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
+import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
@@ -69,6 +70,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly recordings: RecordingLengths
   readonly media: Media
   readonly signatures: SignatureStore
+  readonly prompts: PromptMemory
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -287,7 +289,10 @@ export class Relay {
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
-    const plans = planning instanceof Promise ? await planning : planning
+    const planned = planning instanceof Promise ? await planning : planning
+    const prompts = this.#services.prompts.of(caller.user.id, planned)
+    const tightening = prompts ? prompts.tightened(planned) : planned
+    const plans = tightening instanceof Promise ? await tightening : tightening
     const [first] = plans
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
@@ -318,6 +323,7 @@ export class Relay {
       ? OpenHold.unrecorded(account, facts)
       : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#services, incoming, first, hold)
+    call.prompts = prompts
     const entry = this.running.add(call, caller)
     try {
       if (!ledger.isWritable) await hold.whenDurable()

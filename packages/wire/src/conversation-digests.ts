@@ -338,3 +338,10 @@ export function compacts(scan: ScannedObject): boolean {
   const member = scan.span('context_management')
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
+
+/** Returns the names except some. */
+export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
+  const others = new Set(names)
+  for (const name of except) others.delete(name)
+  return others
+}

@@ -1,9 +1,11 @@
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { ChannelPlan } from '../request-stages.ts'
 import { dialectForChannel } from './choose-dialect.ts'
+import type { UpstreamDialect } from './conversion-dialects.ts'
 import type { ConversionPlanner } from './conversions.ts'
 
 /**
@@ -57,3 +59,17 @@ export function nativeTools(
 ): Pick<ChannelPlan, 'tools'> {
   return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
 }
+
+/** The conversation of a native request to a channel, for the model `name`. */
+export function nativeConversation(
+  { model_mapping }: Channel,
+  { name: dialect, conversation: form }: Pick<UpstreamDialect, 'name' | 'conversation'>,
+  name: string,
+  scan: ScannedObject,
+  headers: readonly string[] = NO_HEADERS,
+): Pick<ChannelPlan, 'conversation'> {
+  const upstreamModel = model_mapping.get(name) ?? name
+  return { conversation: () => ({ dialect, scan, form, upstreamModel, headers }) }
+}
+
+const NO_HEADERS: readonly string[] = []

@@ -11,7 +11,7 @@ import {
   respondsInMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { type ConversationForm, hasAny } from '../../conversation-digests.ts'
+import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import {
   type FoundMedia,
@@ -190,7 +190,7 @@ export const CHAT_PROMPT = {
 /** How the conversations of chat requests are compared. */
 export const CHAT_CONVERSATION: ConversationForm = {
   levels: CHAT_PROMPT,
-  uncompared: new Set([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control']).difference(new Set(['messages'])),
+  uncompared: without([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
   textIsPart: true,
   isUnforeseeable: (scan) => hasAny(scan, ['transforms', 'plugins']),
 }

@@ -1,4 +1,4 @@
-import { type ConversationForm, hasAny } from '../../conversation-digests.ts'
+import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevel, PromptLevels } from '../../prompt-text.ts'
 import {
@@ -191,9 +191,13 @@ export const GEMINI_PROMPT = {
 /** How the conversations of Gemini requests are compared. */
 export const GEMINI_CONVERSATION: ConversationForm = {
   levels: GEMINI_PROMPT,
-  uncompared: PLAIN_FIELDS.difference(
-    new Set(['contents', 'systemInstruction', 'system_instruction', 'generationConfig', 'generation_config']),
-  ),
+  uncompared: without(PLAIN_FIELDS, [
+    'contents',
+    'systemInstruction',
+    'system_instruction',
+    'generationConfig',
+    'generation_config',
+  ]),
   sampling: {
     of: 'generationConfig',
     names: new Set([

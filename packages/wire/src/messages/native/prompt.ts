@@ -10,7 +10,7 @@ import {
   respondsInMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { compacts, type ConversationForm } from '../../conversation-digests.ts'
+import { compacts, type ConversationForm, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
@@ -176,7 +176,7 @@ export const MESSAGES_PROMPT = {
 /** How the conversations of messages requests are compared. */
 export const MESSAGES_CONVERSATION: ConversationForm = {
   levels: MESSAGES_PROMPT,
-  uncompared: new Set([...PLAIN_FIELDS, 'diagnostics']).difference(new Set(['messages', 'system'])),
+  uncompared: without([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
   textIsPart: true,
   isUnforeseeable: compacts,
 }

@@ -1,5 +1,5 @@
 import { isPresent } from '../../field-check.ts'
-import { compacts, type ConversationForm, hasAny } from '../../conversation-digests.ts'
+import { compacts, type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type FoundMedia, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 import {
@@ -198,7 +198,7 @@ export const RESPONSES_PROMPT = {
 /** How the conversations of responses requests are compared. */
 export const RESPONSES_CONVERSATION: ConversationForm = {
   levels: RESPONSES_PROMPT,
-  uncompared: PLAIN_FIELDS.difference(new Set(['input', 'instructions', 'truncation'])),
+  uncompared: without(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
   isUnforeseeable: (scan) =>
     compacts(scan) ||
     hasAny(scan, ['previous_response_id', ...NAMED_FIELDS]) ||
