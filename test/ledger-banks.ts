@@ -157,7 +157,7 @@ export async function nodesOn(
         sharedStore(rows, {
           file,
           onSettled: () => bankClient.onSettled(),
-          flush: () => bankClient.flush(),
+          flush: (withHolds) => bankClient.flush(withHolds),
         }),
       announcer: {
         async announce(text) {

@@ -80,7 +80,7 @@ export async function openSharedLedger({
       sharedStore(rows, {
         file,
         onSettled: () => bankClient.onSettled(),
-        flush: () => bankClient.flush(),
+        flush: (withHolds) => bankClient.flush(withHolds),
       }),
     announcer: announcements,
     onNodesChanged: () => liveNodes.expire(),

@@ -27,19 +27,16 @@ export class OutputWatch {
   readonly #emitted: EmittedOutput & Pick<Tap, 'tools'>
   readonly #tools: ToolWatch
   #budget: number
-  readonly #sliceQuota: number
+  #sliceQuota: number | undefined
   // The last exact count, and the stream's output at that time.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
-  #grew = false
 
   constructor(call: Call, target: Target, emitted: EmittedOutput & Pick<Tap, 'tools'>) {
     this.#target = target
     this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
     this.#emitted = emitted
-    const { budget } = call.plan.estimate
-    this.#budget = budget.tokens
-    this.#sliceQuota = budget.sliceQuota()
+    this.#budget = call.plan.estimate.budget.tokens
   }
 
   /** Estimated output tokens so far, at least one per event. */
@@ -61,11 +58,10 @@ export class OutputWatch {
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
-    const slices = this.#sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / this.#sliceQuota)
-    return (
-      Math.max(0, this.#budget * GROW_AT + slices * plan.estimate.budget.slice - this.tokens) *
-      BYTES_PER_TOKEN
-    )
+    const { slice, quotaOf } = plan.estimate.budget
+    const sliceQuota = (this.#sliceQuota ??= quotaOf(this.#budget + slice) - quotaOf(this.#budget))
+    const slices = sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / sliceQuota)
+    return Math.max(0, this.#budget * GROW_AT + slices * slice - this.tokens) * BYTES_PER_TOKEN
   }
 
   /** Records what the stream has cost so far. */
@@ -79,16 +75,24 @@ export class OutputWatch {
    * makes sure.
    */
   isWithinHold(mayGrow: boolean): boolean {
-    const { plan, hold } = this.#call
     if (mayGrow && !this.#tools.isWithinHold()) return false
     const tokens = this.tokens
     // A request with a maximum of 0 only fills the prompt cache: its events have no text and add no cost.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
-      if (!mayGrow || !hold.grow(this.#sliceQuota)) return tokens <= this.#limit()
-      this.#budget += plan.estimate.budget.slice
-      this.#grew = true
+      if (!mayGrow || !this.#grow()) return tokens <= this.#limit()
     }
+    return true
+  }
+
+  // Up to the maximum first: an upstream that respects it needs no more.
+  #grow(): boolean {
+    const { plan, hold } = this.#call
+    const { maximum = Infinity, slice, quotaOf } = plan.estimate.budget
+    const left = maximum - this.#budget
+    const grown = this.#budget + (left > 0 ? Math.min(slice, left) : slice)
+    if (!hold.grow(quotaOf(grown) - quotaOf(this.#budget))) return false
+    this.#budget = grown
     return true
   }
 
@@ -101,9 +105,9 @@ export class OutputWatch {
 
   // Upstreams count with their own vocabularies; one that respects its maximum must not be cut off.
   #limit(): number {
-    const { budget } = this.#call.plan.estimate
-    if (!budget.named || this.#grew) return this.#budget
-    return Math.min(this.#budget * TOLERANCE, this.#budget + budget.slice)
+    const { maximum, slice } = this.#call.plan.estimate.budget
+    if (this.#budget !== maximum) return this.#budget
+    return Math.min(maximum * TOLERANCE, maximum + slice)
   }
 }
 

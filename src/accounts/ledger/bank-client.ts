@@ -97,10 +97,11 @@ export class BankClient {
   }
 
   /**
-   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second.
+   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second;
+   * `withHolds`: the open holds as well.
    */
-  async flush(): Promise<void> {
-    if (this.#outbox.mayHaveEntries) await this.#waitForReport()
+  async flush(withHolds = false): Promise<void> {
+    if (withHolds || this.#outbox.mayHaveEntries) await this.#waitForReport()
   }
 
   /** Resolves when the bank has sent the current state of all accounts, or after a second. */

@@ -44,8 +44,8 @@ export interface NodeStore {
   readonly file: NodeFile
   /** Called after each settlement. */
   onSettled(): void
-  /** Resolves when the shared rows contain all settlements of this node. */
-  flush(): Promise<void>
+  /** Resolves when the shared rows contain all settlements of this node; `withHolds`: its open holds as well. */
+  flush(withHolds?: boolean): Promise<void>
 }
 
 /**
@@ -74,6 +74,10 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
   }
   return {
     async read(name, ...input) {
+      if (name === 'heldOn') {
+        await own?.flush(true)
+        return rows.read('heldByNodes', ...(input as never)) as never
+      }
       if (own && !READS_WITHOUT_CHARGES.has(name)) await own.flush()
       return rows.read(name, ...input)
     },

@@ -159,6 +159,9 @@ export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>
   return first_byte_ms !== null
 }
 
+/** What a list of calls can be sorted by. */
+export const CALL_ORDERS = ['created_at', 'quota', 'duration_ms', 'first_byte_ms'] as const
+
 /** Row of the usage log. */
 export type UsageLogRow = Row<UsageFields> & Row<typeof USAGE_COUNTS>
 

@@ -4,7 +4,7 @@ import { STATUS_WORDS } from '../../domain/call-outcome.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { displayAmount } from '../../domain/display-amount.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
-import type { UsageEntry } from '../../domain/records/usage.ts'
+import { CALL_ORDERS, type UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, pageObject, type Page } from '../page.ts'
@@ -73,11 +73,7 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
 
 /** The order of a list of calls; equal ones are sorted by their ids. */
 export const orderQuery = z.object({
-  sort: z
-    .enum(['created_at', 'quota', 'duration_ms', 'first_byte_ms'], {
-      error: 'expected one of created_at, quota, duration_ms, first_byte_ms',
-    })
-    .optional(),
+  sort: z.enum(CALL_ORDERS, { error: `expected one of ${CALL_ORDERS.join(', ')}` }).optional(),
   order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
 })
 

@@ -24,6 +24,7 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import { statesTier } from '@sluice/wire/upstream-settings'
@@ -145,6 +146,7 @@ export class Conversions {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: PROTOCOLS[spoken].hasChoices ? choicesOf(conversation) : 1,
+      sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       conversation: async () => {
@@ -234,6 +236,22 @@ function sentConversation(
 }
 
 const NO_HEADERS: readonly string[] = []
+
+const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
+
+/** What a converted request says about thinking, encoded without its turns when it is asked for. */
+function sentThinking(spoken: ProtocolName, conversation: Conversation, upstream: UpstreamModel): SentRequest {
+  let scan: ScannedObject | undefined
+  return {
+    dialect: spoken,
+    model: upstream.name,
+    value(name) {
+      const { codec } = upstreamDialect(spoken)
+      const short = { ...conversation, system: [], turns: ANY_TURN, tools: [] }
+      return (scan ??= scanObject(codec.encodeRequest(short, upstream, new Set()))).value(name)
+    },
+  }
+}
 
 function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelPlan {
   return {

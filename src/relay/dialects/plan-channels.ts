@@ -1,5 +1,5 @@
-import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -48,6 +48,16 @@ function withOriginFirst(
     (channel) => channel.priority === own.priority && spoken.get(channel) !== dialect,
   )
   return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
+}
+
+/** A native request to a channel, for the model `name`. */
+export function nativeRequest(
+  { model_mapping }: Channel,
+  dialect: ProtocolName,
+  name: string,
+  scan: ScannedObject,
+): Pick<ChannelPlan, 'sent'> {
+  return { sent: { dialect, model: model_mapping.get(name) ?? name, value: (member) => scan.value(member) } }
 }
 
 /** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */

@@ -94,7 +94,7 @@ export class CallPrompts {
     if (bound <= this.#heldBound) return true
     const raised = withPromptBound(plan, bound)
     const { hold } = call
-    const lastMs = performance.now() + HOLD_WAIT_MS
+    const lastMs = performance.now() + this.#options.hold_wait
     for (;;) {
       const by = raised.estimate.amount - hold.amount
       if (by <= 0 || hold.grow(by)) break
@@ -168,8 +168,6 @@ export class CallPrompts {
       .digest()
   }
 }
-
-const HOLD_WAIT_MS = 2_000
 
 const TEXTS = new WeakMap<Channel, string>()
 

@@ -1,6 +1,6 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { AttemptEntry, CallParticulars } from '../../domain/call-detail.ts'
-import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
+import { type CALL_ORDERS, USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
 import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
 import type { Db } from './operation.ts'
@@ -65,7 +65,7 @@ export async function listUsage(
 
 /** An order of calls; those without a value come last, and equal ones in the order of their ids. */
 export interface CallOrder {
-  readonly by: 'created_at' | 'quota' | 'duration_ms' | 'first_byte_ms'
+  readonly by: (typeof CALL_ORDERS)[number]
   readonly isAscending: boolean
 }
 
