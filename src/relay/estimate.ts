@@ -1,5 +1,6 @@
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
+import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { type SentRequest, unseenThinking } from '@sluice/wire/unseen-thinking'
@@ -13,6 +14,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
+import { lifetimesAt } from './named-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiers } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
@@ -51,9 +53,16 @@ export const FREE_STREAM_ESTIMATE: Estimate = {
   unknownTokens: 0,
 }
 
+/** What is known of a prompt besides its size. */
+export interface PromptFacts {
+  /** Lifetimes that its cache directives name; absent if unknown. */
+  readonly named?: readonly CacheLifetime[]
+  /** A smaller bound on its tokens, from an earlier call. */
+  readonly promptBound?: number
+}
+
 /**
  * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
- * `knownBound`: a smaller bound on the prompt, from an earlier call.
  */
 export function estimate(
   endpoint: Endpoint,
@@ -62,7 +71,7 @@ export function estimate(
   rate: Rate,
   settings: Settings,
   model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
-  knownBound = Number.POSITIVE_INFINITY,
+  { named, promptBound = Number.POSITIVE_INFINITY }: PromptFacts = {},
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
@@ -74,12 +83,14 @@ export function estimate(
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, request, rate, settings)
+  const lifetimes = named && [...new Set(channels.flatMap((plan) => lifetimesAt(plan, named)))]
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
-      prompt: Math.min(request.promptBound + addedPrompt, knownBound) + context + unknown,
+      prompt: Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown,
       output,
       tools,
+      ...(lifetimes && { lifetimes }),
     }
     return rates.length === 1
       ? maxCharge(rates[0] ?? rate, most)

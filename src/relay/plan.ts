@@ -6,6 +6,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { estimate } from './estimate.ts'
+import { namedLifetimes } from './named-lifetimes.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import type { Resolution } from './routing.ts'
 import { refuseUnpricedTools } from './tool-pricing.ts'
@@ -41,8 +42,9 @@ export function planCall(
 
 /** Plans the same with another upper bound on the tokens of the prompt, if that is smaller. */
 export function withPromptBound(plan: Plan, bound: number): Plan {
-  const { dialect, request, channels, rate, settings, model } = plan
-  return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }
+  const { dialect, request, body, channels, rate, settings, model } = plan
+  const facts = { named: namedLifetimes(body), promptBound: bound }
+  return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, facts) }
 }
 
 async function withFallbacks(
@@ -87,7 +89,9 @@ function planFor(
       model,
       group,
       rate,
-      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
+      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, {
+        named: namedLifetimes(request.body ?? body),
+      }),
       channels,
     }
   }
