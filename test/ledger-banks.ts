@@ -157,7 +157,8 @@ export async function nodesOn(
         sharedStore(rows, {
           file,
           onSettled: () => bankClient.onSettled(),
-          flush: (withHolds) => bankClient.flush(withHolds),
+          flush: () => bankClient.flush(),
+          held: (account) => bankClient.held(account),
         }),
       announcer: {
         async announce(text) {

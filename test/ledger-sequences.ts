@@ -439,7 +439,8 @@ class Slot {
     if (spare >= by) {
       // It was granted before, when another call had ended.
       this.#spare.set(id, spare - by)
-      if (!grew || hold.amount !== before) this.#broken(`${id} did not grow by the ${spare} that it had been granted`)
+      if (!grew || hold.amount !== before)
+        this.#broken(`${id} did not grow by the ${spare} that it had been granted`)
       return
     }
     if (this.#isLeased && fits && !grew) {
@@ -502,7 +503,8 @@ class Slot {
       if (amount !== MAX_QUOTA) this.refusals += 1
       // A growth may have come first.
       const isStill = amount <= this.#model.free(token, budgets)
-      if (fits && isStill) this.#broken(`${amount} were not held for groups ${groups.join()}, and ${free} were left`)
+      if (fits && isStill)
+        this.#broken(`${amount} were not held for groups ${groups.join()}, and ${free} were left`)
     }
   }
 

@@ -17,9 +17,7 @@ export function usedPercent({ budget, budget_used }: Pick<BudgetState, 'budget' 
 }
 
 /** How much of a budget is held for calls under way, in whole per cent: at most what is not used. */
-export function heldPercent(
-  state: Pick<BudgetState, 'budget' | 'budget_used' | 'budget_held'>,
-): number {
+export function heldPercent(state: Pick<BudgetState, 'budget' | 'budget_used' | 'budget_held'>): number {
   const { budget, budget_used: used, budget_held: held } = state
   return usedPercent({ budget, budget_used: used + held }) - usedPercent(state)
 }

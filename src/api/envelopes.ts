@@ -215,6 +215,8 @@ function fundsOf({ limit }: GatewayError): ErrorFacts['funds'] {
   if (limit?.kind !== 'quota' && limit?.kind !== 'budget') return undefined
   const { spent, held, left, needed } = limit
   return Object.fromEntries(
-    Object.entries({ spent, held, left, needed }).flatMap(([name, sum]) => (sum === null ? [] : [[name, sum]])),
+    Object.entries({ spent, held, left, needed }).flatMap(([name, sum]) =>
+      sum === null ? [] : [[name, sum]],
+    ),
   )
 }

@@ -80,7 +80,8 @@ export async function openSharedLedger({
       sharedStore(rows, {
         file,
         onSettled: () => bankClient.onSettled(),
-        flush: (withHolds) => bankClient.flush(withHolds),
+        flush: () => bankClient.flush(),
+        held: (account) => bankClient.held(account),
       }),
     announcer: announcements,
     onNodesChanged: () => liveNodes.expire(),

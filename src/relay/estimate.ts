@@ -76,13 +76,14 @@ export function estimate(
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
   const { isEdited: isSeen } = ENDPOINTS[endpoint]
-  const steps = isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
+  const steps =
+    isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? model.contextTokens : 0
-  const rates = ratesHeld(channels, request, rate, settings)
+  const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = named && [...new Set(channels.flatMap((plan) => lifetimesAt(plan, named)))]
   const max = (output: number): number => {
     const most = {
@@ -116,6 +117,7 @@ export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | u
 /** The rates at which any of the channels may serve a request, without duplicates. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
+  endpoint: Endpoint,
   request: ParsedRequest,
   rate: Rate,
   settings: Settings,
@@ -125,7 +127,7 @@ function ratesHeld(
   for (const plan of channels) {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const tiers = possibleTiers(plan, request, settings.options.pass_through)
+    const tiers = possibleTiers(plan, endpoint, request, settings.options.pass_through)
     for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
   }
   return [...rates]
@@ -154,7 +156,10 @@ function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, ho
   }
 }
 
-function editedRequest(sent: SentRequest, { override: { set, default: usual, remove } }: ChannelEdits): SentRequest {
+function editedRequest(
+  sent: SentRequest,
+  { override: { set, default: usual, remove } }: ChannelEdits,
+): SentRequest {
   return {
     ...sent,
     value(name) {

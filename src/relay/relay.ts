@@ -13,6 +13,7 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import type { Patience } from '../accounts/ledger/sibling-queue.ts'
+import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
@@ -93,7 +94,7 @@ export class Relay {
 
   constructor(services: RelayServices) {
     this.#services = services
-    this.#rates = new CallRates(services.ledger.priceSets)
+    this.#rates = new CallRates()
     this.#routing = new Routing(services.load)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
@@ -296,6 +297,8 @@ export class Relay {
     const tightening = prompts ? prompts.tightened(planned) : planned
     const plans = tightening instanceof Promise ? await tightening : tightening
     const [first] = plans
+    const priceVersion = priceVersionOf(settings, plans)
+    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
     // cache; in between they might be removed from it and read a second time.
@@ -310,7 +313,7 @@ export class Relay {
       channel: first.channels[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
-      price_version: settings.priceVersion,
+      price_version: priceVersion,
       kind: dialect.endpoint,
       started_ms: startedMs,
       prompt_amount: charge(first.rate, {

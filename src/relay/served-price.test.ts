@@ -21,12 +21,26 @@ describe('the tier of an answer that states none', () => {
   ])(
     'is that of the request, and a guess where the provider chose: %s',
     (_, channel, requested, tier, isGuessed) => {
-      expect(chargedTier(channel, requested, false, undefined)).toEqual({ tier, isGuessed })
+      expect(chargedTier(channel, 'chat', requested, false, undefined)).toEqual({ tier, isGuessed })
+    },
+  )
+
+  test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
+    'is the standard one, and no guess, where a provider has no tiers: %s',
+    (endpoint) => {
+      expect(chargedTier(openai, endpoint, undefined, false, undefined)).toEqual({
+        tier: 'standard',
+        isGuessed: false,
+      })
+      expect(possibleTiers({ channel: openai }, endpoint, {}, false)).toEqual(['standard'])
     },
   )
 
   test('a stated tier is no guess', () => {
-    expect(chargedTier(openai, 'auto', false, 'fast')).toEqual({ tier: 'fast', isGuessed: false })
+    expect(chargedTier(openai, 'responses', 'auto', false, 'fast')).toEqual({
+      tier: 'fast',
+      isGuessed: false,
+    })
   })
 })
 
@@ -37,7 +51,9 @@ describe('the tiers that a hold covers', () => {
     ['standard and the one that is sent', openai, 'ultrafast', ['standard', 'ultrafast']],
     ['the standard one at other hosts', other, 'auto', ['standard']],
   ])('are %s', (_, channel, serviceTier, tiers) => {
-    expect(possibleTiers({ channel }, serviceTier === undefined ? {} : { serviceTier }, false)).toEqual(tiers)
+    expect(
+      possibleTiers({ channel }, 'chat', serviceTier === undefined ? {} : { serviceTier }, false),
+    ).toEqual(tiers)
   })
 })
 

@@ -8,6 +8,7 @@ import {
 import { choosesTierByProject } from '@sluice/wire/upstream-settings'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import type { Channel } from '../domain/records/channel.ts'
+import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import { type ServedRate, servedRate } from '../domain/served-rate.ts'
@@ -51,9 +52,11 @@ export function sentTier(
 /** Whether a provider chooses the tier of a request that names none, by the settings of its project. */
 export function choosesTier(
   { allow, base_url, pass_through: isOpen }: Pick<Channel, 'allow' | 'base_url' | 'pass_through'>,
+  endpoint: Endpoint,
   sent: string | undefined,
   passThrough: boolean,
 ): boolean {
+  if (!ENDPOINTS[endpoint].hasTiers) return false
   if (sent !== undefined && sent !== 'auto') return false
   if (!(passThrough || isOpen || allow.has('service_tier'))) return false
   return choosesTierByProject(base_url)
@@ -65,6 +68,7 @@ export function choosesTier(
  */
 export function chargedTier(
   channel: Pick<Channel, 'allow' | 'override' | 'pass_through' | 'base_url'>,
+  endpoint: Endpoint,
   requested: string | undefined,
   passThrough: boolean,
   stated: string | undefined,
@@ -73,7 +77,7 @@ export function chargedTier(
   const sent = sentTier(channel, requested, passThrough)
   return {
     tier: sent === undefined || sent === 'auto' ? STANDARD : sent,
-    isGuessed: choosesTier(channel, sent, passThrough),
+    isGuessed: choosesTier(channel, endpoint, sent, passThrough),
   }
 }
 
@@ -84,9 +88,10 @@ export interface ServedCall extends ServedRate {
 
 /** The rate of an answer: of the tier that it states, otherwise of the one that was sent. */
 export function servedAt(call: Call, { channel, request }: Target, stated: Served | undefined): ServedCall {
-  const { rate, settings, request: asked } = call.plan
+  const { rate, settings, request: asked, dialect } = call.plan
   const { tier, isGuessed } = chargedTier(
     channel,
+    dialect.endpoint,
     asked.serviceTier,
     settings.options.pass_through,
     stated?.tier,
@@ -108,11 +113,12 @@ export function servedAt(call: Call, { channel, request }: Target, stated: Serve
 /** The tiers in which a channel may serve a request; the hold covers the dearest of them. */
 export function possibleTiers(
   { channel }: Pick<ChannelPlan, 'channel'>,
+  endpoint: Endpoint,
   { serviceTier: requested }: Pick<ParsedRequest, 'serviceTier'>,
   passThrough: boolean,
 ): readonly string[] {
   const sent = sentTier(channel, requested, passThrough)
-  if (choosesTier(channel, sent, passThrough)) return CHOSEN
+  if (choosesTier(channel, endpoint, sent, passThrough)) return CHOSEN
   return sent === undefined || sent === 'auto' || sent === STANDARD ? PLAIN : [STANDARD, sent]
 }
 

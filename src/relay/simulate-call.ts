@@ -40,9 +40,6 @@ export interface SimulationServices {
   readonly limits: CallLimits
 }
 
-/** Prices are not stored, because nothing is charged at them. */
-const UNSTORED = { note: () => {} }
-
 /**
  * Determines where a call would go, by the rules of `Relay` and `Attempts`. Nothing is sent, held, counted or
  * logged. `docs/administration.md: Routing`.
@@ -78,7 +75,7 @@ export async function simulateCall(
       settings,
       requestedModel,
     }
-    const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
+    const plans = await planCall(common, request, resolutions, new CallRates())
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {

@@ -95,7 +95,7 @@ function answerOf(protocol: Upstream, input: number): Behaviour {
           segments: [{ kind: 'text', pieces: ['hello there'], cited: [], hasLogprobs: false }],
           stop: 'end',
           usage: { input, read: 0, written: 0, output: 5 },
-          quirks: { lineEnd: '\n', noise: false, roleChunk: false, usageIn: 'last', interleaves: false, hasDone: true },
+          quirks: { lineEnd: '\n', noise: false, roleChunk: false, usageIn: 'nowhere', interleaves: false, hasDone: true },
         }),
       }
   }

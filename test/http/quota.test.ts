@@ -89,7 +89,7 @@ describe('the size of a hold', () => {
   async function needed(fields: Record<string, unknown>): Promise<number> {
     const answer = await fixture.chat('poor', ask('m', fields))
     expect(answer.status, answer.text).toBe(403)
-    return answer.json().error.needed
+    return (answer.json().error as unknown as { readonly needed: number }).needed
   }
   const PROMPT_AT_MOST = 2000
   test.each([

@@ -85,6 +85,11 @@ function rerouting(
   return removal
 }
 
+/** Reports whether settings of thinking in `extra_body` reach a channel's upstream. */
+export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
+  return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
+}
+
 /** JSON text of the part of a member that is always kept; undefined if there is none. */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined

@@ -57,11 +57,7 @@ const LATEST_GEMINI = /(?:^|[^a-z])gemini-(?:pro|flash|flash-lite)-latest/i
 const CODEX_MINI = /(?:^|[^a-z])codex-mini/i
 const CLAUDE = /claude|(?:^|[^a-z])(?:opus|sonnet|haiku)-\d/i
 
-function thinkerOf(
-  model: string,
-  requestedName: string,
-  stated: DeclaredCapabilities,
-): Thinker | undefined {
+function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabilities): Thinker | undefined {
   if (stated.thinking === 'none') return undefined
   for (const name of new Set([model, requestedName])) {
     if (THINKS_ALOUD.test(name)) return undefined
@@ -93,7 +89,6 @@ const SETTINGS: Readonly<Record<ProtocolName, (value: Values) => (Setting | unde
     ofEffort(value('reasoning_effort')),
     ofReasoning(value('reasoning')),
     ofBlocks(value('thinking')),
-    ofGoogle(value('google')),
     ofGoogle(asRecord(value('extra_body'))?.['google']),
   ],
   messages: (value) => [ofBlocks(value('thinking'))],

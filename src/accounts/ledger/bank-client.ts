@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import type { Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
+import type { AccountName, Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
 import { LeaseClock, currentMoment } from './lease-clock.ts'
@@ -97,11 +97,15 @@ export class BankClient {
   }
 
   /**
-   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second;
-   * `withHolds`: the open holds as well.
+   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second.
    */
-  async flush(withHolds = false): Promise<void> {
-    if (withHolds || this.#outbox.mayHaveEntries) await this.#waitForReport()
+  async flush(): Promise<void> {
+    if (this.#outbox.mayHaveEntries) await this.#waitForReport()
+  }
+
+  /** The sum of the open holds on an account. */
+  held(account: AccountName): number {
+    return this.leases.get(account)?.held ?? 0
   }
 
   /** Resolves when the bank has sent the current state of all accounts, or after a second. */

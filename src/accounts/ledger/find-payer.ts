@@ -31,20 +31,13 @@ export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | P
   return affordable(accounts, known, call)
 }
 
-function affordable(
-  accounts: AccountSource,
-  payer: Payer,
-  { amount }: ChargedCall,
-): Payer | Promise<Payer> {
+function affordable(accounts: AccountSource, payer: Payer, { amount }: ChargedCall): Payer | Promise<Payer> {
   if (amount === undefined || amount <= affordableAmount(payer.account, payer.budgets)) return payer
   return accounts.ensureAffordable(payer, amount)
 }
 
 /** Finds everything that a call of this token is charged to, affordable or not; synchronously, if it is known. */
-export function payerOf(
-  accounts: AccountSource,
-  call: Omit<ChargedCall, 'amount'>,
-): Payer | Promise<Payer> {
+export function payerOf(accounts: AccountSource, call: Omit<ChargedCall, 'amount'>): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)
   const account = accounts.get(call.token.id)
   const budgets = account && accounts.budgets(account, periodBudgets)
@@ -69,7 +62,12 @@ async function loadPayer(
 }
 
 /** The budgets that a call is charged to, each in the period in which the call began. */
-function budgetsOfCall({ token, user, groups, startedMs }: Omit<ChargedCall, 'amount'>): readonly PeriodBudget[] {
+function budgetsOfCall({
+  token,
+  user,
+  groups,
+  startedMs,
+}: Omit<ChargedCall, 'amount'>): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
     budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],

@@ -152,7 +152,11 @@ export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
   const quota = shortQuota(payer, amount, WITH_HOLDS)
   const [budget] = shortBudgets(payer, amount, WITH_HOLDS)
   if (quota === undefined && budget)
-    return new QuotaHeld(nameOf(budget.periodBudget), fundsOfBudget(budget, amount), budgetLimit(budget, amount))
+    return new QuotaHeld(
+      nameOf(budget.periodBudget),
+      fundsOfBudget(budget, amount),
+      budgetLimit(budget, amount),
+    )
   const subject = quota ?? (isOfToken(payer, WITH_HOLDS) ? 'token' : 'user')
   const funds = fundsOf(payer.account[subject], amount)
   return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))

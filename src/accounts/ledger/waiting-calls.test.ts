@@ -25,7 +25,10 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     const { store, userId, tokenId, nodes } = await open(2)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     let made = 0
-    const call = async ({ token = tokenId, amount, waitMs = LONG_MS, left }: Wanted, at = 0): Promise<OpenHold> => {
+    const call = async (
+      { token = tokenId, amount, waitMs = LONG_MS, left }: Wanted,
+      at = 0,
+    ): Promise<OpenHold> => {
       const { ledger } = nodes[at % nodes.length] as LedgerProcess
       const payer = await payerOf(ledger.accounts, {
         token: { id: token, budget: undefined },
@@ -58,6 +61,8 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
 
   test('calls that wait are admitted in order of arrival, and a smaller one does not wait for them', async () => {
     const { call, otherId } = await stage()
+    // Both keys are known from now on.
+    await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const first = await call({ amount: 900 })
     const order: string[] = []
     const admitted = async (name: string, wanted: Wanted): Promise<void> => {
@@ -127,7 +132,9 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     const calls = Array.from({ length: 60 }, async (_, at) => {
       const hold = await call({ amount: 100 + ((at * 37) % 150) }, at)
       holds.push(hold)
-      const sum = nodes.flatMap(({ ledger }) => [...ledger.openHolds]).reduce((all, { amount }) => all + amount, 0)
+      const sum = nodes
+        .flatMap(({ ledger }) => [...ledger.openHolds])
+        .reduce((all, { amount }) => all + amount, 0)
       expect(sum).toBeLessThanOrEqual(1000)
       await delay(5)
       await hold.settle(settlementOf(10))

@@ -49,4 +49,9 @@ export type Model = ModelSettings & {
   readonly name: string
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
+  /**
+   * Which of the built-in prices applies, if they depend on the date or the time of day. It belongs to the
+   * version of the prices of a call.
+   */
+  readonly priceMoment?: string | undefined
 }

@@ -240,7 +240,11 @@ const NO_HEADERS: readonly string[] = []
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
 /** What a converted request says about thinking, encoded without its turns when it is asked for. */
-function sentThinking(spoken: ProtocolName, conversation: Conversation, upstream: UpstreamModel): SentRequest {
+function sentThinking(
+  spoken: ProtocolName,
+  conversation: Conversation,
+  upstream: UpstreamModel,
+): SentRequest {
   let scan: ScannedObject | undefined
   return {
     dialect: spoken,

@@ -1,3 +1,4 @@
+import { keepsGoogleThinking } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
@@ -52,12 +53,19 @@ function withOriginFirst(
 
 /** A native request to a channel, for the model `name`. */
 export function nativeRequest(
-  { model_mapping }: Channel,
+  channel: Channel,
   dialect: ProtocolName,
   name: string,
   scan: ScannedObject,
 ): Pick<ChannelPlan, 'sent'> {
-  return { sent: { dialect, model: model_mapping.get(name) ?? name, value: (member) => scan.value(member) } }
+  return {
+    sent: {
+      dialect,
+      model: channel.model_mapping.get(name) ?? name,
+      value: (member) =>
+        member === 'extra_body' && !keepsGoogleThinking(channel) ? undefined : scan.value(member),
+    },
+  }
 }
 
 /** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */

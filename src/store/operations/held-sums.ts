@@ -16,7 +16,9 @@ interface Accounts {
 export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
-    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(db)
+    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(
+    db,
+  )
   const wanted = new Set<AccountName>(accounts)
   const sums = new Map<AccountName, number>()
   for (const row of rows)
@@ -25,11 +27,14 @@ export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]>
   return [...sums].map(([account, held]) => ({ account, held }))
 }
 
-/** Like `heldOn`, in a database that several nodes share: what each node has reported last. */
-export async function heldByNodes(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
+/** Like `heldOn`, in a database that several nodes share: what each node but one has reported last. */
+export async function heldByNodes(
+  db: Db,
+  { accounts, except }: Accounts & { readonly except: string },
+): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ account: AccountName; held: number }>`
     select account, sum(held)::bigint as held from leases
-    where held > 0 and account in (${sql.join(accounts)}) group by account`.execute(db)
+    where held > 0 and node <> ${except} and account in (${sql.join(accounts)}) group by account`.execute(db)
   return rows.map(({ account, held }) => ({ account, held: Number(held) }))
 }

@@ -10,10 +10,7 @@ function chatError({ code, message, type }: ErrorContent): ChatError {
 }
 
 /** Renders the envelope as a body; `numbers` are further members of the error. */
-export function chatErrorBody(
-  parts: ErrorContent,
-  numbers: Readonly<Record<string, number>> = {},
-): Buffer {
+export function chatErrorBody(parts: ErrorContent, numbers: Readonly<Record<string, number>> = {}): Buffer {
   return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...numbers } }))
 }
 
