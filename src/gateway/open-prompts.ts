@@ -20,7 +20,13 @@ export async function openPrompts(
 }
 
 // Loaded on demand: most gateways run alone and should not load the other modules.
-async function openStore({ link, redisUrl, namespace, key, metrics }: OpenPromptsOptions): Promise<PromptStore> {
+async function openStore({
+  link,
+  redisUrl,
+  namespace,
+  key,
+  metrics,
+}: OpenPromptsOptions): Promise<PromptStore> {
   if (link) {
     const { OwnerPrompts } = await import('../relay/prompts/owner-prompts.ts')
     return new OwnerPrompts(link)

@@ -24,7 +24,10 @@ export function namedLifetimes(body: Buffer): readonly CacheLifetime[] {
 }
 
 /** Adds what a channel may cause: directives of its operator, and caches that are written without any. */
-export function lifetimesAt({ channel, tools, sent }: ChannelPlan, named: readonly CacheLifetime[]): readonly CacheLifetime[] {
+export function lifetimesAt(
+  { channel, tools, sent }: ChannelPlan,
+  named: readonly CacheLifetime[],
+): readonly CacheLifetime[] {
   if (named === ALL || addsDirectives(channel)) return ALL
   const model = sent?.model ?? tools?.model ?? ''
   return serviceVendor(channel) === OPENAI || WRITES_ALWAYS.test(model) ? UNSTATED : named

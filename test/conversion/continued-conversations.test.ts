@@ -41,7 +41,12 @@ type Json = Record<string, unknown>
 /** A member that may differ from turn to turn. */
 const FREE: Readonly<Record<ClientProtocol, Json>> = {
   chat: { temperature: 0.25, prompt_cache_key: 'turn', user: 'somebody' },
-  messages: { temperature: 0.25, metadata: { user_id: 'somebody' }, max_tokens: 77, cache_control: { type: 'ephemeral' } },
+  messages: {
+    temperature: 0.25,
+    metadata: { user_id: 'somebody' },
+    max_tokens: 77,
+    cache_control: { type: 'ephemeral' },
+  },
   responses: { temperature: 0.25, prompt_cache_key: 'turn', client_metadata: { turn: '3' } },
   gemini: { labels: { turn: '3' } },
 }
@@ -129,7 +134,8 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
         const one = digestsOf(form, request)
         const another = digestsOf(form, { ...request, [member]: other })
         for (let at = 1; at <= turn; at++) expect(hexAt(another, at)).toBe(hexAt(one, at))
-        for (let at = turn + 1; at <= history.length; at++) expect(hexAt(another, at)).not.toBe(hexAt(one, at))
+        for (let at = turn + 1; at <= history.length; at++)
+          expect(hexAt(another, at)).not.toBe(hexAt(one, at))
         for (const added of [{ instructed: true }, { tools: [{ name: 'other' }] }]) {
           const headed = digestsOf(form, { ...request, ...added })
           expect(hexAt(headed, history.length)).not.toBe(hexAt(one, history.length))
@@ -145,7 +151,8 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
         const size = Buffer.byteLength(JSON.stringify(request))
         const digests = digestsOf(form, request)
         for (let turn = 1; turn <= digests.turns; turn++) {
-          const later = Buffer.byteLength(JSON.stringify((historyOf(protocol, request) ?? []).slice(turn))) - 2
+          const later =
+            Buffer.byteLength(JSON.stringify((historyOf(protocol, request) ?? []).slice(turn))) - 2
           const media = JSON.stringify(request).match(/"(?:image|file|input_|document|inline)/i)
           if (!media) {
             expect(digests.bound(turn, 100)).toBeGreaterThanOrEqual(100 + later + 8 * (digests.turns - turn))
@@ -166,7 +173,8 @@ describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol
         const pick = (): boolean => picks[at++ % picks.length] ?? false
         const member = HISTORY[protocol]
         const others: Json = {}
-        for (const name of ['system', 'tools']) if (request[name]) others[name] = marked(request[name], name, pick)
+        for (const name of ['system', 'tools'])
+          if (request[name]) others[name] = marked(request[name], name, pick)
         const moved = { ...request, ...others, [member]: marked(request[member], member, pick) }
         const form = FORMS[protocol]
         const [one, another] = [digestsOf(form, request), digestsOf(form, moved)]
@@ -181,13 +189,17 @@ describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol
 
 test('cache points of converse do not count', () => {
   const encoded = (conversation: Parameters<typeof withoutCacheMarks>[0]): ScannedObject =>
-    scanObject(converseCodec.encodeRequest(conversation, upstreamOf('anthropic.claude-sonnet-4-5'), new Set()))
+    scanObject(
+      converseCodec.encodeRequest(conversation, upstreamOf('anthropic.claude-sonnet-4-5'), new Set()),
+    )
   let compared = 0
   fc.assert(
     fc.property(conversations(), (conversation) => {
       const marked = encoded(conversation)
       const plain = encoded(withoutCacheMarks(conversation, new Set()))
-      const [one, another] = [marked, plain].map((scan) => new ConversationDigests(scan, CONVERSE_CONVERSATION, SEED, 'm'))
+      const [one, another] = [marked, plain].map(
+        (scan) => new ConversationDigests(scan, CONVERSE_CONVERSATION, SEED, 'm'),
+      )
       if (!one || !another) return
       if (marked.bytes.includes('cachePoint')) compared++
       expect(one.turns).toBe(another.turns)

@@ -95,7 +95,14 @@ function answerOf(protocol: Upstream, input: number): Behaviour {
           segments: [{ kind: 'text', pieces: ['hello there'], cited: [], hasLogprobs: false }],
           stop: 'end',
           usage: { input, read: 0, written: 0, output: 5 },
-          quirks: { lineEnd: '\n', noise: false, roleChunk: false, usageIn: 'nowhere', interleaves: false, hasDone: true },
+          quirks: {
+            lineEnd: '\n',
+            noise: false,
+            roleChunk: false,
+            usageIn: 'nowhere',
+            interleaves: false,
+            hasDone: true,
+          },
         }),
       }
   }
@@ -136,20 +143,41 @@ afterAll(() => fixture?.close())
 let conversations = 0
 const fresh = (): readonly Said[] => [{ by: 'user', text: `${++conversations} ${LONG}` }]
 
-async function send(client: keyof typeof CLIENTS, model: string, said: readonly Said[], key: string, more?: object): Promise<FullResponse> {
+async function send(
+  client: keyof typeof CLIENTS,
+  model: string,
+  said: readonly Said[],
+  key: string,
+  more?: object,
+): Promise<FullResponse> {
   const { path, body } = CLIENTS[client]
-  return call(fixture.gateway.url, body(model, said, more) as Record<string, unknown>, { key, path: path(model) })
+  return call(fixture.gateway.url, body(model, said, more), {
+    key,
+    path: path(model),
+  })
 }
 
 /** The prompt tokens that a call would hold, by the refusal of a key that can pay nothing. */
-async function held(client: keyof typeof CLIENTS, model: string, said: readonly Said[], key = 'poor', more?: object): Promise<number> {
+async function held(
+  client: keyof typeof CLIENTS,
+  model: string,
+  said: readonly Said[],
+  key = 'poor',
+  more?: object,
+): Promise<number> {
   const answer = await send(client, model, said, key, more)
   expect(answer.status, answer.text).toBe(403)
   const [, needed] = /"needed":\s*"?(\d+)/.exec(answer.text) ?? []
   return Number(needed) - 4 * OUTPUT
 }
 
-async function had(client: keyof typeof CLIENTS, protocol: Upstream, said: readonly Said[], key = 'ann', more?: object): Promise<void> {
+async function had(
+  client: keyof typeof CLIENTS,
+  protocol: Upstream,
+  said: readonly Said[],
+  key = 'ann',
+  more?: object,
+): Promise<void> {
   fixture.upstream.script(protocol, answerOf(protocol, REPORTED))
   const answer = await send(client, `m-${protocol}`, said, key, more)
   expect(answer.status, answer.text).toBe(200)
@@ -158,18 +186,25 @@ async function had(client: keyof typeof CLIENTS, protocol: Upstream, said: reado
 const bytes = Buffer.byteLength(LONG)
 
 describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('a client of %s', (client) => {
-  test.each(UPSTREAMS)('a conversation that goes on at %s holds what was reported, and what was appended', async (protocol) => {
-    const said = fresh()
-    expect(await held(client, `m-${protocol}`, said)).toBeGreaterThan(bytes)
-    await had(client, protocol, said)
-    const more = await held(client, `m-${protocol}`, [...said, ...MORE])
-    expect(more).toBeGreaterThan(REPORTED)
-    expect(more).toBeLessThan(REPORTED + 800)
-  })
+  test.each(UPSTREAMS)(
+    'a conversation that goes on at %s holds what was reported, and what was appended',
+    async (protocol) => {
+      const said = fresh()
+      expect(await held(client, `m-${protocol}`, said)).toBeGreaterThan(bytes)
+      await had(client, protocol, said)
+      const more = await held(client, `m-${protocol}`, [...said, ...MORE])
+      expect(more).toBeGreaterThan(REPORTED)
+      expect(more).toBeLessThan(REPORTED + 800)
+    },
+  )
 })
 
 describe('a conversation', () => {
-  const next = async (change: (said: readonly Said[]) => readonly Said[], key = 'poor', more?: object): Promise<number> => {
+  const next = async (
+    change: (said: readonly Said[]) => readonly Said[],
+    key = 'poor',
+    more?: object,
+  ): Promise<number> => {
     const said = fresh()
     await had('messages', 'messages', said, 'ann', { system: 'Be kind.' })
     return held('messages', 'm-messages', [...change(said), ...MORE], key, { system: 'Be kind.', ...more })
@@ -184,7 +219,10 @@ describe('a conversation', () => {
     expect(await next((said) => said, 'bobpoor')).toBeGreaterThan(bytes)
   })
   test('with other settings of sampling, and cache directives elsewhere, is the same', async () => {
-    const more = { temperature: 0.5, system: [{ type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } }] }
+    const more = {
+      temperature: 0.5,
+      system: [{ type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } }],
+    }
     // Each token may be written to the cache, at 1.25 times the price.
     expect(await next((said) => said, 'poor', more)).toBeLessThan(1.25 * (REPORTED + 800))
   })
@@ -205,7 +243,9 @@ describe('a conversation', () => {
     const first = { role: 'user', content: [{ type: 'text', text: LONG }, picture] }
     fixture.upstream.script('chat', answerOf('chat', REPORTED))
     await send('chat', 'm-chat', [], 'ann', { messages: [first] })
-    const more = await held('chat', 'm-chat', [], 'poor', { messages: [first, { role: 'user', content: 'more' }] })
+    const more = await held('chat', 'm-chat', [], 'poor', {
+      messages: [first, { role: 'user', content: 'more' }],
+    })
     expect(more).toBeGreaterThan(REPORTED + 10_000)
     expect(more).toBeLessThan(REPORTED + 10_800)
   })

@@ -30,18 +30,26 @@ describe('what separates conversations', () => {
     const call = (input: object): object => ({
       messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
     })
-    expect(last(MESSAGES_CONVERSATION, call({ cache_control: 1 }))).not.toBe(last(MESSAGES_CONVERSATION, call({})))
+    expect(last(MESSAGES_CONVERSATION, call({ cache_control: 1 }))).not.toBe(
+      last(MESSAGES_CONVERSATION, call({})),
+    )
     const schema = (properties: object): object => ({
       messages: [hi],
       tools: [{ name: 'f', input_schema: { type: 'object', properties } }],
     })
-    expect(last(MESSAGES_CONVERSATION, schema({ cache_control: {} }))).not.toBe(last(MESSAGES_CONVERSATION, schema({})))
+    expect(last(MESSAGES_CONVERSATION, schema({ cache_control: {} }))).not.toBe(
+      last(MESSAGES_CONVERSATION, schema({})),
+    )
   })
   test('a part with more than its text is no text', () => {
     const cited = { role: 'user', content: [{ type: 'text', text: 'hi', citations: [] }] }
-    expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(last(MESSAGES_CONVERSATION, { messages: [hi] }))
+    expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(
+      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    )
     const two = { role: 'user', content: [hi, hi].map(() => ({ type: 'text', text: 'hi' })) }
-    expect(last(MESSAGES_CONVERSATION, { messages: [two] })).not.toBe(last(MESSAGES_CONVERSATION, { messages: [hi] }))
+    expect(last(MESSAGES_CONVERSATION, { messages: [two] })).not.toBe(
+      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    )
   })
   test.each([
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
@@ -53,12 +61,23 @@ describe('what separates conversations', () => {
     )
   })
   test('settings of sampling are not, in a configuration of Gemini either, but its other members are', () => {
-    const request = (generationConfig: object): object => ({ contents: [{ parts: [{ text: 'hi' }] }], generationConfig })
-    const plain = last(GEMINI_CONVERSATION, request({ temperature: 1, thinkingConfig: { thinkingBudget: 0 } }))
-    expect(last(GEMINI_CONVERSATION, request({ topP: 1, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: 0 } }))).toBe(
-      plain,
+    const request = (generationConfig: object): object => ({
+      contents: [{ parts: [{ text: 'hi' }] }],
+      generationConfig,
+    })
+    const plain = last(
+      GEMINI_CONVERSATION,
+      request({ temperature: 1, thinkingConfig: { thinkingBudget: 0 } }),
     )
-    expect(last(GEMINI_CONVERSATION, request({ temperature: 1, thinkingConfig: { thinkingBudget: 9 } }))).not.toBe(plain)
+    expect(
+      last(
+        GEMINI_CONVERSATION,
+        request({ topP: 1, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: 0 } }),
+      ),
+    ).toBe(plain)
+    expect(
+      last(GEMINI_CONVERSATION, request({ temperature: 1, thinkingConfig: { thinkingBudget: 9 } })),
+    ).not.toBe(plain)
   })
 })
 
@@ -69,7 +88,9 @@ describe("Claude Code's billing line", () => {
     ['a block', (nonce: string) => [block(`x-anthropic-billing-header: ${nonce}`), block('You are Claude.')]],
     ['the first line of a text', (nonce: string) => `x-anthropic-billing-header: ${nonce}\nYou are Claude.`],
   ])('as %s, it may differ, and its bytes count', (_, system) => {
-    const [one, another] = ['a', 'bbbb'].map((nonce) => digests(MESSAGES_CONVERSATION, request(system(nonce))))
+    const [one, another] = ['a', 'bbbb'].map((nonce) =>
+      digests(MESSAGES_CONVERSATION, request(system(nonce))),
+    )
     expect(one?.digest(1)).toEqual(another?.digest(1))
     expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
   })
@@ -116,7 +137,11 @@ describe('the bound of a conversation that goes on', () => {
 test.each([
   ['responses that continue a stored one', RESPONSES_CONVERSATION, { previous_response_id: 'resp_1' }],
   ['responses that may be truncated', RESPONSES_CONVERSATION, { truncation: 'auto' }],
-  ['messages that may be compacted', MESSAGES_CONVERSATION, { context_management: { edits: [{ type: 'compact_20260112' }] } }],
+  [
+    'messages that may be compacted',
+    MESSAGES_CONVERSATION,
+    { context_management: { edits: [{ type: 'compact_20260112' }] } },
+  ],
   ['contents in a cache', GEMINI_CONVERSATION, { cachedContent: 'cachedContents/1' }],
 ])('%s cannot be foreseen', (_, form, member) => {
   const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))

@@ -198,13 +198,19 @@ class DigestWalk {
         return
       }
       const elements = scan.elements(node)
-      if (this.#hasDirectives) this.#leaveOut(elements.map((one) => [one, one, this.#isDirective(one)]), left)
-      for (const one of elements) if (scan.kindOf(one) === 'object' && !this.#isDirective(one)) this.#visit('', one, left)
+      if (this.#hasDirectives)
+        this.#leaveOut(
+          elements.map((one) => [one, one, this.#isDirective(one)]),
+          left,
+        )
+      for (const one of elements)
+        if (scan.kindOf(one) === 'object' && !this.#isDirective(one)) this.#visit('', one, left)
     } else if (kind === 'object') {
       if (this.#hasDirectives) this.#leaveOutMembers(node, (name) => DIRECTIVES.has(name), left)
       for (let at = scan.firstKey(node); at !== undefined; at = scan.nextKey(at, node)) {
         const name = scan.keyText(at)
-        if (HOLDERS.has(name) || (name === 'tools' && key === 'toolConfig')) this.#visit(name, scan.valueOf(at), left)
+        if (HOLDERS.has(name) || (name === 'tools' && key === 'toolConfig'))
+          this.#visit(name, scan.valueOf(at), left)
       }
     }
   }
@@ -219,7 +225,10 @@ class DigestWalk {
   }
 
   /** Leaves out children of a value, each together with one comma. */
-  #leaveOut(children: readonly (readonly [first: Node, last: Node, isLeftOut: boolean])[], left: Span[]): void {
+  #leaveOut(
+    children: readonly (readonly [first: Node, last: Node, isLeftOut: boolean])[],
+    left: Span[],
+  ): void {
     const scan = this.#scan
     let keptEnd: number | undefined
     for (const [index, [first, last, isLeftOut]] of children.entries()) {

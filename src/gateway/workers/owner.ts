@@ -136,7 +136,14 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const slots = new OwnedSlots()
   const metrics = new WorkerMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
-  const shared = { database, announce, permits: new OwnedPermits(), slots, metrics, prompts: new LocalPrompts() }
+  const shared = {
+    database,
+    announce,
+    permits: new OwnedPermits(),
+    slots,
+    metrics,
+    prompts: new LocalPrompts(),
+  }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
     planned,

@@ -1,6 +1,12 @@
 import { PROMPT_KEY_BYTES } from '../../domain/remembered-prompts.ts'
 import type { Link } from '../../ipc/link.ts'
-import { type FoundPrompt, LocalPrompts, type PromptDigests, type PromptRetention, type PromptStore } from './prompt-store.ts'
+import {
+  type FoundPrompt,
+  LocalPrompts,
+  type PromptDigests,
+  type PromptRetention,
+  type PromptStore,
+} from './prompt-store.ts'
 
 /** Maximum digests in one request. */
 const MAX_DIGESTS = 4_096

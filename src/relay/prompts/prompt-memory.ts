@@ -38,7 +38,8 @@ export class PromptMemory {
     const { options } = first.settings
     if (options.remember_prompts === 0) return undefined
     const { request } = first
-    if (request.isFree || request.background || request.namesPrompt || (request.contextTokens ?? 0) > 0) return undefined
+    if (request.isFree || request.background || request.namesPrompt || (request.contextTokens ?? 0) > 0)
+      return undefined
     if (first.estimate.amount === 0 && others.every(({ estimate }) => estimate.amount === 0)) return undefined
     return new CallPrompts(this.#services, userId, first.request.model, options)
   }
@@ -151,7 +152,9 @@ export class CallPrompts {
     const knownBy = (found: FoundPrompt | undefined): KnownPrompt =>
       this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.tokens) })
     const longestFirst = Array.from({ length: turns }, (_, index) => digests.digest(turnAt(index)))
-    const found = this.#services.store.find(longestFirst, ({ index, tokens }) => isPlausible(turnAt(index), tokens))
+    const found = this.#services.store.find(longestFirst, ({ index, tokens }) =>
+      isPlausible(turnAt(index), tokens),
+    )
     return found instanceof Promise ? found.then(knownBy) : knownBy(found)
   }
 
@@ -175,7 +178,8 @@ const TEXTS = new WeakMap<Channel, string>()
 function textOf(channel: Channel): string {
   let text = TEXTS.get(channel)
   if (text === undefined) {
-    const { name, provider, base_url, api_version, region, project, location, system_prompt, override } = channel
+    const { name, provider, base_url, api_version, region, project, location, system_prompt, override } =
+      channel
     const { allow, disable_store, pass_through, headers } = channel
     const { set, default: usual, remove } = override
     const place = [name, provider, base_url, api_version, region, project, location]

@@ -2,7 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { PROMPT_KEY_BYTES } from '../../domain/remembered-prompts.ts'
 import { withTimeout } from '../../limits/peers.ts'
 import { RedisConnection } from '../../redis/redis-connection.ts'
-import { type FoundPrompt, LocalPrompts, type PromptDigests, type PromptRetention, type PromptStore } from './prompt-store.ts'
+import {
+  type FoundPrompt,
+  LocalPrompts,
+  type PromptDigests,
+  type PromptRetention,
+  type PromptStore,
+} from './prompt-store.ts'
 
 /** Maximum digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
