@@ -364,7 +364,8 @@ async function main(): Promise<number> {
   for (const run of RUNS) {
     if (options.only !== undefined && !run.name.includes(options.only)) continue
     const { refused, codes, overdrawn, exceeded, median, calls } = await measure(run)
-    const isGood = refused === 0 && overdrawn === 0 && median <= run.prices.limit
+    // The limits are for long conversations.
+    const isGood = refused === 0 && overdrawn === 0 && (options.quick || median <= run.prices.limit)
     if (run.isChecked && !isGood) failed = 1
     console.log(
       `${run.name}: ${calls} calls, refused ${refused}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}, ` +

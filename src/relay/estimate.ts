@@ -14,7 +14,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
-import { lifetimesAt } from './named-lifetimes.ts'
+import { ALL_LIFETIMES, lifetimesAt } from './named-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiers } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
@@ -53,16 +53,9 @@ export const FREE_STREAM_ESTIMATE: Estimate = {
   unknownTokens: 0,
 }
 
-/** What is known of a prompt besides its size. */
-export interface PromptFacts {
-  /** Lifetimes that its cache directives name; absent if unknown. */
-  readonly named?: readonly CacheLifetime[]
-  /** A smaller bound on its tokens, from an earlier call. */
-  readonly promptBound?: number
-}
-
 /**
  * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
+ * `promptBound`: a smaller bound on the prompt, from an earlier call.
  */
 export function estimate(
   endpoint: Endpoint,
@@ -71,7 +64,7 @@ export function estimate(
   rate: Rate,
   settings: Settings,
   model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
-  { named, promptBound = Number.POSITIVE_INFINITY }: PromptFacts = {},
+  promptBound = Number.POSITIVE_INFINITY,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
@@ -84,14 +77,14 @@ export function estimate(
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
-  const lifetimes = named && [...new Set(channels.flatMap((plan) => lifetimesAt(plan, named)))]
+  const lifetimes = lifetimesOf(request, channels)
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
       prompt: Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown,
       output,
       tools,
-      ...(lifetimes && { lifetimes }),
+      lifetimes,
     }
     return rates.length === 1
       ? maxCharge(rates[0] ?? rate, most)
@@ -104,6 +97,18 @@ export function estimate(
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,
   }
+}
+
+/** Lifetimes for which any of the channels may write the prompt to a cache. */
+function lifetimesOf(
+  { body: composed, lifetimes: named }: ParsedRequest,
+  channels: readonly ChannelPlan[],
+): readonly CacheLifetime[] {
+  // A stored context may have directives of its own.
+  if (composed) return ALL_LIFETIMES
+  const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
+  if (!first) return ALL_LIFETIMES
+  return others.every((one) => one === first) ? first : [...new Set([first, ...others].flat())]
 }
 
 /**

@@ -6,6 +6,7 @@ import { requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
+import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
@@ -50,17 +51,22 @@ export function parseRequest(
   const scan = scanObject(body.bytes, dialect.scanLimits)
   dialect.names.check(scan)
   const tier = requestedTier((name) => (scan.has(name) ? scan.value(name) : undefined))
+  const lifetimes = namedLifetimes(scan)
   const request = dialect.read(scan, headers, reader)
-  if (tier === undefined) return request
-  return request instanceof Promise ? request.then((one) => withTier(one, tier)) : withTier(request, tier)
+  if (tier === undefined && lifetimes.length === 0) return request
+  const facts = { ...(tier !== undefined && { serviceTier: tier }), lifetimes }
+  return request instanceof Promise ? request.then((one) => withFacts(one, facts)) : withFacts(request, facts)
 }
 
-function withTier(request: ParsedRequest, serviceTier: string): ParsedRequest {
+function withFacts(
+  request: ParsedRequest,
+  facts: Pick<ParsedRequest, 'serviceTier' | 'lifetimes'>,
+): ParsedRequest {
   return {
     ...request,
-    serviceTier,
+    ...facts,
     ...(request.forModel && {
-      forModel: (name: string) => withTier(request.forModel?.(name) ?? request, serviceTier),
+      forModel: (name: string) => withFacts(request.forModel?.(name) ?? request, facts),
     }),
   }
 }

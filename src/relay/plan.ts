@@ -5,7 +5,6 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { estimate } from './estimate.ts'
-import { namedLifetimes } from './named-lifetimes.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import type { Resolution } from './routing.ts'
 import { refuseUnpricedTools } from './tool-pricing.ts'
@@ -41,9 +40,8 @@ export function planCall(
 
 /** Plans the same with another upper bound on the tokens of the prompt, if that is smaller. */
 export function withPromptBound(plan: Plan, bound: number): Plan {
-  const { dialect, request, body, channels, rate, settings, model } = plan
-  const facts = { named: namedLifetimes(body), promptBound: bound }
-  return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, facts) }
+  const { dialect, request, channels, rate, settings, model } = plan
+  return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }
 }
 
 async function withFallbacks(
@@ -88,9 +86,7 @@ function planFor(
       model,
       group,
       rate,
-      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, {
-        named: namedLifetimes(request.body ?? body),
-      }),
+      estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
       channels,
     }
   }

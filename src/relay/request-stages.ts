@@ -6,6 +6,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { Usage } from '@sluice/wire/usage'
@@ -79,6 +80,8 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The tier of service that the client names; absent if it names none. */
   readonly serviceTier?: string
+  /** Lifetimes for which its cache directives may write to a cache; absent if it has none. */
+  readonly lifetimes?: readonly CacheLifetime[]
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

@@ -97,7 +97,7 @@ type Span = readonly [start: number, end: number]
 
 /** Names of cache directives, as members, and as the only member of a block. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
-const DIRECTIVE_MARKS = [...DIRECTIVES].map((name) => Buffer.from(`"${name}"`))
+const DIRECTIVE_NAMES = [...DIRECTIVES].map((name) => Buffer.from(`"${name}`))
 /** Members with parts that may have cache directives. */
 const HOLDERS: ReadonlySet<string> = new Set(['content', 'output', 'toolResult'])
 /** Members that may be given as a text or as parts. */
@@ -131,7 +131,7 @@ class DigestWalk {
     this.#scan = scan
     this.#form = form
     this.#model = model
-    this.#hasDirectives = DIRECTIVE_MARKS.some((mark) => scan.bytes.includes(mark))
+    this.#hasDirectives = DIRECTIVE_NAMES.some((name) => scan.hasStringFrom(name))
     this.#turns = [...scan.members.values()].find(({ key }) => this.#spelled(key) === turns)
     this.#turnLevel = levels.request.read[turns] ?? ''
   }
@@ -173,6 +173,7 @@ class DigestWalk {
 
   #add(hash: Hash, start: number, end: number, left: readonly Span[]): void {
     const { bytes } = this.#scan
+    if (left.length === 0) return this.#update(hash, bytes.subarray(start, end))
     let from = start
     for (const [leftStart, leftEnd] of left.toSorted(([one], [other]) => one - other)) {
       this.#update(hash, bytes.subarray(from, leftStart))
