@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
@@ -298,4 +298,23 @@ describe('a call that goes to another channel', () => {
     expect(answer.status).toBe(500)
     expect(fixture.upstream.received('second')).toHaveLength(before)
   })
+})
+
+test('with remember_prompts: 0, a conversation that goes on holds its bytes, and nothing is counted', async () => {
+  const own = await startFixture((upstream) => ({
+    options: { remember_prompts: 0, hold_wait: 0 },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
+  }))
+  onTestFinished(() => own.close())
+  const said = fresh()
+  own.upstream.script('m', answerOf('chat', REPORTED))
+  expect((await own.chat('ann', CLIENTS.chat.body('m', said))).status).toBe(200)
+  const answer = await own.chat('poor', CLIENTS.chat.body('m', [...said, ...MORE]))
+  const [, needed] = /"needed":(\d+)/.exec(answer.text) ?? []
+  expect(Number(needed)).toBeGreaterThan(bytes)
+  expect(await (await fetch(`${own.gateway.url}/metrics`)).text()).not.toContain(
+    'sluice_known_prompts_total{',
+  )
 })
