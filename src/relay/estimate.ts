@@ -101,11 +101,11 @@ export function estimate(
 
 /** Lifetimes for which any of the channels may write the prompt to a cache. */
 function lifetimesOf(
-  { body: composed, lifetimes: named }: ParsedRequest,
+  { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
-  // A stored context may have directives of its own.
-  if (composed) return ALL_LIFETIMES
+  // What is stored elsewhere may have directives of its own.
+  if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
   const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
   if (!first) return ALL_LIFETIMES
   return others.every((one) => one === first) ? first : [...new Set([first, ...others].flat())]
