@@ -606,6 +606,16 @@ const CHANNELS: Case[] = [
     'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control, metadata, prompt_cache_key, prompt_cache_retention, store, user, verbosity, models, route, provider, plugins, transforms, search_parameters, extra_body (service_tier?), found "service-tier"',
   ],
   [
+    'a tier of service that the provider lacks',
+    channel('service_tier: hyper speed'),
+    'gateway.yaml:6: channels[0].service_tier: expected the name of a tier of service, such as flex, priority or auto, found "hyper speed"',
+  ],
+  [
+    'a tier of a batch',
+    channel('service_tier: batch'),
+    'gateway.yaml:6: channels[0].service_tier: expected a tier of service that the provider has (auto, standard, flex, fast or priority, ultrafast, reserved), found "batch"',
+  ],
+  [
     'a header that is none',
     channel('headers: { "a b": c }'),
     'gateway.yaml:6: channels[0].headers["a b"]: expected the name of a header',

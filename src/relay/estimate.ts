@@ -16,7 +16,7 @@ import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { ALL_LIFETIMES, lifetimesAt } from './named-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
-import { possibleTiers } from './served-price.ts'
+import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
 /** Limits that the output of a call is expected to respect. */
@@ -119,7 +119,7 @@ export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | u
   return boundsOf(endpoint)(plan).output
 }
 
-/** The rates at which any of the channels may serve a request, without duplicates. */
+/** The rates at which any of the channels may serve a request. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
   endpoint: Endpoint,
@@ -128,14 +128,13 @@ function ratesHeld(
   settings: Settings,
 ): readonly Rate[] {
   if (rate.free) return [rate]
-  const rates = new Set<Rate>()
-  for (const plan of channels) {
+  const ratesAt = (plan: ChannelPlan): readonly Rate[] => {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const tiers = possibleTiers(plan, endpoint, request, settings.options.pass_through)
-    for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
+    const service = possibleService(plan, endpoint, request, settings.options.pass_through)
+    return heldRates(rate, channel, model, service)
   }
-  return [...rates]
+  return channels.length === 1 ? ratesAt(channels[0]!) : [...new Set(channels.flatMap(ratesAt))]
 }
 
 function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {

@@ -1,8 +1,9 @@
 import { chargeOfTools } from '../domain/charge.ts'
 import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
-import type { Call } from './call.ts'
+import type { Call, OutputSoFar } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
+import { servedSoFar } from './price-usage.ts'
 import { toolPricingAt, toolsAt } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
@@ -20,18 +21,20 @@ export interface EmittedOutput {
   readonly text: string
 }
 
+type WatchedOutput = EmittedOutput & Pick<Tap, 'tools' | 'usage' | 'served'>
+
 /** Watches that a stream's output and tools stay within what its hold covers, and makes the hold grow. */
 export class OutputWatch {
   readonly #call: Call
   readonly #target: Target
-  readonly #emitted: EmittedOutput & Pick<Tap, 'tools'>
+  readonly #emitted: WatchedOutput
   readonly #tools: ToolWatch
   #budget: number
   #sliceQuota: number | undefined
   // The last exact count, and the stream's output at that time.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
 
-  constructor(call: Call, target: Target, emitted: EmittedOutput & Pick<Tap, 'tools'>) {
+  constructor(call: Call, target: Target, emitted: WatchedOutput) {
     this.#target = target
     this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
@@ -49,7 +52,7 @@ export class OutputWatch {
   /** Output so far, and what it costs together with the prompt. */
   get progress(): { readonly tokens: number; readonly cost: number } {
     const { tokens } = this
-    return { tokens, cost: this.#call.costOf(this.#target, tokens, this.#emitted.tools.uses) }
+    return { tokens, cost: this.#call.costOf(this.#target, this.#soFar) }
   }
 
   /**
@@ -67,7 +70,11 @@ export class OutputWatch {
   /** Records what the stream has cost so far. */
   mark(): void {
     const { emittedBytes, tools } = this.#emitted
-    if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.tokens, tools.uses)
+    if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.#soFar)
+  }
+
+  get #soFar(): OutputSoFar {
+    return { tokens: this.tokens, uses: this.#emitted.tools.uses, served: servedSoFar(this.#emitted) }
   }
 
   /**

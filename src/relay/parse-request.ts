@@ -2,7 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Headers } from '../http/request.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { requestedTier } from '@sluice/wire/service-tier'
+import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
@@ -50,23 +50,31 @@ export function parseRequest(
   const dialect = json as Dialect
   const scan = scanObject(body.bytes, dialect.scanLimits)
   dialect.names.check(scan)
-  const tier = requestedTier((name) => (scan.has(name) ? scan.value(name) : undefined))
+  const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
+  const serviceTier = requestedTier(member)
+  const region = regionName(member('inference_geo'))
   const lifetimes = namedLifetimes(scan)
   const request = dialect.read(scan, headers, reader)
-  if (tier === undefined && lifetimes.length === 0) return request
-  const facts = { ...(tier !== undefined && { serviceTier: tier }), lifetimes }
-  return request instanceof Promise ? request.then((one) => withFacts(one, facts)) : withFacts(request, facts)
+  if (serviceTier === undefined && region === undefined && lifetimes.length === 0) return request
+  const service = {
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(region !== undefined && { region }),
+    ...(lifetimes.length > 0 && { lifetimes }),
+  }
+  return request instanceof Promise
+    ? request.then((one) => withService(one, service))
+    : withService(request, service)
 }
 
-function withFacts(
+function withService(
   request: ParsedRequest,
-  facts: Pick<ParsedRequest, 'serviceTier' | 'lifetimes'>,
+  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes'>,
 ): ParsedRequest {
   return {
     ...request,
-    ...facts,
+    ...service,
     ...(request.forModel && {
-      forModel: (name: string) => withFacts(request.forModel?.(name) ?? request, facts),
+      forModel: (name: string) => withService(request.forModel?.(name) ?? request, service),
     }),
   }
 }

@@ -60,6 +60,7 @@ import {
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
+import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -237,7 +238,8 @@ export class Relay {
 
   async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const leave = await this.#services.limits.begin(caller)
+    const begun = this.#services.limits.begin(caller)
+    const leave = begun instanceof Promise ? await begun : begun
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
@@ -316,7 +318,7 @@ export class Relay {
       price_version: priceVersion,
       kind: dialect.endpoint,
       started_ms: startedMs,
-      prompt_amount: charge(first.rate, {
+      prompt_amount: charge(rateAsked(first), {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,

@@ -82,6 +82,8 @@ export interface ParsedRequest {
   readonly serviceTier?: string
   /** Lifetimes for which its cache directives may write to a cache; absent if it has none. */
   readonly lifetimes?: readonly CacheLifetime[]
+  /** The region that the request names; absent if none. */
+  readonly region?: string
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

@@ -178,12 +178,12 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
  */
 export function providerFor(
   given: ClientProvider | undefined,
-  { allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>,
+  upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>,
   dropped: Dropped,
 ): string | undefined {
   if (!given) return undefined
-  const isAllowed = allow.has('provider')
-  if (!isAllowed && !isRouter(base_url)) return undefined
+  const isAllowed = upstream.allow.has('provider')
+  if (!isAllowed && !isRouter(upstream.base_url)) return undefined
   const sent = isAllowed ? given.whole : given.restricting
   if (sent === given.whole) dropped.delete('provider')
   return sent

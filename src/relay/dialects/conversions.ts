@@ -6,7 +6,7 @@ import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
-import { withoutCacheMarks } from '@sluice/wire/cache-marks'
+import { withCacheMarks } from '@sluice/wire/cache-marks'
 import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
 import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/edit-request'
 import type {
@@ -28,6 +28,7 @@ import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import { statesTier } from '@sluice/wire/upstream-settings'
+import { takesAnyTier } from '../../upstreams/channel-tier.ts'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
@@ -289,9 +290,10 @@ function fit(
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
-  const marked = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const marked = withCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
-  const conversation = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
+  const stated = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
+  const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
   const provider = providerFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
 }
@@ -349,6 +351,7 @@ function convertedReply(
     valid: true,
     error: false,
     usage: reply.usage,
+    served: reply.served,
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),

@@ -3,6 +3,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
+import { mayNameTier } from '../../../upstreams/channel-tier.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
@@ -42,7 +43,10 @@ export function chatRequests(
         ...(endpoint === chatConversion && nativeConversation(channel, endpoint, request.model, scan)),
         ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
-          const gated = gateChatRequest(scan, request, channel, passThrough)
+          const gated = gateChatRequest(scan, request, channel, {
+            passThrough,
+            statesTier: mayNameTier(endpoint.path(request.model, request.stream)),
+          })
           const { body, dropped, upstreamModel, addedUsageOption } = gated
           return {
             protocol: 'chat',
