@@ -183,9 +183,9 @@ export class Call implements MediaRequester {
     return this.#isStopped
   }
 
-  /** Ends the call at once, for what was delivered. Returns false if it is over already. */
+  /** Ends the call at once, for what was delivered. Returns false if it is over or stopped already. */
   stop(): boolean {
-    if (this.hold.isSettled) return false
+    if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
     this.attempt?.stop(CALL_STOPPED)
     return true
