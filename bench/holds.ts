@@ -211,7 +211,12 @@ async function measure(run: Run): Promise<Result> {
   const config = configurationOf(run, provider.url, budget)
   const held = new Map<string, number>()
   const end = new AbortController()
-  const { urls, ledger, faults, exceeded, settle } = await place(run, config, opened, () => end.signal.aborted)
+  const { urls, ledger, faults, exceeded, settle } = await place(
+    run,
+    config,
+    opened,
+    () => end.signal.aborted,
+  )
   const sampling = (async (): Promise<void> => {
     while (!end.signal.aborted) {
       for (const { id, amount } of await ledger.holds().catch(() => []))
