@@ -45,6 +45,7 @@ import {
   hashSession,
   loopMarker,
   namespaceOf,
+  promptKey,
   type Secrets,
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
@@ -64,6 +65,7 @@ import { followChanges } from './follow-changes.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
+import { openPrompts } from './open-prompts.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -112,13 +114,14 @@ export async function serve({
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
   const workers = others && 'link' in others ? others : undefined
+  const namespace = namespaceOf(secrets, accounts.databaseId)
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
       databaseUrl: environment.databaseUrl,
       others,
       messages,
-      namespace: namespaceOf(secrets, accounts.databaseId),
+      namespace,
       node,
       log,
       onIsolated: () => metrics.add('limitsAlone', 1),
@@ -183,12 +186,23 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
+  const prompts = opened.adopt(
+    await openPrompts({
+      link: workers?.link,
+      redisUrl: environment.redisUrl,
+      namespace,
+      key: promptKey(secrets),
+      metrics,
+    }),
+    (open) => open.close(),
+  )
   const keyRings = new KeyRings()
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
       ...callServices,
       ...kept,
+      prompts: prompts.memory,
       keyRings,
       load: new ChannelLoad(),
       health,

@@ -26,6 +26,7 @@ import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
+import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
   type ResponseEnding,
@@ -88,6 +89,8 @@ export class Call implements MediaRequester {
   cut: UpstreamCut | undefined
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
+  /** Its prompts, if their tokens are remembered. */
+  prompts: CallPrompts | undefined
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
@@ -352,6 +355,9 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
+  const { reported, isComplete } = credible
+  if (reported && isComplete && !reported.promptIsUnknown)
+    call.prompts?.remember(target.plan, promptTokens(reported))
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }

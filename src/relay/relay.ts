@@ -45,6 +45,7 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
+import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
@@ -73,6 +74,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly recordings: RecordingLengths
   readonly media: Media
   readonly signatures: SignatureStore
+  readonly prompts: PromptMemory
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -292,7 +294,10 @@ export class Relay {
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
-    const plans = planning instanceof Promise ? await planning : planning
+    const planned = planning instanceof Promise ? await planning : planning
+    const prompts = this.#services.prompts.of(caller.user.id, planned)
+    const tightening = prompts ? prompts.tightened(planned) : planned
+    const plans = tightening instanceof Promise ? await tightening : tightening
     const [first] = plans
     const priceVersion = priceVersionOf(settings, plans)
     for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
@@ -327,6 +332,7 @@ export class Relay {
         ? ledger.admit(account, amount, facts, budgets)
         : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
     const call = new Call(this.#services, incoming, first, hold)
+    call.prompts = prompts
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
