@@ -26,6 +26,8 @@ const UNITS_PER_USD = 1_000_000
 const DAY = '2026-11-24'
 const NOON = 12
 const PAGE = new URL('../../docs/price-pages.md', import.meta.url)
+/** The ratio of a second group, which multiplies what the page says. */
+const DEAR = 1.3
 const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
 
 const named = (
@@ -73,14 +75,15 @@ const SINGLE = new Set([
   'google_search',
 ])
 
-/** The charge that the lines of a row add up to: count × price, in units. */
-function chargeByLines({ cost }: Row): number {
+/** The charge that the lines of a row add up to: count × price × ratio, in units. */
+function chargeByLines({ cost }: Row, ratio: number): number {
   const usd = cost.reduce(
     (sum, { kind, count, price_usd: price }) =>
       sum + (count * Number(price)) / (SINGLE.has(kind) ? 1 : 1_000_000),
     0,
   )
-  return Math.round(usd * UNITS_PER_USD)
+  // Without the noise of binary fractions.
+  return Math.round(Number((usd * ratio * UNITS_PER_USD).toFixed(6)))
 }
 
 let now: PricedCall | undefined
@@ -107,10 +110,19 @@ beforeAll(async () => {
       config: {
         options: { quota_per_unit: UNITS_PER_USD, media: { allow_private_networks: true } },
         models: Object.fromEntries(modelsAt('bedrock').map((name) => [name, { vendor: 'aws' }])),
+        groups: {
+          default: { ratio: 1 },
+          dear: { ratio: DEAR },
+          azure: { ratio: 1 },
+          dearAzure: { ratio: DEAR },
+        },
         channels: channels as Record<string, unknown>[],
         users: [
           ROOT,
-          user(2, 'ann', [token('ann')], { quota: AMPLE }),
+          user(2, 'ann', [token('default')], { quota: AMPLE }),
+          user(4, 'bob', [token('dear')], { quota: AMPLE, group: 'dear' }),
+          user(5, 'cas', [token('azure')], { quota: AMPLE, group: 'azure' }),
+          user(6, 'dan', [token('dearAzure')], { quota: AMPLE, group: 'dearAzure' }),
           user(ADA.id, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
         ],
       },
@@ -125,20 +137,13 @@ beforeAll(async () => {
     clouds: await start(
       [
         {
-          name: 'azure',
-          provider: 'azure',
-          base_url: hosts.url,
-          keys: ['key-0123456789abcdef'],
-          protocol: 'chat',
-          models: modelsAt('azure'),
-        },
-        {
           name: 'bedrock',
           provider: 'bedrock',
           region: REGION,
           base_url: bedrock.url,
           keys: [`${ACCOUNT.id}:${ACCOUNT.secret}`],
           protocol: 'converse',
+          groups: ['default', 'dear'],
           models: modelsAt('bedrock'),
         },
         {
@@ -148,20 +153,33 @@ beforeAll(async () => {
           base_url: vertex.url,
           keys: [vertex.serviceAccount],
           protocol: 'gemini',
+          groups: ['default', 'dear'],
           models: modelsAt('vertex'),
         },
       ],
       {},
     ),
     hosts: await start(
-      Object.entries(HOSTS).map(([host, protocol]) => ({
-        name: host,
-        base_url: `http://${host}/v1`,
-        keys: ['a-key'],
-        protocol,
-        allow: ALLOWED,
-        models: modelsAt(host as Upstream),
-      })),
+      [
+        ...Object.entries(HOSTS).map(([host, protocol]) => ({
+          name: host,
+          base_url: `http://${host}/v1`,
+          keys: ['a-key'],
+          protocol,
+          allow: ALLOWED,
+          groups: ['default', 'dear'],
+          models: modelsAt(host as Upstream),
+        })),
+        {
+          name: 'azure',
+          provider: 'azure',
+          base_url: hosts.url,
+          keys: ['key-0123456789abcdef'],
+          protocol: 'chat',
+          groups: ['azure', 'dearAzure'],
+          models: modelsAt('azure'),
+        },
+      ],
       { ...network.env, ...clock.env, NODE_OPTIONS: flags },
     ),
   }
@@ -178,6 +196,14 @@ function modelsAt(upstream: Upstream): string[] {
   ]
 }
 
+/** The row of a call with the key of a group. */
+async function rowOf(url: string, group: string, { body, path }: PricedCall): Promise<Row> {
+  const answered = await call(url, body, { key: group, path })
+  expect(answered.status, answered.text).toBe(200)
+  const { data } = await manage<Row>(url, ADA, `GET /api/log/${String(answered.headers['x-request-id'])}`)
+  return data
+}
+
 function moveTo(hour: number): void {
   const at = Date.parse(`${DAY}T${String(hour).padStart(2, '0')}:00:00Z`)
   clock.move(Math.round((at - Date.now()) / 1000))
@@ -189,22 +215,23 @@ describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price
     'the ledger charges what the page says, to the last unit: %s',
     async (_, example) => {
       const { usd, tier = 'standard', region } = example
+      const { upstream, hour } = example.call
+      const { url } = upstream in HOSTS || upstream === 'azure' ? gateways.hosts : gateways.clouds
+      const group = upstream === 'azure' ? 'azure' : 'default'
       now = example.call
-      const { url } = example.call.upstream in HOSTS ? gateways.hosts : gateways.clouds
-      if (now.hour !== undefined) moveTo(now.hour)
-      const answered = await call(url, now.body, { key: 'ann', path: now.path })
-      if (now.hour !== undefined) moveTo(NOON)
-      expect(answered.status, answered.text).toBe(200)
-      const id = String(answered.headers['x-request-id'])
-      const { data } = await manage<Row>(url, ADA, `GET /api/log/${id}`)
-      charged.set(example, data.quota)
-      expect(chargeByLines(data)).toBe(data.quota)
-      expect(data).toMatchObject({
+      moveTo(hour ?? NOON)
+      const row = await rowOf(url, group, example.call)
+      charged.set(example, row.quota)
+      expect(row).toMatchObject({
         quota: Math.round(usd * UNITS_PER_USD),
         service_tier: tier,
         price_incomplete: false,
         ...(region !== undefined && { region }),
       })
+      expect(chargeByLines(row, 1)).toBe(row.quota)
+      const dear = await rowOf(url, group === 'azure' ? 'dearAzure' : 'dear', example.call)
+      expect(dear.quota).toBe(chargeByLines(row, DEAR))
+      expect(chargeByLines(dear, DEAR)).toBe(dear.quota)
     },
   )
 })

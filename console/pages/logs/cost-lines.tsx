@@ -1,5 +1,6 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { useFormats } from '../../components/session.tsx'
+import { isAnotherTier, useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 import { countedLines, type CountedLine } from './counted-lines.ts'
@@ -55,6 +56,7 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
           </tr>
         </tfoot>
       </table>
+      <ServedTerms call={call} />
       <p className={classes['note']}>
         {rounded !== null && ratio !== null
           ? texts.inUnits(exactly.format(rounded as `${number}`), ratio, count(call.quota))
@@ -64,6 +66,24 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
       </p>
     </>
   )
+}
+
+/** The tier and the region that the prices include. */
+function ServedTerms({ call }: { readonly call: CallDetail }) {
+  const { call: texts } = useTexts()
+  const { nameOf } = useTierNames()
+  const { service_tier: served, requested_service_tier: asked, region } = call
+  const terms = [
+    ...(isAnotherTier(call) ? [texts.askedServed(lower(nameOf(asked)), lower(nameOf(served)))] : []),
+    ...(served === '' || served === 'standard' ? [] : [texts.pricesOf(lower(nameOf(served)))]),
+    ...(region === '' ? [] : [texts.pricesIn(region)]),
+  ]
+  return terms.length > 0 && <p className={classes['note']}>{terms.join(' ')}</p>
+}
+
+/** A name within a sentence. */
+function lower(name: string): string {
+  return name.toLowerCase()
 }
 
 function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CountedLine }) {

@@ -76,7 +76,15 @@ export function OverviewPage() {
               ) : (
                 <CallTable
                   calls={items}
-                  hidden={['channel', 'first', 'key', 'cause', ...(isAdmin ? [] : ['user'])]}
+                  hidden={[
+                    'channel',
+                    'first',
+                    'key',
+                    'cause',
+                    'tier',
+                    'region',
+                    ...(isAdmin ? [] : ['user']),
+                  ]}
                 />
               )
             }

@@ -45,6 +45,8 @@ export interface Conversation {
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
+  /** Whether requests of the upstream's dialect may name any tier, although the dialect itself lacks most. */
+  readonly takesAnyTier?: true
   /** Fields that some dialects have under the same name; undefined if there are none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */

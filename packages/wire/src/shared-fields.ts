@@ -61,14 +61,17 @@ export function sharedMembers({
 
 /**
  * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has fields of
- * its own for the client's user and the standard tier.
+ * its own for the client's user and the standard tier. `keepsTier`: it has one for any tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
   dropped: Dropped,
-  { keepsEndUser = false } = {},
+  { keepsEndUser = false, keepsTier = false } = {},
 ): void {
-  for (const name of shared?.keys() ?? []) if (!keepsEndUser || name !== endUser?.field) dropped.add(name)
+  for (const name of shared?.keys() ?? []) {
+    const isKept = (keepsEndUser && name === endUser?.field) || (keepsTier && name === 'service_tier')
+    if (!isKept) dropped.add(name)
+  }
   if (keepsEndUser) return
   if (endUser?.field === 'metadata') dropped.add('metadata')
   if (isStandardTier) dropped.add('service_tier')

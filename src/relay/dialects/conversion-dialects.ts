@@ -72,8 +72,8 @@ export const chatConversion: ConversionDialect = {
  * Reports whether a channel's upstream accepts `cache_control` in chat requests. Strict providers refuse it,
  * especially its `ttl`. `docs/configuration.md: Channels`, `allow`.
  */
-function takesCacheMarks({ allow, base_url }: Channel): boolean {
-  return allow.has('cache_control') || isRouter(base_url)
+function takesCacheMarks(channel: Channel): boolean {
+  return channel.allow.has('cache_control') || isRouter(channel.base_url)
 }
 
 /**
@@ -82,10 +82,10 @@ function takesCacheMarks({ allow, base_url }: Channel): boolean {
  */
 export function takesSharedField(
   field: SharedField,
-  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  channel: Pick<Channel, 'allow' | 'base_url'>,
   { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
 ): boolean {
-  return allow.has(field) || isOpenAi || isRouter(base_url)
+  return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
 }
 
 /** Messages, for conversion to and from other dialects. */

@@ -27,6 +27,8 @@ import { encodeSampling } from './thinking.ts'
 /** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
+const TIER = 'service_tier'
+
 /**
  * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
  * give equal bytes, which hit the upstream's cache. Throws `invalid_request` if messages cannot express
@@ -37,7 +39,8 @@ export function encodeRequest(
   { name: upstreamModel, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  dropSharedFields(requested, dropped, { keepsEndUser: true })
+  const tier = requested.takesAnyTier ? requested.shared?.get(TIER) : undefined
+  dropSharedFields(requested, dropped, { keepsEndUser: true, keepsTier: tier !== undefined })
   dropLogprobs(requested, dropped)
   if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
   else refuseChoices(requested)
@@ -65,6 +68,7 @@ export function encodeRequest(
       metadata: conversation.endUser && { user_id: conversation.endUser.id },
       service_tier: conversation.isStandardTier && STANDARD_TIER,
     }),
+    [TIER, tier],
   ])
   return Buffer.from(body)
 }
