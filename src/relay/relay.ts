@@ -1,7 +1,6 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { charge } from '../domain/charge.ts'
-import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
@@ -56,6 +55,7 @@ import {
   type ResponseRequestServices,
   ResponseRequests,
 } from './responses/response-requests.ts'
+import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
@@ -373,11 +373,6 @@ function noteRefusal(
   const message =
     (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
-}
-
-/** Returns the refusal with its amounts in the format that the operator chose. */
-function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
-  return refusal.showing((amount, rounding) => amountText(amount, options, rounding))
 }
 
 /** How long a call waits for the holds of others: never longer than its client. */

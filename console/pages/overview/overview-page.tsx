@@ -80,9 +80,9 @@ export function OverviewPage() {
                     'channel',
                     'first',
                     'key',
-                    'cause',
                     'tier',
                     'region',
+                    'cause',
                     ...(isAdmin ? [] : ['user']),
                   ]}
                 />

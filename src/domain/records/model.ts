@@ -23,6 +23,7 @@ export const MODEL_SETTINGS = declareRecord('', {
   },
   /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
   takes_thoughts: { type: flag, default: undefined, declared: true },
+  cache_breakpoints: { type: flag, default: undefined, declared: true },
   /** Models that are called instead if no channel of this one answers, in order. */
   fallback: {
     type: list(declaredName('the name of a model'), 'a list of models'),

@@ -6,7 +6,7 @@ import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
-import { withoutCacheMarks } from '@sluice/wire/cache-marks'
+import { withCacheMarks } from '@sluice/wire/cache-marks'
 import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
 import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/edit-request'
 import type {
@@ -244,7 +244,7 @@ function fit(
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
-  const marked = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const marked = withCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
   const stated = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
