@@ -18,6 +18,7 @@ const UPSTREAMS = {
   rerankUrl: NOBODY,
   embeddingsUrl: NOBODY,
   mediaUrl: NOBODY,
+  bedrockUrl: NOBODY,
 }
 
 const folders: string[] = []
