@@ -19,7 +19,6 @@ const UPSTREAMS = {
   rerankUrl: NOBODY,
   embeddingsUrl: NOBODY,
   mediaUrl: NOBODY,
-  bedrockUrl: NOBODY,
 }
 
 const folders: string[] = []
