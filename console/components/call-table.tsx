@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { CallState } from './call-state.tsx'
+import { CutText } from './cut-text.tsx'
 import { type Column, DataTable } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
 import { useFormats } from './session.tsx'
@@ -63,10 +64,15 @@ export function useCallColumns(): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => model_name },
-    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
-    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
-    { key: 'channel', label: logs.channel, phone: 'hidden', cell: ({ channel }) => channel },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
+    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => <CutText text={token_name} /> },
+    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
+    {
+      key: 'channel',
+      label: logs.channel,
+      phone: 'hidden',
+      cell: ({ channel }) => <CutText text={channel ?? ''} />,
+    },
     {
       key: 'status',
       label: logs.status,
