@@ -40,6 +40,8 @@ export interface OriginFilter {
   readonly username?: OneOrMore
   readonly channel?: OneOrMore
   readonly group?: OneOrMore
+  readonly service_tier?: OneOrMore
+  readonly region?: OneOrMore
 }
 
 /** The filters that the gateway supports; empty ones are absent. */

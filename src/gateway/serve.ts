@@ -68,6 +68,7 @@ import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { ImportPlanning, removeUploadsRegularly } from './import-planning.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import { openStorageWatch } from './storage-watch.ts'
@@ -229,6 +230,7 @@ export async function serve({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
@@ -253,6 +255,8 @@ export async function serve({
     }),
   )
 
+  const uploads = removeUploadsRegularly(environment.dataDir)
+  opened.defer(() => uploads.stop())
   const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())

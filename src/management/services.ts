@@ -12,11 +12,13 @@ import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
 import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
+import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { ImportPlanner } from './imports.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
 
 /** The inputs of a database backup. */
@@ -70,6 +72,7 @@ export interface AdministrationServices extends ManagementServices {
   /** Reports of the other nodes; undefined if there cannot be any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
+  readonly imports: ImportPlanner
   readonly liveCalls: LiveCalls
   /** Determines where a call would go, without making it. */
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
@@ -97,6 +100,13 @@ export interface DeclaredSettings {
   readonly file: DeclaredFile
 }
 
+/** The price of a model in the data that come with the gateway, with their source and day. */
+export interface BuiltInPrice extends DataSource {
+  readonly price: Price | undefined
+  /** The vendor in whose list it is. */
+  readonly vendor: string | undefined
+}
+
 /** The part of the live configuration that can be changed over HTTP. */
 export interface LiveSettings {
   readonly declared: DeclaredSettings
@@ -104,11 +114,8 @@ export interface LiveSettings {
   storedChannel(name: string): Channel | undefined
   /** Ids of channels that get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
-  /** The price in the data that come with the gateway, by the list of a vendor, and the day of the data. */
-  builtInPrice(
-    model: string,
-    vendor: string | undefined,
-  ): { readonly price: Price | undefined; readonly date: string }
+  /** The price in the data that come with the gateway, by the list of a vendor. */
+  builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
   /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
   readPrice(value: Json): Price
   /** Reads the stored settings again, which another node may have changed. */

@@ -34,7 +34,14 @@ import {
   priceUsage,
 } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { type ServedCall, servedAt, withSentLifetime } from './served-price.ts'
+import {
+  rateServed,
+  type ServedByHead,
+  servedByResponse,
+  type ServedCall,
+  servedAt,
+  withSentLifetime,
+} from './served-price.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -49,6 +56,14 @@ export interface CallServices {
 
 /** Reasons of calls that ended early, which is `stopped` where somebody stopped them. */
 const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
+
+/** What a stream has generated so far. */
+export interface OutputSoFar {
+  readonly tokens: number
+  readonly uses: readonly ToolUse[]
+  /** What it has stated about how it is served. */
+  readonly served: Served | undefined
+}
 
 /** An attempt under way, as its call sees it. */
 interface RunningAttempt {
@@ -75,7 +90,7 @@ export class Call implements MediaRequester {
   readonly words: RequestWords
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
-  servedByHead: Served | undefined
+  servedByHead: ServedByHead | undefined
   #served: ServedCall | undefined
   /** The attempt under way. */
   attempt: RunningAttempt | undefined
@@ -165,9 +180,9 @@ export class Call implements MediaRequester {
     return this.#isStopped
   }
 
-  /** Ends the call at once, for what was delivered. Returns false if it is over already. */
+  /** Ends the call at once, for what was delivered. Returns false if it is over or stopped already. */
   stop(): boolean {
-    if (this.hold.isSettled) return false
+    if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
     this.attempt?.stop(CALL_STOPPED)
     return true
@@ -179,14 +194,15 @@ export class Call implements MediaRequester {
   }
 
   /** Records the output and the tools used so far. From now on they are charged even after a crash. */
-  mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
-    this.hold.markProgress(this.costOf(target, tokens, uses) - this.hold.facts.prompt_amount)
+  mark(target: Target, soFar: OutputSoFar): void {
+    this.hold.markProgress(this.costOf(target, soFar) - this.hold.facts.prompt_amount)
   }
 
   /** The charge of the prompt as it was estimated, this output and these uses of tools. */
-  costOf(target: Target, tokens: number, uses: readonly ToolUse[]): number {
-    const { estimate, rate } = this.plan
+  costOf(target: Target, { tokens, uses, served }: OutputSoFar): number {
+    const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
+    const { rate } = rateServed(this, target, servedByResponse(this.servedByHead, served))
     return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
   }
 
@@ -243,7 +259,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const { rate } = this.noteServed(target, this.servedByHead)
+    const { rate } = this.noteServed(target, this.servedByHead?.served)
     const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
@@ -336,10 +352,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { rate } = call.noteServed(
-    target,
-    credible.reported?.served ?? basis.reported?.served ?? call.servedByHead,
-  )
+  const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 

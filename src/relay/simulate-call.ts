@@ -1,9 +1,9 @@
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { findPayer } from '../accounts/ledger/find-payer.ts'
+import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
-import { refusalOf } from '../accounts/ledger/quota-refusal.ts'
+import { refusalOf, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { decimalText } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -25,6 +25,7 @@ import { requireAllowedModel } from './key-permissions.ts'
 import { planCall, CallRates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
+import { withAmountText } from './shown-refusal.ts'
 
 /** Reasons for which a channel is skipped only while there is another one. */
 const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
@@ -39,9 +40,6 @@ export interface SimulationServices {
   readonly missing: MissingModels
   readonly limits: CallLimits
 }
-
-/** Prices are not stored, because nothing is charged at them. */
-const UNSTORED = { note: () => {} }
 
 /**
  * Determines where a call would go, by the rules of `Relay` and `Attempts`. Nothing is sent, held, counted or
@@ -64,12 +62,16 @@ export async function simulateCall(
   let refusal: Simulation['refusal'] = null
   let resolutions: readonly Resolution[] = []
   try {
-    if (call.isKey) requireAllowedModel(caller.token, name, name)
+    if (call.isKey) {
+      services.limits.requireSlot(caller)
+      requireAllowedModel(caller.token, name, name)
+    }
     const routing = new Routing(services.load)
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const requestedModel = settings.models.get(name)
+    if (call.isKey) services.limits.requireEntry(settings, caller, requestedModel)
     const common = {
       dialect,
       body: Buffer.alloc(0),
@@ -78,11 +80,11 @@ export async function simulateCall(
       settings,
       requestedModel,
     }
-    const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
+    const plans = await planCall(common, request, resolutions, new CallRates())
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {
-    refusal = simulatedRefusal(error)
+    refusal = simulatedRefusal(error instanceof Unaffordable ? withAmountText(error, all.options) : error)
   }
   const ratio = settings.groups.get(group)?.ratio
   return {
@@ -124,9 +126,8 @@ async function requireAffordable(
   amount: number,
 ): Promise<void> {
   const groups = plans.map(({ group }) => group)
-  const found = findPayer(ledger.accounts, { ...caller, groups, startedMs: Date.now(), amount: 0 })
-  const { account, budgets } = await found
-  if (amount > affordableAmount(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+  const payer = await payerOf(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
+  if (amount > affordableAmount(payer.account, payer.budgets)) throw refusalOf(payer, amount, Date.now())
 }
 
 function routeOf(

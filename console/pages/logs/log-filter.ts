@@ -15,6 +15,8 @@ export const VALUE_FILTERS = [
   { name: 'channel', field: 'channel' },
   { name: 'cause', field: 'cause' },
   { name: 'group', field: 'group' },
+  { name: 'tier', field: 'service_tier' },
+  { name: 'region', field: 'region' },
 ] as const satisfies readonly { readonly name: string; readonly field: ValuedField }[]
 
 /** The period of an address without one. */
@@ -79,6 +81,8 @@ export function filterOf(search: SearchState, scope: Scope, { from, to }: Span):
     username: isAll ? valuesIn(search['user']) : [],
     channel: isAll ? valuesIn(search['channel']) : [],
     group: valuesIn(search['group']),
+    service_tier: valuesIn(search['tier']),
+    region: valuesIn(search['region']),
     request_id: idIn(search['id']),
     reason: status && STATUSES[status],
     cause: valuesIn(search['cause']).filter((cause) => CAUSES.has(cause)),

@@ -5,6 +5,7 @@ import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
+import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
@@ -17,6 +18,9 @@ import {
 } from './log-filter.ts'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
+
+/** Filters that come from a chart of usage only. */
+const OF_CHARTS: ReadonlySet<string> = new Set(['group', 'tier', 'region'])
 
 /** The filters of calls, which are kept in the address. */
 export function LogFilters({
@@ -32,10 +36,14 @@ export function LogFilters({
 }) {
   const { logs, common } = useTexts()
   const causes: Readonly<Record<string, string>> = logs.causes
-  // A filter by group comes from a chart of usage only.
+  const { nameOf } = useTierNames()
+  const wordsOf: Partial<Record<string, (value: string) => string>> = {
+    cause: (cause) => causes[cause] ?? cause,
+    service_tier: nameOf,
+  }
   const offered = VALUE_FILTERS.filter(
     ({ name }) =>
-      (scope === 'all' || !OF_ADMINS.has(name)) && (name !== 'group' || (search[name] ?? '') !== ''),
+      (scope === 'all' || !OF_ADMINS.has(name)) && (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
   )
   return (
     <Toolbar>
@@ -57,7 +65,7 @@ export function LogFilters({
           span={span}
           value={search[name]}
           isFirst={index === 0}
-          {...(field === 'cause' && { wordOf: (cause: string) => causes[cause] ?? cause })}
+          {...(wordsOf[field] && { wordOf: wordsOf[field] })}
           onChange={(text) => onChange({ [name]: text })}
         />
       ))}

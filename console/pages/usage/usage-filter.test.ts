@@ -21,6 +21,17 @@ test('a period of chosen days ends with the last of them', () => {
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
 
+test('141: sums are grouped and filtered by tier of service and region, and lead to the log of these calls', () => {
+  const search = { by: 'tier', tier: 'fast', region: 'us' }
+  expect(usageQueryOf(search, 'own', NOW, 'UTC')).toMatchObject({
+    by: 'service_tier',
+    service_tier: ['fast'],
+    region: ['us'],
+  })
+  const slot = slotSearch(search, NOW / 1000, { step: 'day', tz: 'UTC' })
+  expect(slot).toMatchObject({ tier: 'fast', region: 'us' })
+})
+
 test('members can neither group nor filter by user and channel', () => {
   expect(groupingOf({ by: 'user' }, 'own')).toBe('model')
   expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')

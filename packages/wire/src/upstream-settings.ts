@@ -19,27 +19,27 @@ export const DEFAULT_TIER = '"default"'
  * Whether requests of chat and responses must state the standard tier, because the provider would otherwise
  * apply the setting of its project, which may be dearer.
  */
-export function statesTier(upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
-  return !upstream.allow.has('service_tier') && choosesTierByProject(upstream)
+export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
+  return !allow.has('service_tier') && choosesTierByProject(base_url)
 }
 
-/** Whether an upstream is OpenAI's, whose project settings choose the tier of requests that name none. */
-export function choosesTierByProject(upstream: Pick<UpstreamSettings, 'base_url'>): boolean {
-  return hostOf(upstream) === 'api.openai.com'
+/** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
+export function choosesTierByProject(base_url: string): boolean {
+  return isOpenAiHost(base_url)
 }
 
-/** Whether an upstream is OpenRouter's, which accepts the fields of all its providers. */
-export function isRouter(upstream: Pick<UpstreamSettings, 'base_url'>): boolean {
-  return /(?:^|\.)openrouter\.ai$/.test(hostOf(upstream))
+/** Whether an address is OpenAI's. */
+export function isOpenAiHost(base_url: string): boolean {
+  // Most addresses need not be parsed, which takes longer than the search.
+  return OPENAI_HOST.test(base_url) && URL.parse(base_url)?.hostname === 'api.openai.com'
 }
 
-// Every call needs the host, and parsing an address takes longer than the rest of a decision.
-const hosts = new WeakMap<object, string>()
+const OPENAI_HOST = /api\.openai\.com/i
+const ROUTER_HOST = /openrouter\.ai/i
 
-function hostOf(upstream: Pick<UpstreamSettings, 'base_url'>): string {
-  let host = hosts.get(upstream)
-  if (host === undefined) hosts.set(upstream, (host = URL.parse(upstream.base_url)?.hostname ?? ''))
-  return host
+/** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
+export function isRouter(base_url: string): boolean {
+  return ROUTER_HOST.test(base_url) && /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
 /** Fields that are removed from a request unless the channel allows them. */
@@ -70,6 +70,7 @@ const CONVERTED_FIELDS = [
   'cache_control',
   'metadata',
   'prompt_cache_key',
+  'prompt_cache_options',
   'prompt_cache_retention',
   'store',
   'user',

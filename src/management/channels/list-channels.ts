@@ -4,7 +4,7 @@ import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, ownHealth } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
-import { isCostly, testedModel } from './test-request.ts'
+import { isTestCostly } from './test-cost.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -111,17 +111,12 @@ function listed(text: string, name: string): boolean {
 /** A channel in responses. */
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
-/** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
+/** Adds whether the test of a channel is costly. */
 export function shownChannel(
-  { liveConfig, settings }: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
+  services: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,
 ): ShownChannel {
-  const { name, test_model: preferred } = object
-  const channel =
-    liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
-  const wanted = typeof preferred === 'string' ? preferred : ''
-  const costs = channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
-  return { ...object, test_costs: costs }
+  return { ...object, test_costs: isTestCostly(services, object) }
 }
 
 /** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tierName } from '@sluice/wire/service-tier'
 import type { Calendar } from '../../domain/calendar.ts'
 import { STATUS_WORDS } from '../../domain/call-outcome.ts'
 import { decimalText } from '../../domain/decimal.ts'
@@ -102,6 +103,8 @@ export const ownCallFilters = {
   token_name: textsFilter(),
   model_name: textsFilter(),
   group: textsFilter(),
+  service_tier: textsFilter(),
+  region: textsFilter(),
 }
 
 /** Filters that rows and sums of all calls have in common. */
@@ -119,8 +122,20 @@ export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,
 ): UsageFilter {
-  const { user_id, username, channel, token_id, token_name, model_name, group } = query
-  return { user_id: userId ?? user_id, username, channel, token_id, token_name, model: model_name, group }
+  const { user_id, model_name: model, ...others } = query
+  const { username, channel, token_id, token_name, group, service_tier, region } = others
+  return {
+    user_id: userId ?? user_id,
+    username,
+    channel,
+    token_id,
+    token_name,
+    model,
+    group,
+    // `priority` and `default` are other names of tiers.
+    service_tier: service_tier?.map((name) => tierName(name) ?? name),
+    region,
+  }
 }
 
 /** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */

@@ -188,7 +188,7 @@ export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ..
 
 /** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
-  by: oneOf(['model', 'token', 'group', 'none']),
+  by: oneOf(['model', 'token', 'group', 'service_tier', 'region', 'none']),
   ...ownCallFilters,
 })
 

@@ -13,7 +13,7 @@ export interface UsageValue {
 }
 
 /** Fields whose values are listed. */
-export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group'
+export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
  * Lists the values that calls of a period have, those with the most calls first, with `q` in their label in any
@@ -32,18 +32,36 @@ export async function usageValues(
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
   const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
-  const labels = await labelsOf(db, field, [...totals.keys()], withOwners)
+  const ranked = [...totals]
+    .map(([value, sums]) => ({ value, calls: sums.reduce((sum, count) => sum + count, 0) }))
+    .filter(({ calls }) => calls > 0)
+    .toSorted((one, other) => other.calls - one.calls)
   const wanted = query.q.toLowerCase()
-  return [...totals]
-    .map(([value, sums]) => ({
-      value,
-      label: labels.get(value) ?? String(value),
-      calls: sums.reduce((sum, count) => sum + count, 0),
-    }))
-    .filter(({ label, calls }) => calls > 0 && label.toLowerCase().includes(wanted))
-    .toSorted((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
-    .slice(0, limit)
+  const found: UsageValue[] = []
+  // Labels are read for some at a time, because only the first that match are listed.
+  for (let from = 0; from < ranked.length; from += LABELLED_AT_ONCE) {
+    const least = found[limit - 1]?.calls ?? 0
+    const some = ranked.slice(from, from + LABELLED_AT_ONCE).filter(({ calls }) => calls >= least)
+    if (some.length === 0) break
+    const labels = await labelsOf(
+      db,
+      field,
+      some.map(({ value }) => value),
+      withOwners,
+    )
+    found.push(
+      ...some
+        .map((one) => ({ ...one, label: labels.get(one.value) ?? String(one.value) }))
+        .filter(({ label }) => label !== '' && label.toLowerCase().includes(wanted)),
+    )
+    found.sort((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
+    found.length = Math.min(found.length, limit)
+  }
+  return found
 }
+
+/** Values whose labels are read by one statement. */
+const LABELLED_AT_ONCE = 500
 
 async function labelsOf(
   db: Db,
