@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callSchema, ownCallSchema } from '../../src/management/usage/call-detail.ts'
-import type { refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
+import type { refusedCallSchema, refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
@@ -80,6 +80,25 @@ export function callsQuery(
       request<Paged<Call>>(
         'GET',
         `${callsPath(scope, '')}${queryText({ ...filter, p: page, page_size: pageSize })}`,
+      ),
+  })
+}
+
+/** A refused call in a list. */
+export type ListedRefusal = z.output<typeof refusedCallSchema>
+
+/** The filters that refused calls support. */
+export type RefusedFilter = Omit<CallFilter, 'channel' | 'reason' | 'cause'> & { readonly code?: OneOrMore }
+
+/** A page of refused calls, newest first. */
+export function refusedCallsQuery(userId: number, scope: Scope, filter: RefusedFilter, page: number) {
+  const path = scope === 'all' ? '/api/log/refused' : '/api/log/self/refused'
+  return queryOptions({
+    queryKey: [userId, 'refused-calls', scope, filter, page],
+    queryFn: () =>
+      request<Paged<ListedRefusal>>(
+        'GET',
+        `${path}${queryText({ ...filter, p: page, page_size: CALL_PAGE_SIZE })}`,
       ),
   })
 }

@@ -41,6 +41,19 @@ export function keysQuery(userId: number, page: number, search: string) {
   })
 }
 
+/** The names of the account's keys that contain a text, up to the largest page of them. */
+export function keyNamesQuery(userId: number, part: string) {
+  return queryOptions({
+    queryKey: [userId, 'keys', 'names', part],
+    queryFn: async () => {
+      const query = queryText({ keyword: `%${part}%`, page_size: 100 })
+      const { items } = await request<TokenPage>('GET', `/api/token/search${query}`)
+      return new Set(items.map(({ name }) => name))
+    },
+    staleTime: 0,
+  })
+}
+
 /** One of the account's keys. */
 export function keyQuery(userId: number, id: number) {
   return queryOptions({

@@ -318,7 +318,14 @@ async function seriesAs(
 ) {
   const period = periodOf(query, services.nowMs())
   const { by = 'model' } = query
-  const made = await usageSeries(services, { period, filter: callFilterOf(query, user?.id), by })
+  const filter = callFilterOf(query, user?.id)
+  const made = await usageSeries(services, {
+    period,
+    filter,
+    by,
+    ranks: query.rank,
+    withOwners: user === undefined,
+  })
   return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }
 
@@ -342,7 +349,8 @@ async function failuresAs(
 ) {
   const period = periodOf(query, services.nowMs())
   const filter = callFilterOf(query, user?.id)
-  const made = await failedCalls(services, { period, filter, by: query.by ?? 'cause' })
+  const { by = 'cause' } = query
+  const made = await failedCalls(services, { period, filter, by, withOwners: user === undefined })
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 

@@ -3,12 +3,14 @@ import type { Scope } from '../../api/calls.ts'
 import { LOG_PERIODS, type Span } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { Toolbar } from '../../components/toolbar.tsx'
+import { FoldedToolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
+  countFilters,
   DEFAULT_PERIOD,
+  hasFilter,
   isFiltered,
   NO_FILTERS,
   STATUS_NAMES,
@@ -31,22 +33,28 @@ export function LogFilters({
   readonly onChange: (changes: SearchState) => void
 }) {
   const { logs, common } = useTexts()
-  const causes: Readonly<Record<string, string>> = logs.causes
+  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    cause: logs.causes,
+    code: logs.refusals,
+  }
+  const status = statusOf(search)
   // A filter by group comes from a chart of usage only.
   const offered = VALUE_FILTERS.filter(
     ({ name }) =>
-      (scope === 'all' || !OF_ADMINS.has(name)) && (name !== 'group' || (search[name] ?? '') !== ''),
+      hasFilter(status, name) &&
+      (scope === 'all' || !OF_ADMINS.has(name)) &&
+      (name !== 'group' || (search[name] ?? '') !== ''),
   )
   return (
-    <Toolbar>
+    <FoldedToolbar set={countFilters(search)}>
       <PeriodFilter periods={LOG_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={onChange} />
       <Select
         label={logs.status}
         placeholder={common.any}
         clearable
         data={STATUS_NAMES.map((status) => ({ value: status, label: logs.reasons[status] }))}
-        value={statusOf(search) ?? null}
-        onChange={(status) => onChange({ status: status ?? undefined })}
+        value={status ?? null}
+        onChange={(chosen) => onChange({ status: chosen ?? undefined })}
       />
       {offered.map(({ name, field }, index) => (
         <ValueFilter
@@ -57,7 +65,7 @@ export function LogFilters({
           span={span}
           value={search[name]}
           isFirst={index === 0}
-          {...(field === 'cause' && { wordOf: (cause: string) => causes[cause] ?? cause })}
+          {...(words[field] && { wordOf: (one: string) => words[field]?.[one] ?? one })}
           onChange={(text) => onChange({ [name]: text })}
         />
       ))}
@@ -71,6 +79,6 @@ export function LogFilters({
           {common.clearFilters}
         </Button>
       )}
-    </Toolbar>
+    </FoldedToolbar>
   )
 }

@@ -2,6 +2,8 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { CAUSE_COLUMNS } from '../sum-kinds.ts'
+import type { Secrets } from '../secrets.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
 import { withUser } from './usage-log.ts'
 import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
@@ -29,15 +31,18 @@ export async function failedCalls(
     readonly filter: UsageFilter
     readonly by: FailureDimension
     readonly top: number
+    /** Whether labels of API keys begin with their user. */
+    readonly withOwners: boolean
     readonly steps: number
     readonly plan: SeriesPlan
   },
+  secrets: Secrets,
 ): Promise<{
   readonly all: readonly number[]
   readonly lines: readonly FailedLine[]
   readonly more: boolean
 }> {
-  const { by, top, steps, plan } = query
+  const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
   const filter = await withUser(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
@@ -56,7 +61,10 @@ export async function failedCalls(
     keys.length === 0
       ? new Map<string | number | null, number[][]>()
       : await readPlannedSums(db, { filter, by: column, keys, columns }, plan, steps)
-  const names = await namesOf(db, by, keys)
+  const names =
+    by === 'token'
+      ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
+      : await namesOf(db, by, keys)
   const lines = keys.map((key) => ({
     key,
     label: names.get(key) ?? String(key),

@@ -16,6 +16,8 @@ import {
   ROUTE_DIMENSIONS,
   type SumKind,
 } from '../sum-kinds.ts'
+import type { Secrets } from '../secrets.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
 import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
@@ -51,6 +53,12 @@ const POINT_COLUMNS = [
   'reasoning_tokens',
 ]
 
+/** The figures that series are ranked by. */
+export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
+
+/** A figure that series are ranked by. */
+export type SeriesRank = (typeof SERIES_RANKS)[number]
+
 /** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
 
@@ -60,13 +68,15 @@ export interface SeriesLine {
   readonly key: string | number | null
   /** Name of a user or API key, deleted ones included. */
   readonly label: string
+  /** Places by the requested figures, from 1; null if it is not among the top. */
+  readonly ranks: Readonly<Partial<Record<SeriesRank, number | null>>>
   /** Sums of each step. */
   readonly points: readonly Sums[]
 }
 
 /** Sums of a period by step and dimension. */
 interface SeriesSums {
-  /** Sorted by charge, highest first; the line with key null, if there is one, is last. */
+  /** Sorted by the first figure of `ranks`, highest first; the line with key null, if there is one, is last. */
   readonly lines: readonly SeriesLine[]
   /** Histograms of all calls for each step. */
   readonly latency: readonly Sums[]
@@ -78,8 +88,11 @@ interface SeriesSums {
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** Maximum number of lines, not counting the one for all others. */
+  /** Maximum number of lines for each of `ranks`, not counting the one for all others. */
   readonly top: number
+  readonly ranks: readonly SeriesRank[]
+  /** Whether labels of API keys begin with their user. */
+  readonly withOwners: boolean
   readonly steps: number
   readonly plan: SeriesPlan
   /** Plan of the preceding period, as a single step. */
@@ -101,7 +114,7 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
 }
 
 /** Sums a period by step and dimension. */
-export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSums> {
+export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets): Promise<SeriesSums> {
   const { steps, plan, previousPlan } = query
   const filter = await withUser(db, query.filter)
   if (!filter)
@@ -116,36 +129,78 @@ export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSum
       query,
       filter,
       totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
+      secrets,
     ),
     latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length)),
     previous: previous.get(null)?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
   }
 }
 
-/** Lines for the values with the highest charges; the line for all others is the difference to the totals. */
+/** Lines for the values with the highest figures; the line for all others is the difference to the totals. */
 async function seriesLines(
   db: Db,
-  { by, top, steps, plan }: SeriesQuery,
+  { by, top, ranks, withOwners, steps, plan }: SeriesQuery,
   filter: UsageFilter,
   totals: readonly number[][],
+  secrets: Secrets,
 ): Promise<SeriesLine[]> {
-  if (by === 'none') return [{ key: null, label: '', points: totals }]
+  if (by === 'none') return [{ key: null, label: '', ranks: {}, points: totals }]
   const column = COLUMN_OF[by]
-  const ranked = await rankedKeys(db, filter, column, plan)
-  const keys = ranked.slice(0, top)
+  const { keys, places, isWhole } = await rankedByEach(db, filter, column, { plan, ranks, top })
   const sums =
     keys.length === 0
       ? new Map<never, never>()
       : await readPlannedSums(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
-  const names = await namesOf(db, by, keys)
+  const names =
+    by === 'token'
+      ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
+      : await namesOf(db, by, keys)
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
     const points = sums.get(key) ?? zeros(steps, POINT_COLUMNS)
     for (const [step, point] of points.entries())
       for (const [index, value] of point.entries()) left[step]![index]! -= value
-    return { key, label: names.get(key) ?? String(key), points }
+    return { key, label: names.get(key) ?? String(key), ranks: places(key), points }
   })
-  return keys.length < ranked.length ? [...lines, { key: null, label: '', points: left }] : lines
+  return isWhole ? lines : [...lines, { key: null, label: '', ranks: {}, points: left }]
+}
+
+/** The values among the `top` of any of these figures, in the order of the first one, with their places. */
+async function rankedByEach(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  {
+    plan,
+    ranks,
+    top,
+  }: { readonly plan: SeriesPlan; readonly ranks: readonly SeriesRank[]; readonly top: number },
+): Promise<{
+  readonly keys: readonly (string | number)[]
+  readonly places: (key: string | number) => SeriesLine['ranks']
+  readonly isWhole: boolean
+}> {
+  // Of equal ones, that with the higher charge comes first, then that with more calls.
+  const columns = [...new Set<SeriesRank>([...ranks, 'quota', 'requests'])]
+  const totals = await totalsByKey(db, filter, by, plan, columns)
+  const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
+  const found = new Set<string | number>()
+  for (const rank of ranks) {
+    const order = inOrder(totals, [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)))
+    // Without any failure, nothing is among those with the most; a model that is free still has a series.
+    const at = columns.indexOf(rank)
+    const counted = rank === 'quota' ? order : order.filter((key) => (totals.get(key)?.[at] ?? 0) > 0)
+    const first = counted.slice(0, top)
+    placesBy.set(rank, new Map(first.map((key, index) => [key, index + 1])))
+    for (const key of first) found.add(key)
+  }
+  const [main = 'quota'] = ranks
+  const keys = inOrder(totals, [main, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)))
+  return {
+    keys: keys.filter((key) => found.has(key)),
+    places: (key) => Object.fromEntries(ranks.map((rank) => [rank, placesBy.get(rank)?.get(key) ?? null])),
+    isWhole: found.size === totals.size,
+  }
 }
 
 /**
@@ -156,12 +211,23 @@ export async function rankedKeys(
   filter: UsageFilter,
   by: DimensionColumn,
   plan: SeriesPlan,
-  columns: readonly string[] = ['quota', 'requests'],
+  columns: readonly string[],
 ): Promise<(string | number)[]> {
-  return [...(await totalsByKey(db, filter, by, plan, columns))]
+  return inOrder(
+    await totalsByKey(db, filter, by, plan, columns),
+    columns.map((_, index) => index),
+  )
+}
+
+/** Keys by their sums at these places, the highest first. */
+function inOrder(
+  totals: ReadonlyMap<string | number, readonly number[]>,
+  places: readonly number[],
+): (string | number)[] {
+  return [...totals]
     .toSorted(
       ([oneKey, one], [otherKey, other]) =>
-        columns.reduce((least, _, index) => least || other[index]! - one[index]!, 0) ||
+        places.reduce((least, place) => least || (other[place] ?? 0) - (one[place] ?? 0), 0) ||
         (oneKey < otherKey ? -1 : 1),
     )
     .map(([key]) => key)
@@ -487,9 +553,20 @@ const endsOf = (starts: SumStarts): (number | undefined)[] =>
 
 const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
 
+/** Sums that add up several columns. */
+const ADDED: Readonly<Record<string, readonly string[]>> = {
+  cache_write_tokens: ['cache_write_5m_tokens', 'cache_write_1h_tokens'],
+  tokens: [
+    'input_tokens',
+    'cache_read_tokens',
+    'cache_write_5m_tokens',
+    'cache_write_1h_tokens',
+    'output_tokens',
+  ],
+}
+
 /** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
 function summed(column: string): RawBuilder<unknown> {
-  const source =
-    column === 'cache_write_tokens' ? sql`cache_write_5m_tokens + cache_write_1h_tokens` : sql.ref(column)
+  const source = sql.join((ADDED[column] ?? [column]).map((name) => sql.ref(name)), sql` + `)
   return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
 }

@@ -1,5 +1,7 @@
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { Secrets } from '../secrets.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
@@ -29,10 +31,11 @@ export async function usageValues(
     readonly limit: number
     readonly withOwners: boolean
   },
+  secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
   const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
-  const labels = await labelsOf(db, field, [...totals.keys()], withOwners)
+  const labels = await labelsOf(db, field, [...totals.keys()], withOwners, secrets)
   const wanted = query.q.toLowerCase()
   return [...totals]
     .map(([value, sums]) => ({
@@ -50,6 +53,7 @@ async function labelsOf(
   field: ValuedField,
   keys: readonly (string | number)[],
   withOwners: boolean,
+  secrets: Secrets,
 ): Promise<ReadonlyMap<string | number, string>> {
   const ids = keys as readonly number[]
   if (field === 'user') {
@@ -58,14 +62,5 @@ async function labelsOf(
     )
     return new Map(rows.map(({ id, name }) => [id, name]))
   }
-  if (field !== 'token') return new Map()
-  const rows = await inChunks(ids, (some) =>
-    db
-      .selectFrom('tokens')
-      .innerJoin('users', 'users.id', 'tokens.user_id')
-      .select(['tokens.id', 'tokens.name', 'users.username'])
-      .where('tokens.id', 'in', some)
-      .execute(),
-  )
-  return new Map(rows.map(({ id, name, username }) => [id, withOwners ? `${username} / ${name}` : name]))
+  return field === 'token' ? keyLabels(db, ids, withOwners, secrets) : new Map()
 }

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../../test/fixtures/behaviour.ts'
+import { withoutBrowser } from './chromium.ts'
+import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
+
+describe.skipIf(withoutBrowser())('lists of calls', () => {
+  let stage: ConsoleStage
+  beforeAll(async () => {
+    stage = await startConsoleStage()
+    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+    expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(200)
+    expect(await stage.call('no-such-model', PEOPLE.caller.key)).toBe(503)
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 1, budget_period: 'month' })
+    await expect.poll(() => stage.call('scripted', PEOPLE.caller.key)).toBe(403)
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 0, budget_period: '' })
+    expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
+    await expect
+      .poll(async () => (await stage.api<{ total: number }>('GET', '/api/log/refused')).total)
+      .toBeGreaterThanOrEqual(3)
+  })
+  afterAll(async () => {
+    await stage?.close()
+  })
+
+  test('69: refused calls are listed with what refused them; their details lead to what has to change', async () => {
+    for (const [person, links] of [
+      ['root', { 'Refused: budget': ['Open the user', `/users/${PEOPLE.caller.id}`] }],
+      ['caller', { 'Refused: budget': undefined, 'Refused: no such model': ['Open the key', '/keys/'] }],
+    ] as const) {
+      const page = await stage.open(person, '/logs')
+      await page.getByRole('table', { name: 'Calls' }).waitFor()
+      await page.getByRole('combobox', { name: 'Status' }).click()
+      await page.getByRole('option', { name: 'Refused' }).click()
+      const table = page.getByRole('table', { name: 'Refused calls' })
+      await table.waitFor()
+      expect(new URL(page.url()).searchParams.get('status')).toBe('refused')
+      expect(await table.getByText('Refused: unknown key').count()).toBe(person === 'root' ? 1 : 0)
+      for (const [word, link] of Object.entries(links)) {
+        await table.getByRole('row').filter({ hasText: word }).first().getByText(word).click()
+        const sheet = page.getByRole('dialog', { name: 'Call details' })
+        await sheet.getByRole('heading', { name: 'Why' }).waitFor()
+        if (link === undefined) await sheet.getByText('Ask an administrator.').waitFor()
+        else
+          expect(await sheet.getByRole('link', { name: link[0] }).getAttribute('href')).toContain(link[1])
+        await page.keyboard.press('Escape')
+        await sheet.waitFor({ state: 'hidden' })
+      }
+      await page.getByRole('combobox', { name: 'Refused for' }).fill('bud')
+      await page.getByRole('option', { name: 'budget' }).click()
+      await expect.poll(() => table.getByText('Refused: no such model').count()).toBe(0)
+      await page.context().close()
+    }
+  })
+
+  test('94: times in tables are those of the clock, with the date where it is not today; relative ones are in the tooltip', async () => {
+    const page = await stage.open('root', '/logs')
+    const time = page.getByRole('table', { name: 'Calls' }).locator('time').first()
+    expect(await time.innerText()).toMatch(/^\d\d:\d\d:\d\d$/)
+    expect(await time.getAttribute('title')).toMatch(/^(?:now|\d+ (?:min|sec)\. ago) · .*\d{4}.* Europe\/Berlin$/)
+    await page.clock.setFixedTime(Date.now() + 3 * 86_400_000)
+    await page.reload()
+    await page.goto('/logs?period=all')
+    expect(await time.innerText()).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d:\d\d$/)
+    expect(await time.getAttribute('title')).toMatch(/^\d days ago · /)
+    await page.context().close()
+  })
+
+  test('129: on a phone the filters of the log are behind a button, and the first call is on the first screen', async () => {
+    const page = await stage.open('root', '/logs', { viewport: { width: 375, height: 740 }, hasTouch: true })
+    const row = page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first()
+    await row.waitFor()
+    const { y = 0, height = 0 } = (await row.boundingBox()) ?? {}
+    expect(y + height).toBeLessThanOrEqual(740)
+    expect(y).toBeGreaterThan(0)
+    const model = page.getByRole('combobox', { name: 'Model' })
+    expect(await model.isVisible()).toBe(false)
+    const button = page.getByRole('button', { name: 'Filters' })
+    expect(await button.getAttribute('aria-expanded')).toBe('false')
+    await button.click()
+    await model.fill('scri')
+    await page.getByRole('option', { name: 'scripted' }).click()
+    await page.getByRole('status', { name: 'Totals of these calls' }).getByText(/^1 call\b/).waitFor()
+    await page.getByRole('button', { name: 'Filters (1)' }).click()
+    expect(await model.isVisible()).toBe(false)
+    await page.context().close()
+    const wide = await stage.open('root', '/logs')
+    await wide.getByRole('combobox', { name: 'Model' }).waitFor()
+    expect(await wide.getByRole('button', { name: /^Filters/ }).count()).toBe(0)
+    await wide.context().close()
+  })
+})
