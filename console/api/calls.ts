@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { callSchema, ownCallSchema } from '../../src/management/usage/call-detail.ts'
 import type { refusedCallSchema, refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
+import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
@@ -66,20 +67,20 @@ function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
   return part === '' ? '/api/log/self' : `/api/log/self/${part}`
 }
 
-/** A page of calls, newest first. */
+/** A page of calls, newest first unless sorted. */
 export function callsQuery(
   userId: number,
   scope: Scope,
   filter: CallFilter,
   page: number,
-  pageSize = CALL_PAGE_SIZE,
+  { pageSize = CALL_PAGE_SIZE, ...order }: ListOrder & { readonly pageSize?: number } = {},
 ) {
   return queryOptions({
-    queryKey: [userId, 'calls', scope, filter, page, pageSize],
+    queryKey: [userId, 'calls', scope, filter, page, pageSize, order],
     queryFn: () =>
       request<Paged<Call>>(
         'GET',
-        `${callsPath(scope, '')}${queryText({ ...filter, p: page, page_size: pageSize })}`,
+        `${callsPath(scope, '')}${queryText({ ...filter, ...order, p: page, page_size: pageSize })}`,
       ),
   })
 }

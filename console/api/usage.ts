@@ -58,7 +58,6 @@ export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) 
 function countedQuery(userId: number, scope: Scope, kind: 'failures' | 'refusals', query: UsageQuery) {
   return queryOptions({
     queryKey: [userId, kind, scope, query],
-    queryFn: () =>
-      request<CountedCalls>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
+    queryFn: () => request<CountedCalls>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
   })
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usageText } from '../../test/fixtures/behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
@@ -11,12 +11,12 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(200)
     expect(await stage.call('no-such-model', PEOPLE.caller.key)).toBe(503)
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 1, budget_period: 'month' })
-    await expect.poll(() => stage.call('scripted', PEOPLE.caller.key)).toBe(403)
+    const soon = { timeout: 60_000, interval: 100 }
+    await vi.waitFor(async () => expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(403), soon)
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 0, budget_period: '' })
     expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
-    await expect
-      .poll(async () => (await stage.api<{ total: number }>('GET', '/api/log/refused')).total)
-      .toBeGreaterThanOrEqual(3)
+    const refused = () => stage.api<{ total: number }>('GET', '/api/log/refused')
+    await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(3), soon)
   })
   afterAll(async () => {
     await stage?.close()
@@ -40,8 +40,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
         const sheet = page.getByRole('dialog', { name: 'Call details' })
         await sheet.getByRole('heading', { name: 'Why' }).waitFor()
         if (link === undefined) await sheet.getByText('Ask an administrator.').waitFor()
-        else
-          expect(await sheet.getByRole('link', { name: link[0] }).getAttribute('href')).toContain(link[1])
+        else expect(await sheet.getByRole('link', { name: link[0] }).getAttribute('href')).toContain(link[1])
         await page.keyboard.press('Escape')
         await sheet.waitFor({ state: 'hidden' })
       }
@@ -56,13 +55,55 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     const page = await stage.open('root', '/logs')
     const time = page.getByRole('table', { name: 'Calls' }).locator('time').first()
     expect(await time.innerText()).toMatch(/^\d\d:\d\d:\d\d$/)
-    expect(await time.getAttribute('title')).toMatch(/^(?:now|\d+ (?:min|sec)\. ago) · .*\d{4}.* Europe\/Berlin$/)
+    expect(await time.getAttribute('title')).toMatch(
+      /^(?:now|\d+ (?:min|sec)\. ago) · .*\d{4}.* Europe\/Berlin$/,
+    )
     await page.clock.setFixedTime(Date.now() + 3 * 86_400_000)
     await page.reload()
     await page.goto('/logs?period=all')
     expect(await time.innerText()).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d\d:\d\d:\d\d$/)
     expect(await time.getAttribute('title')).toMatch(/^\d days ago · /)
     await page.context().close()
+  })
+
+  test('99: lists are sorted by their headings over all pages; the order is in the address', async () => {
+    for (const name of ['beta', 'alpha', 'gamma'])
+      await stage.api('POST', '/api/token/', {
+        name,
+        expired_time: -1,
+        remain_quota: 0,
+        unlimited_quota: true,
+      })
+    for (const [path, table, heading, field, cell] of [
+      ['/keys', 'API keys', 'Name', 'name', 'td:first-child a'],
+      ['/users', 'Users', 'Name', 'username', 'td:first-child a'],
+      ['/channels', 'Channels', 'Name', 'name', 'td:first-child a'],
+      ['/logs', 'Calls', 'Cost', 'quota', 'td[data-label="Cost"]'],
+    ] as const) {
+      const page = await stage.open('root', path)
+      const list = page.getByRole('table', { name: table })
+      const head = list.getByRole('columnheader', { name: heading })
+      const shown = (): Promise<string[]> => list.locator(`tbody ${cell}`).allInnerTexts()
+      await head.getByRole('button').click()
+      const first = path === '/logs' ? 'descending' : 'ascending'
+      await expect.poll(() => head.getAttribute('aria-sort')).toBe(first)
+      const at = new URL(page.url()).searchParams
+      expect([at.get('sort'), at.get('order')], path).toEqual([field, path === '/logs' ? 'desc' : 'asc'])
+      const sorted = async (): Promise<boolean> => {
+        const texts = await shown()
+        const inOrder = path === '/logs' ? texts.toSorted().toReversed() : texts.toSorted()
+        return texts.length > 0 && texts.join() === inOrder.join()
+      }
+      await expect.poll(sorted, path).toBe(true)
+      const before = await shown()
+      await head.getByRole('button').click()
+      await expect.poll(() => head.getAttribute('aria-sort')).not.toBe(first)
+      await page.reload()
+      await expect.poll(async () => (await shown()).join(), path).toBe(before.toReversed().join())
+      await page.goBack()
+      await expect.poll(async () => (await shown()).join()).toBe(before.join())
+      await page.context().close()
+    }
   })
 
   test('129: on a phone the filters of the log are behind a button, and the first call is on the first screen', async () => {
@@ -79,7 +120,10 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await button.click()
     await model.fill('scri')
     await page.getByRole('option', { name: 'scripted' }).click()
-    await page.getByRole('status', { name: 'Totals of these calls' }).getByText(/^1 call\b/).waitFor()
+    await page
+      .getByRole('status', { name: 'Totals of these calls' })
+      .getByText(/^1 call\b/)
+      .waitFor()
     await page.getByRole('button', { name: 'Filters (1)' }).click()
     expect(await model.isVisible()).toBe(false)
     await page.context().close()

@@ -11,7 +11,7 @@ import {
   exportQuery,
   filterOf,
   listUsage,
-  orderQuery,
+  callOrderQuery,
   ownExportQuery,
   ownUsageQuery,
   usageCsv,
@@ -111,14 +111,14 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...usageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
     handle: ({ query, services }) => listUsage(services, filterOf(query), pageOf(query), usageObject, query),
   }),
   defineAccountEndpoint('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...ownUsageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
     handle: ({ user, query, services }) =>
       listUsage(services, filterOf(query, user.id), pageOf(query), ownUsageObject, query),

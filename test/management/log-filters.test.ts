@@ -179,7 +179,9 @@ describe('filters of logs and usage', () => {
 
   test('95: series of keys are called by their user for all users, by their name alone for oneself', async () => {
     const labels = async (account: Account, path: string): Promise<string[]> =>
-      (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(({ label }) => label)
+      (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(
+        ({ label }) => label,
+      )
     expect(await labels(ADA, '?by=token&user_id=2')).toEqual(['ann / token-ann', 'ann / token-second'])
     expect(await labels(ANN, '/self?by=token')).toEqual(['token-ann', 'token-second'])
     const failed = await get<{ series: { label: string }[] }>(ADA, '/api/usage/failures?by=token')

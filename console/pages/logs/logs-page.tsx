@@ -12,6 +12,7 @@ import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
@@ -32,6 +33,7 @@ import { RefusedList } from './refused-list.tsx'
 import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
+const UNSORTED = { sort: undefined, order: undefined }
 const REFRESH_MS = 60_000
 
 /** Calls that were settled, or those that were refused before they began. */
@@ -90,10 +92,12 @@ function SettledCalls() {
   const { timeZone, hiddenColumns } = usePreferences()
   const { id, search, setSearch, scope, span, page } = useLog()
   const filter = filterOf(search, scope, span)
-  const isLive = search['live'] !== undefined && page === 1
+  const order = listOrderOf(search)
+  // Calls that end now are on top of the newest ones, and nowhere else.
+  const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
   const live = useLiveCalls(isLive, scope, filter)
   const calls = useQuery({
-    ...callsQuery(profile.id, scope, filter, page),
+    ...callsQuery(profile.id, scope, filter, page, order),
     placeholderData: keepPreviousData,
     refetchInterval: isLive ? false : REFRESH_MS,
   })
@@ -108,7 +112,7 @@ function SettledCalls() {
           label={logs.live}
           checked={isLive}
           onChange={({ currentTarget: { checked } }) =>
-            setSearch({ live: checked ? '1' : undefined, p: undefined })
+            setSearch({ live: checked ? '1' : undefined, p: undefined, ...(checked && UNSORTED) })
           }
         />
         <ColumnsMenu isAdmin={isAdmin} />
@@ -158,7 +162,12 @@ function SettledCalls() {
             </Empty>
           ) : (
             <>
-              <CallTable calls={shown} hidden={hidden} isStale={calls.isPlaceholderData} />
+              <CallTable
+                calls={shown}
+                hidden={hidden}
+                isStale={calls.isPlaceholderData}
+                sorting={sortingOf(search, setSearch)}
+              />
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}

@@ -1,7 +1,13 @@
 import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { CALL_PAGE_SIZE, type ListedRefusal, type RefusedFilter, refusedCallsQuery, type Scope } from '../../api/calls.ts'
+import {
+  CALL_PAGE_SIZE,
+  type ListedRefusal,
+  type RefusedFilter,
+  refusedCallsQuery,
+  type Scope,
+} from '../../api/calls.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Pager } from '../../components/pager.tsx'

@@ -99,7 +99,12 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
   const { data } = useQuery({
     ...(asked === 'refusals'
       ? refusalsQuery(profile.id, scope, params)
-      : failuresQuery(profile.id, scope, params, asked === undefined || asked === 'cause' ? 'cause' : FIELDS[asked])),
+      : failuresQuery(
+          profile.id,
+          scope,
+          params,
+          asked === undefined || asked === 'cause' ? 'cause' : FIELDS[asked],
+        )),
     enabled: asked !== undefined,
     placeholderData: keepPreviousData,
   })
@@ -127,9 +132,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
         size="xs"
         aria-label={texts.errorsBy}
         allowDeselect={false}
-        data={
-          grouping === 'group' ? [{ value: 'group', label: texts.groupings.group }, ...options] : options
-        }
+        data={grouping === 'group' ? [{ value: 'group', label: texts.groupings.group }, ...options] : options}
         value={chosen ?? grouping}
         onChange={(errors) => onSearch({ errors: errors === grouping ? undefined : (errors ?? undefined) })}
       />

@@ -13,7 +13,8 @@ export function ticksTo(
   if (max <= 0) return [0]
   const wanted = max / unit / INTERVALS
   const power = 10 ** Math.floor(Math.log10(wanted))
-  const isFit = (step: number): boolean => step >= wanted * (1 - 1e-9) && (!areWhole || Number.isInteger(step))
+  const isFit = (step: number): boolean =>
+    step >= wanted * (1 - 1e-9) && (!areWhole || Number.isInteger(step))
   const candidates = STEPS.map((step) => step * power)
   const step = candidates.find(isFit) ?? 1
   const count = Math.ceil(max / unit / step - 1e-9)

@@ -7,7 +7,7 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { CALL_ORDERS, type UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { offsetOf, pageObject, type Page } from '../page.ts'
+import { offsetOf, orderQuery, pageObject, type Page } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
@@ -19,7 +19,7 @@ export async function listUsage<Shown>(
   filter: UsageFilter | null,
   page: Page,
   shown: (entry: UsageEntry) => Shown,
-  { sort = 'created_at', order = 'desc' }: z.output<typeof orderQuery> = {},
+  { sort = 'created_at', order = 'desc' }: z.output<typeof callOrderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
@@ -71,11 +71,8 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   } while (after)
 }
 
-/** The order of a list of calls; equal ones are sorted by their ids. */
-export const orderQuery = z.object({
-  sort: z.enum(CALL_ORDERS, { error: `expected one of ${CALL_ORDERS.join(', ')}` }).optional(),
-  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
-})
+/** The order of a list of calls: descending unless given. */
+export const callOrderQuery = orderQuery(CALL_ORDERS)
 
 /** How the columns of a file are computed. */
 interface CsvFormat {

@@ -186,7 +186,10 @@ async function rankedByEach(
   const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
   const found = new Set<string | number>()
   for (const rank of ranks) {
-    const order = inOrder(totals, [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)))
+    const order = inOrder(
+      totals,
+      [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
+    )
     // Without any failure, nothing is among those with the most; a model that is free still has a series.
     const at = columns.indexOf(rank)
     const counted = rank === 'quota' ? order : order.filter((key) => (totals.get(key)?.[at] ?? 0) > 0)
@@ -195,7 +198,10 @@ async function rankedByEach(
     for (const key of first) found.add(key)
   }
   const [main = 'quota'] = ranks
-  const keys = inOrder(totals, [main, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)))
+  const keys = inOrder(
+    totals,
+    [main, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
+  )
   return {
     keys: keys.filter((key) => found.has(key)),
     places: (key) => Object.fromEntries(ranks.map((rank) => [rank, placesBy.get(rank)?.get(key) ?? null])),
@@ -567,6 +573,9 @@ const ADDED: Readonly<Record<string, readonly string[]>> = {
 
 /** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
 function summed(column: string): RawBuilder<unknown> {
-  const source = sql.join((ADDED[column] ?? [column]).map((name) => sql.ref(name)), sql` + `)
+  const source = sql.join(
+    (ADDED[column] ?? [column]).map((name) => sql.ref(name)),
+    sql` + `,
+  )
   return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
 }
