@@ -106,6 +106,27 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
+  test('124: the audit log names fields, values and the owners of keys in words, in Chinese too', async () => {
+    const { items } = await stage.api<{ items: { id: number }[] }>(
+      'GET',
+      `/api/user/${PEOPLE.caller.id}/tokens`,
+    )
+    const id = items[0]?.id
+    for (const status of [2, 1])
+      await stage.api('PUT', `/api/user/${PEOPLE.caller.id}/tokens`, { id, status })
+    for (const [locale, table, words] of [
+      ['en-US', 'Changes', /Key of cal[\s\S]*Status:\s*Enabled\s*→\s*Disabled/],
+      ['zh-CN', '更改', /cal 的密钥[\s\S]*状态:\s*已启用\s*→\s*已禁用/],
+    ] as const) {
+      const page = await stage.open('root', '/audit?kind=key', { locale })
+      const changes = page.getByRole('table', { name: table })
+      await changes.waitFor()
+      expect(await changes.innerText()).toMatch(words)
+      expect(await changes.innerText()).not.toMatch(/user_id|remain_quota|status/)
+      await page.context().close()
+    }
+  })
+
   test('129: on a phone the filters of the log are behind a button, and the first call is on the first screen', async () => {
     const page = await stage.open('root', '/logs', { viewport: { width: 375, height: 740 }, hasTouch: true })
     const row = page.getByRole('table', { name: 'Calls' }).locator('tbody tr').first()
