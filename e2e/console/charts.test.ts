@@ -132,6 +132,29 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
+  test('88: a renamed channel is one line of usage under its new name, and has it in the log', async () => {
+    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+    const address = stage.upstream.baseUrl('scripted')
+    const channel = { name: 'before', type: 1, key: 'sk-x', models: 'test-rename', base_url: address, group: 'default' }
+    await stage.api('PUT', '/api/models/price', { model: 'test-rename', price: { input: 1, output: 2 } })
+    await stage.api('POST', '/api/channel/', { mode: 'single', channel })
+    expect(await stage.call('test-rename')).toBe(200)
+    const page = await stage.open('root', '/channels?q=before')
+    await page.getByRole('link', { name: 'before' }).click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('after')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
+    expect(await stage.call('test-rename')).toBe(200)
+    await page.goto('/logs?model=test-rename')
+    const calls = page.getByRole('table', { name: 'Calls' })
+    await expect.poll(() => calls.getByRole('cell', { name: 'after', exact: true }).count()).toBe(2)
+    await page.goto('/usage?period=today&by=channel&model=test-rename')
+    const table = page.getByRole('table', { name: 'Breakdown' })
+    await table.getByRole('button', { name: 'after', exact: true }).waitFor()
+    expect(await table.locator('tbody tr').count()).toBe(1)
+    await page.context().close()
+  })
+
   test('95: the name of a new key is filled in with the day, and with a number where it is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })

@@ -58,7 +58,8 @@ function valueInWords(
         ([name, part]) => `${fieldInWords(name, texts)} ${valueInWords(name, part, object, texts, formats)}`,
       )
       .join(', ')
-  if (field === 'user_id' && object.owner?.id === value) return object.owner.name
+  const { owner } = object
+  if (field === 'user_id' && owner?.id === value) return owner.name
   if (object.kind !== 'price' && object.kind !== 'model') {
     if (field === 'status') return statuses?.[text] ?? text
     if (field === 'role') return roles?.[text] ?? text

@@ -92,7 +92,8 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
 
 /** The value of a series in a filter of the address. */
 export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
-  return textOf([grouping === 'key' ? keyText(key) : grouping === 'user' ? label : key]) ?? ''
+  if (grouping === 'key') return keyText(key)
+  return textOf([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
 }
 
 function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] {

@@ -107,6 +107,7 @@ export const callFilters = {
   user_id: idsFilter(),
   username: textsFilter(),
   channel: textsFilter(),
+  channel_id: idsFilter(),
 }
 
 const callFiltersSchema = z.object(callFilters)
@@ -116,8 +117,17 @@ export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,
 ): UsageFilter {
-  const { user_id, username, channel, token_id, token_name, model_name, group } = query
-  return { user_id: userId ?? user_id, username, channel, token_id, token_name, model: model_name, group }
+  const { user_id, username, channel, channel_id, token_id, token_name, model_name, group } = query
+  return {
+    user_id: userId ?? user_id,
+    username,
+    channel,
+    channel_id,
+    token_id,
+    token_name,
+    model: model_name,
+    group,
+  }
 }
 
 /** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */

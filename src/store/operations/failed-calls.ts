@@ -3,9 +3,10 @@ import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { CAUSE_COLUMNS } from '../sum-kinds.ts'
 import type { Secrets } from '../secrets.ts'
+import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
-import { withUser } from './usage-log.ts'
+import { resolved } from './usage-log.ts'
 import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
 
 /** Dimensions that divide failed calls. */
@@ -44,7 +45,7 @@ export async function failedCalls(
 }> {
   const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
-  const filter = await withUser(db, query.filter)
+  const filter = await resolved(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
   const columns = ['failed', ...(by === 'cause' ? CAUSE_COLUMNS : [])]
   const sums = (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? []
@@ -65,8 +66,9 @@ export async function failedCalls(
     by === 'token'
       ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
       : await namesOf(db, by, keys)
+  const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const lines = keys.map((key) => ({
-    key,
+    key: idOf?.get(String(key)) ?? key,
     label: names.get(key) ?? String(key),
     calls: none.map((_, step) => ofKeys.get(key)?.[step]?.[0] ?? 0),
   }))

@@ -17,9 +17,16 @@ import {
   type SumKind,
 } from '../sum-kinds.ts'
 import type { Secrets } from '../secrets.ts'
+import { channelIds, loggedNames, presentNames } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
-import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
+import {
+  resolved as resolvedFilter,
+  matchingRows,
+  boundScan,
+  type UsageCursor,
+  type UsageScan,
+} from './usage-log.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 
@@ -64,9 +71,9 @@ type Sums = readonly number[]
 
 /** One line of a series: a value of its dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user or API key; null for all values that have no line of their own. */
+  /** Name, or id of a user, API key or channel; null for all values that have no line of their own. */
   readonly key: string | number | null
-  /** Name of a user or API key, deleted ones included. */
+  /** Name of a user, API key or channel, deleted ones included. */
   readonly label: string
   /** Places by the requested figures, from 1; null if it is not among the top. */
   readonly ranks: Readonly<Partial<Record<SeriesRank, number | null>>>
@@ -116,7 +123,7 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
 /** Sums a period by step and dimension. */
 export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets): Promise<SeriesSums> {
   const { steps, plan, previousPlan } = query
-  const filter = await withUser(db, query.filter)
+  const filter = await resolvedFilter(db, query.filter)
   if (!filter)
     return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
   const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
@@ -155,12 +162,14 @@ async function seriesLines(
     by === 'token'
       ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
       : await namesOf(db, by, keys)
+  const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
     const points = sums.get(key) ?? zeros(steps, POINT_COLUMNS)
     for (const [step, point] of points.entries())
       for (const [index, value] of point.entries()) left[step]![index]! -= value
-    return { key, label: names.get(key) ?? String(key), ranks: places(key), points }
+    const label = names.get(key) ?? String(key)
+    return { key: idOf?.get(String(key)) ?? key, label, ranks: places(key), points }
   })
   return isWhole ? lines : [...lines, { key: null, label: '', ranks: {}, points: left }]
 }
@@ -248,11 +257,13 @@ export async function totalsByKey(
   columns: readonly string[],
 ): Promise<ReadonlyMap<string | number, readonly number[]>> {
   const totals = new Map<string | number, number[]>()
+  const present = by === 'channel' ? await presentNames(db) : undefined
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
-    for (const { key, sums } of await readSums(db, { filter, by, columns, ...of })) {
-      const total = totals.get(key ?? '') ?? columns.map(() => 0)
+    for (const { key: logged, sums } of await readSums(db, { filter, by, columns, ...of })) {
+      const key = present?.get(String(logged)) ?? logged ?? ''
+      const total = totals.get(key) ?? columns.map(() => 0)
       totals.set(
-        key ?? '',
+        key,
         total.map((sum, index) => sum + sign * (sums[index] ?? 0)),
       )
     }
@@ -265,17 +276,21 @@ export async function totalsByKey(
   return totals
 }
 
-/** Reads the sums of every step of a plan, by the values of `query.by`; without it, there is one entry, with key null. */
+/** Reads the sums of every step of a plan, by the values of `given.by`; without it, there is one entry, with key null. */
 export async function readPlannedSums(
   db: Db,
-  query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
+  given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
   plan: SeriesPlan,
   steps: number,
 ): Promise<ReadonlyMap<string | number | null, number[][]>> {
   const { firstDay, days, moved } = plan
   const lines = new Map<string | number | null, number[][]>()
-  const add = (key: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
+  const present = given.by === 'channel' ? await presentNames(db) : undefined
+  const query =
+    present && given.keys ? { ...given, keys: loggedNames(given.keys.map(String), present) } : given
+  const add = (logged: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
     if (step === undefined || step < 0) return
+    const key = present?.get(String(logged)) ?? logged
     let points = lines.get(key)
     if (!points) lines.set(key, (points = zeros(steps, query.columns)))
     const point = points[step]
@@ -367,7 +382,7 @@ export async function sumUsageDays(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageTotals> {
-  const resolved = await withUser(db, filter)
+  const resolved = await resolvedFilter(db, filter)
   if (!resolved) return totalsOf(undefined)
   const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
   return totalsOf(row)
@@ -378,7 +393,7 @@ export async function usageByDay(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageOfDay[]> {
-  const resolved = await withUser(db, filter)
+  const resolved = await resolvedFilter(db, filter)
   if (!resolved) return []
   const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
   const rows = await readSums(db, { ...query, perStart: true, by: 'model' })

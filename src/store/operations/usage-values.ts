@@ -1,6 +1,7 @@
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Secrets } from '../secrets.ts'
+import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED } from '../sum-kinds.ts'
@@ -8,7 +9,7 @@ import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
 /** A value of a field of calls. */
 export interface UsageValue {
-  /** Name, or id of a user or API key. */
+  /** Name, or id of a user, API key or channel. */
   readonly value: string | number
   readonly label: string
   readonly calls: number
@@ -37,9 +38,11 @@ export async function usageValues(
   const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
   const labels = await labelsOf(db, field, [...totals.keys()], withOwners, secrets)
   const wanted = query.q.toLowerCase()
+  const idOf =
+    field === 'channel' ? await channelIds(db, { names: [...totals.keys()].map(String) }) : undefined
   return [...totals]
     .map(([value, sums]) => ({
-      value,
+      value: idOf?.get(String(value)) ?? value,
       label: labels.get(value) ?? String(value),
       calls: sums.reduce((sum, count) => sum + count, 0),
     }))
