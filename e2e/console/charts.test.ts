@@ -135,7 +135,14 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
   test('88: a renamed channel is one line of usage under its new name, and has it in the log', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')
-    const channel = { name: 'before', type: 1, key: 'sk-x', models: 'test-rename', base_url: address, group: 'default' }
+    const channel = {
+      name: 'before',
+      type: 1,
+      key: 'sk-x',
+      models: 'test-rename',
+      base_url: address,
+      group: 'default',
+    }
     await stage.api('PUT', '/api/models/price', { model: 'test-rename', price: { input: 1, output: 2 } })
     await stage.api('POST', '/api/channel/', { mode: 'single', channel })
     expect(await stage.call('test-rename')).toBe(200)

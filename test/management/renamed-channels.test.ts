@@ -40,7 +40,14 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 function stored(name: string) {
-  return { name, type: 1, key: 'sk-x', models: 'm', base_url: fixture.upstream.baseUrl('any'), group: 'default' }
+  return {
+    name,
+    type: 1,
+    key: 'sk-x',
+    models: 'm',
+    base_url: fixture.upstream.baseUrl('any'),
+    group: 'default',
+  }
 }
 
 async function send<Data>(request: Parameters<typeof manage>[2], body?: object): Promise<Data> {
@@ -81,7 +88,10 @@ describe('a renamed channel', () => {
       [`&channel_id=${id}&channel=filed`, []],
       ['&channel_id=999999', []],
     ] as const)
-      expect((await seriesOf(query)).map(([, , requests]) => requests), query).toEqual(calls)
+      expect(
+        (await seriesOf(query)).map(([, , requests]) => requests),
+        query,
+      ).toEqual(calls)
   })
 
   test('88: it stays one channel in the log, in its filters and in the values that they suggest', async () => {
