@@ -49,6 +49,7 @@ export const ERRORS = {
     inMessages: 'insufficient_quota',
   },
   budget_exceeded: { status: 403, type: 'permission_error', recurs: true, inMessages: 'budget_exceeded' },
+  quota_held: { status: 429, type: 'rate_limit_error', recurs: false, inMessages: 'quota_held' },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   operator_limit: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },

@@ -158,6 +158,7 @@ export async function nodesOn(
           file,
           onSettled: () => bankClient.onSettled(),
           flush: () => bankClient.flush(),
+          held: (account) => bankClient.held(account),
         }),
       announcer: {
         async announce(text) {

@@ -55,6 +55,8 @@ export interface SequencesReport {
   /** Holds that a crash found on the disk, and those that it did not find there. */
   readonly written: number
   readonly unwritten: number
+  /** Growths that were granted after they had been refused. */
+  readonly grown: number
   /** The shortest sequence that violated the model, if any, and the place. */
   readonly violation: string | undefined
 }
@@ -134,6 +136,7 @@ export async function runSequences(
     crashes,
     written: sum(({ written }) => written),
     unwritten: sum(({ unwritten }) => unwritten),
+    grown: sum(({ grown }) => grown),
     violation,
   }
 }
@@ -234,6 +237,10 @@ class Slot {
   #open = new Map<string, OpenHold>()
   /** Holds that could not grow once. */
   readonly #refused = new Set<string>()
+  /** Growths that were refused and may be granted later. */
+  readonly #wanted = new Map<string, number>()
+  /** What was granted later, and no growth has taken yet. */
+  readonly #spare = new Map<string, number>()
   /** Changes that may not be durable yet. */
   #changes: Promise<unknown>[] = []
   violation: string | undefined
@@ -243,6 +250,7 @@ class Slot {
   ofBudgets = 0
   written = 0
   unwritten = 0
+  grown = 0
 
   constructor(bench: LedgersOfBank<LedgerProcess>, index: number) {
     this.#bench = bench
@@ -367,9 +375,11 @@ class Slot {
   #settle(id: string, quota: number, group: string): void {
     const hold = this.#open.get(id)
     if (!hold) return
+    this.#syncGrowths()
     this.#open.delete(id)
     this.#model.settle(id, quota, group)
     this.#changes.push(hold.settle({ ...settlementOf(quota), group }))
+    this.#syncGrowths()
   }
 
   /** Waits until the changes are durable, and the processes that borrow have told each other all of them. */
@@ -421,8 +431,18 @@ class Slot {
     const sum = this.#model.open.get(id)
     if (!hold || !sum) return
     await this.settled()
+    this.#syncGrowths()
     const fits = by <= this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
+    const spare = this.#spare.get(id) ?? 0
+    const before = hold.amount
     let grew = hold.grow(by)
+    if (spare >= by) {
+      // It was granted before, when another call had ended.
+      this.#spare.set(id, spare - by)
+      if (!grew || hold.amount !== before)
+        this.#broken(`${id} did not grow by the ${spare} that it had been granted`)
+      return
+    }
     if (this.#isLeased && fits && !grew) {
       // A bank lends nothing to a deleted token, nor again to a hold that was refused once.
       if (this.#refused.has(id) || this.#deleted[sum.token]) return
@@ -431,9 +451,30 @@ class Slot {
         grew = hold.grow(by)
       }
     }
-    if (!fits) this.#refused.add(id)
+    if (!fits) {
+      this.#refused.add(id)
+      if (!this.#wanted.has(id)) this.#wanted.set(id, by)
+    }
     if (grew !== fits) this.#broken(`${id} was ${fits ? 'not ' : ''}extended by ${by}`)
     if (grew) sum.amount += by
+  }
+
+  /** A growth that was refused may be granted when other calls have ended; never more than is free. */
+  #syncGrowths(): void {
+    for (const [id, by] of this.#wanted) {
+      const hold = this.#open.get(id)
+      const sum = this.#model.open.get(id)
+      if (!hold || !sum) this.#wanted.delete(id)
+      else if (hold.amount !== sum.amount) {
+        const free = this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
+        if (hold.amount !== sum.amount + by || by > free)
+          this.#broken(`${id} grew from ${sum.amount} to ${hold.amount}, and ${free} were left`)
+        sum.amount = hold.amount
+        this.#spare.set(id, (this.#spare.get(id) ?? 0) + by)
+        this.#wanted.delete(id)
+        this.grown += 1
+      }
+    }
   }
 
   async #hold(command: HoldCommand): Promise<void> {
@@ -441,6 +482,7 @@ class Slot {
     // The key of a deleted token is refused before the ledger.
     if (this.#deleted[token]) return
     await this.settled()
+    this.#syncGrowths()
     const budgets = this.#budgetsOf(command)
     for (const { account, amount } of budgets) this.#stated.set(account, amount)
     const free = this.#model.free(token, budgets)
@@ -449,6 +491,7 @@ class Slot {
     if (fits !== amount <= this.#model.free(token, [])) this.ofBudgets += 1
     const id = `${this.#name} ${this.#made++}`
     const hold = await this.#admitted(command, amount, id, fits)
+    this.#syncGrowths()
     if (hold) {
       this.#open.set(id, hold)
       const names = budgets.map(({ account }) => account)
@@ -458,7 +501,10 @@ class Slot {
       if (!fits) this.#broken(`${amount} were held at ${new Date(time).toISOString()}, and ${free} were left`)
     } else {
       if (amount !== MAX_QUOTA) this.refusals += 1
-      if (fits) this.#broken(`${amount} were not held for groups ${groups.join()}, and ${free} were left`)
+      // A growth may have come first.
+      const isStill = amount <= this.#model.free(token, budgets)
+      if (fits && isStill)
+        this.#broken(`${amount} were not held for groups ${groups.join()}, and ${free} were left`)
     }
   }
 
@@ -522,6 +568,9 @@ class Slot {
   }
 
   crashed(): void {
+    this.#syncGrowths()
+    this.#wanted.clear()
+    this.#spare.clear()
     const isWritten = (id: string): boolean => this.#open.get(id)?.isDurable === true
     const written = [...this.#open.keys()].filter(isWritten).length
     this.written += written
@@ -539,6 +588,7 @@ class Slot {
   }
 
   async compare(when: string, balances: Balances): Promise<void> {
+    this.#syncGrowths()
     const { remain, used, user: userRemain, userUsed, spent } = this.#model
     const user = balances.users.get(this.#userId)
     for (const token of [0, 1] as const) {

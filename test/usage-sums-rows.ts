@@ -1,6 +1,7 @@
 import {
   type DimensionColumn,
   dimensionsIn,
+  NO_DIMENSION,
   SUM_KEY,
   SUM_KINDS,
   type SumKind,
@@ -13,7 +14,8 @@ export function addSums(
   by: Partial<Readonly<Record<DimensionColumn, string | number>>>,
   sums: Readonly<Record<string, number>>,
 ): string {
-  const given = { user_id: 1, token_id: 1, model: 'm', channel: 'c', group_name: 'default', ...by }
+  const call = { user_id: 1, token_id: 1, model: 'm', channel: 'c', group_name: 'default' }
+  const given = { ...NO_DIMENSION, ...call, ...by }
   const rows = SUM_KINDS.filter((kind) => kind.unit === unit).map((kind) => {
     const dimensions = dimensionsIn(kind, given).map((value) => `'${value}'`)
     return `(${[kind.kind, start, ...dimensions, ...Object.values(sums)].join(', ')})`

@@ -18,6 +18,8 @@ export interface PricedModel {
   readonly cached: number | undefined
   readonly cacheWrite: number | undefined
   readonly perCall: number | undefined
+  readonly service: ManagedModel['service']
+  readonly regions: ManagedModel['regions']
   readonly groups: readonly string[]
   readonly endpoints: readonly string[]
 }
@@ -68,6 +70,8 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
     cached: times(model.cache_ratio),
     cacheWrite: times(model.create_cache_ratio),
     perCall: model.quota_type === 1 ? model.model_price : undefined,
+    service: model.service,
+    regions: model.regions,
     groups: model.enable_groups,
     endpoints: model.endpoints,
   }

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
 import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
+import { failureWords } from '../components/failure-words.ts'
 import { showNotice, showFailure } from '../components/notify.tsx'
 import { useFormats, useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
@@ -49,7 +50,7 @@ function identityOf({ channel_id, since }: Incident): string {
 }
 
 function OneIncident({ incident, onHide }: { readonly incident: Incident; readonly onHide: () => void }) {
-  const { incidents: t, channels, common, tag } = useTexts()
+  const { incidents: t, channels, common, failures, tag } = useTexts()
   const { percent, count, timeZone } = useFormats()
   const { channel_id, channel, condition, since, calls, failed, rescued, lost, cause } = incident
   const act = useChannelActions(incident)
@@ -71,7 +72,8 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
             percent(failed / Math.max(1, calls)),
             clock.format(since * 1000),
           )}{' '}
-          {t.calls(count(rescued), count(lost))} {cause !== '' && channels.lastError(cause)}
+          {t.calls(count(rescued), count(lost))}{' '}
+          {cause !== '' && `${channels.lastError(failureWords(cause, failures))}.`}
         </span>
       </p>
       <Group gap="xs" wrap="nowrap">

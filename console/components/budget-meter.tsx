@@ -1,6 +1,6 @@
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
-import { type BudgetState, exhaustedAt, usedPercent } from './budget.ts'
+import { type BudgetState, exhaustedAt, heldPercent, usedPercent } from './budget.ts'
 import { useFormats } from './session.tsx'
 
 /** Per cent from which a budget is shown as a warning, as alerts have it. */
@@ -8,15 +8,16 @@ const WARN = 80
 const FULL = 100
 const DAY_S = 86_400
 
-/** How much of a budget is used, when it begins anew, and when it is used up if spending goes on like this. */
+/** How much of a budget is used and held, when it begins anew, and when it is used up if spending goes on like this. */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits } = useTexts()
   const { money, exact, day, time } = useFormats()
-  const { budget, budget_used, budget_resets_at: resetsAt } = state
+  const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
   const now = Date.now() / 1000
   const endsAt = exhaustedAt(state, now)
-  const text = limits.meter(money(budget_used), money(budget), day(resetsAt))
+  const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
+  const text = held > 0 ? `${spent}, ${limits.held(money(held))}` : spent
   // The day of a budget by days is known: the time is what matters.
   const end = endsAt !== undefined && (resetsAt - now < DAY_S ? time(endsAt) : day(endsAt))
   const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined
@@ -28,12 +29,13 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
       aria-valuemax={FULL}
       aria-valuenow={percent}
       aria-valuetext={pace === undefined ? text : `${text}, ${pace}`}
-      title={`${exact(budget_used)} / ${exact(budget)}, ${time(resetsAt)}`}
+      title={`${exact(budget_used)} / ${exact(budget)}, ${limits.held(exact(held))}, ${time(resetsAt)}`}
       className={classes['meter']}
       data-tone={percent === FULL ? 'bad' : percent >= WARN || end ? 'warn' : undefined}
     >
       <div className={classes['bar']}>
         <span style={{ width: `${percent}%` }} />
+        {held > 0 && <span className={classes['held']} style={{ width: `${heldPercent(state)}%` }} />}
       </div>
       <p className={classes['text']}>
         {text}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { exhaustedAt, usedPercent } from './budget.ts'
+import { exhaustedAt, heldPercent, usedPercent } from './budget.ts'
 
 const DAY_S = 86_400
 const at = (date: string): number => Date.parse(date) / 1000
@@ -14,6 +14,15 @@ describe('the meter of a budget', () => {
     [26, 100],
   ])('73: %d of 20 are %d per cent', (used, percent) => {
     expect(usedPercent({ ...NOVEMBER, budget_used: used })).toBe(percent)
+  })
+
+  test.each([
+    [0, 5, 25],
+    [13, 5, 25],
+    [18, 5, 10],
+    [20, 5, 0],
+  ])('73: with %d of 20 used, %d held are %d per cent of the bar', (used, held, percent) => {
+    expect(heldPercent({ ...NOVEMBER, budget_used: used, budget_held: held })).toBe(percent)
   })
 
   test('75: the forecast names when the budget will be used up, once a twentieth of the period is over', () => {

@@ -4,7 +4,7 @@ import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 /** A budget with its use in the current period. */
 export type BudgetState = Pick<
   UsageLimitsObject,
-  'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'
+  'budget' | 'budget_period' | 'budget_used' | 'budget_held' | 'budget_resets_at'
 >
 
 const PERCENT = 100
@@ -12,8 +12,14 @@ const PERCENT = 100
 const FIRST_PART = 0.05
 
 /** How much of a budget is used, in whole per cent up to 100. */
-export function usedPercent({ budget, budget_used }: BudgetState): number {
+export function usedPercent({ budget, budget_used }: Pick<BudgetState, 'budget' | 'budget_used'>): number {
   return budget === 0 ? 0 : Math.min(PERCENT, Math.floor((budget_used * PERCENT) / budget))
+}
+
+/** How much of a budget is held for calls under way, in whole per cent: at most what is not used. */
+export function heldPercent(state: Pick<BudgetState, 'budget' | 'budget_used' | 'budget_held'>): number {
+  const { budget, budget_used: used, budget_held: held } = state
+  return usedPercent({ budget, budget_used: used + held }) - usedPercent(state)
 }
 
 /**
@@ -21,7 +27,7 @@ export function usedPercent({ budget, budget_used }: BudgetState): number {
  * undefined if it lasts, is used up already, or the period has only begun.
  */
 export function exhaustedAt(
-  { budget, budget_period, budget_used, budget_resets_at: resetsAt }: BudgetState,
+  { budget, budget_period, budget_used, budget_resets_at: resetsAt }: Omit<BudgetState, 'budget_held'>,
   nowSeconds: number,
 ): number | undefined {
   if (budget === 0 || budget_used <= 0 || budget_used >= budget) return undefined

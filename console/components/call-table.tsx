@@ -6,6 +6,10 @@ import { type Column, DataTable, type Sorting } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
 import { useFormats } from './session.tsx'
 import { TimeText } from './time-text.tsx'
+import { isAnotherTier, useTierNames } from './use-tier-names.ts'
+
+/** The tier at which prices apply unchanged. */
+const STANDARD = 'standard'
 
 /** A table of settled calls; each row opens its details. */
 export function CallTable({
@@ -21,7 +25,8 @@ export function CallTable({
   readonly sorting?: Sorting
 }) {
   const { logs } = useTexts()
-  const columns = useCallColumns().filter(({ key }) => !hidden.includes(key))
+  const unused = unusedColumns(calls)
+  const columns = useCallColumns().filter(({ key }) => !hidden.includes(key) && !unused.has(key))
   return (
     <DataTable
       label={logs.table}
@@ -35,11 +40,21 @@ export function CallTable({
   )
 }
 
+/** The columns of tier and region, if none of these calls has more to say than the standard tier. */
+function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
+  const hasTier = calls.some(
+    (one) => isAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),
+  )
+  const hasRegion = calls.some(({ region }) => region !== '')
+  return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
+}
+
 /** All columns of calls. */
 export function useCallColumns(): readonly Column<Call>[] {
   const { logs } = useTexts()
   const { count, duration } = useFormats()
   const causes: Readonly<Record<string, string>> = logs.causes
+  const tiers = useTierNames()
   return [
     {
       key: 'time',
@@ -67,6 +82,8 @@ export function useCallColumns(): readonly Column<Call>[] {
       phone: 'hidden',
       cell: ({ cause }) => causes[cause] ?? cause,
     },
+    { key: 'tier', label: logs.tier, phone: 'hidden', cell: tiers.textOf },
+    { key: 'region', label: logs.region, phone: 'hidden', cell: ({ region }) => region },
     {
       key: 'tokens',
       label: logs.tokens,

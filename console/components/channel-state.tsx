@@ -1,5 +1,6 @@
 import type { ChannelHealth, Condition } from '../api/channel-health.ts'
 import { useTexts } from '../locales/use-texts.tsx'
+import { failureWords } from './failure-words.ts'
 import { useFormats } from './session.tsx'
 import { StateMark, type Tone } from './state-mark.tsx'
 
@@ -26,7 +27,7 @@ export function ChannelState({
   /** The node's clock, in Unix seconds. */
   readonly at?: number
 }) {
-  const { channels } = useTexts()
+  const { channels, failures } = useTexts()
   const { count, duration } = useFormats()
   if (isEnabled && !health) return <StateMark tone="off" word="–" />
   const state = isEnabled ? (health?.condition ?? 'untried') : 'disabled'
@@ -42,7 +43,7 @@ export function ChannelState({
     <StateMark
       tone={TONES[state]}
       word={word}
-      {...(hasTrouble && cause !== undefined && { title: channels.lastError(cause) })}
+      {...(hasTrouble && cause !== undefined && { title: channels.lastError(failureWords(cause, failures)) })}
     />
   )
 }

@@ -6,6 +6,7 @@ import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
+import { failures } from './en/failures.ts'
 import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
@@ -48,6 +49,7 @@ export const texts = {
   call,
   channels,
   routing,
+  failures,
   incidents,
   channelKeys,
   advanced,

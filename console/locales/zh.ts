@@ -7,6 +7,7 @@ import { channelKeys } from './zh/channel-keys.ts'
 import { channels } from './zh/channels.ts'
 import { common } from './zh/common.ts'
 import { errors } from './zh/errors.ts'
+import { failures } from './zh/failures.ts'
 import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
@@ -49,6 +50,7 @@ export const texts: Texts = {
   call,
   channels,
   routing,
+  failures,
   incidents,
   channelKeys,
   advanced,

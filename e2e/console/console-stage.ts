@@ -1,12 +1,17 @@
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { startSimulator } from '@sluice/simulator'
-import { demoYaml } from '../../src/cli/demo-config.ts'
+import { type DemoUrls, demoYaml } from '../../src/cli/demo-config.ts'
 import { type RunningGateway, startGateway } from '../../test/fixtures/gateway.ts'
 import { patchedProgram } from '../../test/fixtures/patched-copy.ts'
+import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
+import { deriveSecrets } from '../../src/store/secrets.ts'
 import { chromiumPath } from './chromium.ts'
+import { WORLD_YAML } from './world-catalogue.ts'
+import { makeWorld } from './world.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const BUILT = join(ROOT, 'console/built')
@@ -46,8 +51,13 @@ export interface ConsoleStage {
 
 type Options = Parameters<Browser['newContext']>[0]
 
-/** Starts everything; `fresh` has neither channel nor key, as after the first start. */
-export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): Promise<ConsoleStage> {
+/**
+ * Starts everything; `fresh` has neither channel nor key, as after the first start, and `world` three months of
+ * calls.
+ */
+export async function startConsoleStage(
+  state: 'filled' | 'fresh' | 'world' = 'filled',
+): Promise<ConsoleStage> {
   if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
   await using opened = new AsyncDisposableStack()
   const simulator = opened.adopt(
@@ -58,9 +68,16 @@ export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): P
   mkdirSync(join(program.root, 'console'))
   symlinkSync(BUILT, join(program.root, 'console/built'))
   const upstream = opened.adopt(await startUpstream(), (one) => one.stop())
-  const config =
-    state === 'fresh' ? FRESH : `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`
-  const gateway = opened.adopt(await startGateway({ config, root: program.root }), (one) => one.discard())
+  const dataDir = state === 'world' ? await worldFolder(simulator) : undefined
+  const config = {
+    fresh: FRESH,
+    filled: `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`,
+    world: WORLD_YAML,
+  }[state]
+  const gateway = opened.adopt(
+    await startGateway({ config, root: program.root, ...(dataDir !== undefined && { dataDir }) }),
+    (one) => one.discard(),
+  )
   const browser = opened.adopt(
     await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
     (one) => one.close(),
@@ -69,6 +86,15 @@ export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): P
   if (state === 'filled') await stage.createPeople()
   const everything = opened.move()
   return Object.assign(stage, { close: () => everything.disposeAsync() })
+}
+
+/** A data folder with the world, in which root has its usual credentials. */
+async function worldFolder(upstreams: DemoUrls): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-world-'))
+  const { accessToken, key } = PEOPLE.root
+  const root = { accessToken, key: key.slice('sk-'.length) }
+  await makeWorld({ dataDir, secrets: deriveSecrets(GATEWAY_SECRET), upstreams, root })
+  return dataDir
 }
 
 /** Limits that are so high that tests do not reach them. */

@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     const page = await stage.open('admin', '/')
     const spend = page.getByRole('region', { name: 'Spend' })
     await spend.getByRole('figure', { name: 'Last 30 days' }).getByRole('listitem').nth(29).waitFor()
-    for (const label of ['This month', 'Errors', '95 % answered within'])
+    for (const label of ['This month', 'Errors', '95% answered within'])
       await spend.getByText(label).waitFor()
     expect(await spend.getByText('Left on your account').count()).toBe(0)
     await page.getByRole('region', { name: 'Your account' }).getByText('Left on your account').waitFor()

@@ -128,6 +128,16 @@ describe.skipIf(withoutBrowser())('prices', () => {
     const write = dialog.getByRole('textbox', { name: 'Cache writes 5 min' })
     expect(await write.inputValue()).toBe('9')
     await dialog.getByRole('textbox', { name: 'Audio input' }).fill('5')
+    await dialog.getByRole('button', { name: 'Add a tier of service' }).click()
+    const service = dialog.getByRole('group', { name: 'Tier of service 1' })
+    await service.getByRole('combobox', { name: 'Tier' }).fill('flex')
+    await dialog.getByRole('button', { name: 'Save price' }).click()
+    await service.getByText('Enter a factor, or an input and an output.').waitFor()
+    await service.getByRole('textbox', { name: 'Factor' }).fill('0.4')
+    await dialog.getByRole('button', { name: 'Add a region' }).click()
+    const region = dialog.getByRole('group', { name: 'Region 1' })
+    await region.getByRole('textbox', { name: 'Region' }).fill('us')
+    await region.getByRole('textbox', { name: 'Factor' }).fill('1.1')
     await dialog.getByRole('button', { name: 'Add a price for long prompts' }).click()
     const tier = dialog.getByRole('group', { name: 'Long prompts 1' })
     await tier.getByRole('textbox', { name: 'Above tokens' }).fill('1000')
@@ -142,10 +152,26 @@ describe.skipIf(withoutBrowser())('prices', () => {
       cache_write_5m: '9',
       audio_input: '5',
       tools: { web_fetch: '0.01' },
+      service: { flex: '0.4' },
+      regions: { us: '1.1' },
     })
+    const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /gpt-4o-mini/ })
+    await row.getByText('Flex ×0.4, us ×1.1').waitFor()
     expect(tiers).toMatchObject([{ above: 1000, input: '2', output: '4' }])
     await setPrice('gpt-4o-mini', null)
     await page.context().close()
+  })
+
+  test('143: tiers and regions of a model are on the pages of models, with the prices that they have', async () => {
+    const service = { flex: '0.5', ultrafast: { input: '20', output: '40' } }
+    await setPrice('gpt-4o-mini', { input: '1', output: '2', service, regions: { us: '1.1' } })
+    for (const person of ['admin', 'caller'] as const) {
+      const page = await stage.open(person, '/models?q=gpt-4o-mini')
+      const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /gpt-4o-mini/ })
+      await row.getByText('Flex ×0.5, Ultrafast $20.00 in, $40.00 out, us ×1.1').waitFor()
+      await page.context().close()
+    }
+    await setPrice('gpt-4o-mini', null)
   })
 
   test('104: prices are shown in the currency of the display', async () => {

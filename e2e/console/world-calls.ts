@@ -57,9 +57,10 @@ export function startTimes(calls: number, nowMs: number, random: Random): number
   const times: number[] = []
   for (let n = 0, hour = 0; n < calls; n += 1) {
     const at = ((n + random()) / calls) * total
-    while (until[hour] < at) hour += 1
-    const before = until[hour - 1] ?? 0
-    times.push(first + Math.floor((hour + (at - before) / (until[hour] - before)) * HOUR_MS))
+    while ((until.at(hour) ?? total) < at) hour += 1
+    const before = hour === 0 ? 0 : (until.at(hour - 1) ?? 0)
+    const after = until.at(hour) ?? total
+    times.push(first + Math.floor((hour + (at - before) / (after - before)) * HOUR_MS))
   }
   return times
 }
@@ -183,7 +184,7 @@ export function planCall(model: WorldModel, startedMs: number, nowMs: number, ra
     : undefined
   return {
     usage: { ...NO_USAGE, ...used },
-    tier: model.tiers && random() < 0.2 ? model.tiers[Math.floor(random() * model.tiers.length)] : 'standard',
+    tier: (random() < 0.2 && model.tiers?.at(Math.floor(random() * model.tiers.length))) || 'standard',
     reason: isCut ? 'cut' : hasLeft ? 'client_gone' : chance < 0.04 ? 'estimated' : 'complete',
     delivered: true,
     ...(isCut && {

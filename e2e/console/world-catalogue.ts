@@ -8,7 +8,7 @@ export interface WorldModel {
   /** The model of the simulated upstream that answers for it. */
   readonly as: string
   /** Channels that serve it, the first one mostly. */
-  readonly channels: readonly string[]
+  readonly channels: readonly [string, ...string[]]
   readonly kind: 'chat' | 'messages' | 'responses' | 'gemini' | 'embeddings'
   /** Tokens of a typical call. */
   readonly prompt: number
@@ -27,7 +27,7 @@ export interface WorldModel {
 const model = (
   name: string,
   as: string,
-  channels: readonly string[],
+  channels: WorldModel['channels'],
   kind: WorldModel['kind'],
   [prompt, output, cached, reasoning]: readonly [number, number, number, number],
   [firstMs, tokenMs, weight]: readonly [number, number, number],

@@ -21,6 +21,8 @@ import type { Settings } from '../../src/domain/settings.ts'
 import type { Secrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import type { Store } from '../../src/store/store.ts'
+import { channelDefinition } from '../../src/management/channels/channel-definition.ts'
+import { channelFields } from '../../src/management/channels/channel-fields.ts'
 import { randomFrom } from '../../test/fixtures/random.ts'
 import { callId, type MadeKey, modelsOf, pick, planCall, type Random, startTimes } from './world-calls.ts'
 import { CHANNELS, MODELS, PASSWORDS, USERS, WORLD_YAML } from './world-catalogue.ts'
@@ -118,24 +120,20 @@ class World {
     for (const [index, { name, protocol, url, priority }] of CHANNELS.entries()) {
       const models = MODELS.filter(({ channels }) => channels.includes(name))
       const origin = this.#origin(97.5 - index * 0.1)
+      const fields = channelFields.parse({
+        name,
+        type: 0,
+        protocol,
+        base_url: url === 'nobody' ? 'http://127.0.0.1:9/v1' : upstreams[url],
+        models: models.map((one) => one.name).join(','),
+        group: 'default,research,sales',
+        priority,
+        model_mapping: JSON.stringify(Object.fromEntries(models.map((one) => [one.name, one.as]))),
+        settings: JSON.stringify({ allow_service_tier: models.some(({ tiers }) => tiers) }),
+      })
+      const keys = name.startsWith('openai') ? ['simulated-key-1', 'simulated-key-2'] : ['simulated-key']
       await this.#store.write('createChannels', {
-        channels: [
-          {
-            name,
-            declared: {
-              protocol,
-              base_url: url === 'nobody' ? 'http://127.0.0.1:9/v1' : upstreams[url],
-              models: models.map((one) => one.name),
-              groups: ['default', 'research', 'sales'],
-              priority,
-              model_mapping: Object.fromEntries(models.map((one) => [one.name, one.as])),
-              ...(models.some(({ tiers }) => tiers) && { allow: ['service_tier'] }),
-            },
-            keys: name.startsWith('openai') ? ['simulated-key-1', 'simulated-key-2'] : ['simulated-key'],
-            status: 1,
-            family: {},
-          },
-        ],
+        channels: [channelDefinition(fields, keys)],
         created_time: Math.floor(origin.atMs / 1000),
         origin,
       })
@@ -299,7 +297,12 @@ class World {
     { period, used }: { readonly period: BudgetPeriod; readonly used: number },
   ): Promise<{ readonly budget: Budget }> {
     const spent = this.#spent.get(budgetAt({ amount: 1, period }, owner, this.#nowMs).name) ?? 0
-    const budget = { amount: Math.max(DOLLAR / 2, Math.ceil(spent / used)), period }
+    // In whole dollars, as people set them; one that is used up is at most what was spent.
+    const dollars = spent / used / DOLLAR
+    const budget = {
+      amount: Math.max(1, used < 1 ? Math.ceil(dollars) : Math.floor(dollars)) * DOLLAR,
+      period,
+    }
     const { name } = budgetAt(budget, owner, this.#nowMs)
     await this.#store.write('openBudget', { name, amount: budget.amount })
     return { budget }
@@ -307,7 +310,7 @@ class World {
 
   *#dailyWork(keys: readonly MadeKey[], random: Random): Iterable<Change> {
     for (let day = 88; day > 0; day -= 2) {
-      const { id, userId, user } = keys[Math.floor(random() * keys.length)]
+      const { id, userId, user } = pick(keys, random)
       const at = day - random()
       if (day % 3 === 0)
         yield {

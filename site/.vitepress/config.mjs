@@ -49,6 +49,7 @@ export default defineConfig({
           page('By task', '/overview'),
           page('Configuration', '/configuration'),
           page('Console', '/console'),
+          page('What providers bill', '/price-pages'),
           page('Comparison', '/comparison'),
           page('Changelog', '/changelog'),
         ],

@@ -7,6 +7,7 @@ import {
   tokenUsageObject,
   tokenUsageSchema,
 } from '../management/usage/billing-objects.ts'
+import { heldSums } from '../management/usage-limits.ts'
 import { allowedNames } from '../relay/key-permissions.ts'
 import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 
@@ -20,8 +21,10 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Used and remaining quota of the API key',
     responseBody: tokenUsageSchema,
     async handle({ token: { id }, services }) {
+      const account = `t:${id}` as const
+      const held = await heldSums(services.store, [account])
       const { token } = await accountFigures(services, id)
-      return tokenUsageObject(token, allowedNames(token) ?? [])
+      return tokenUsageObject(token, allowedNames(token) ?? [], held.get(account) ?? 0)
     },
   }),
   // With and without the version prefix.

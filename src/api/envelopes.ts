@@ -38,12 +38,14 @@ interface ErrorFacts {
   readonly envelope: ErrorEnvelope | undefined
   readonly details: Readonly<Record<string, number>> | undefined
   readonly present: object | undefined
+  /** What is spent, held, left and needed, where quota or a budget is short. */
+  readonly funds: Readonly<Record<string, number>> | undefined
 }
 
-const relayError: Renderer = ({ type, code, message, ours }, requestId) =>
-  chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message })
+const relayError: Renderer = ({ type, code, message, ours, funds }, requestId) =>
+  chatErrorBody({ type, code, message: ours ? withRequestId(message, requestId) : message }, funds)
 
-const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelope }, requestId) =>
+const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelope, funds }, requestId) =>
   ownEnvelope('gemini', envelope) ??
   Buffer.from(
     geminiErrorText({
@@ -51,6 +53,7 @@ const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelo
       code,
       message: ours ? withRequestId(message, requestId) : message,
       requestId,
+      numbers: funds,
       retryAfter: retryAfter !== undefined && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined,
     }),
   )
@@ -72,13 +75,14 @@ const RENDERERS = {
     const error = balanceError(facts, 'gateway_error', requestId)
     return json({ code: false, message: error.message, data: {}, error })
   },
-  messages: ({ type, code, codeInMessages, hasOwnCode, message, ours, envelope }, requestId) =>
+  messages: ({ type, code, codeInMessages, hasOwnCode, message, ours, envelope, funds }, requestId) =>
     ours
       ? messagesErrorBody({
           type: 'gateway_error',
           message: withRequestId(message, requestId),
           code: codeInMessages,
           requestId,
+          numbers: funds,
         })
       : (ownEnvelope('messages', envelope) ??
         messagesErrorBody({ type, message, code: hasOwnCode ? code : undefined, requestId })),
@@ -183,6 +187,7 @@ function errorFacts(error: unknown): ErrorFacts {
       recurs: false,
       details: undefined,
       present: undefined,
+      funds: undefined,
     }
   }
   const known = asGatewayError(error) ?? new GatewayError('internal_error', 'internal error')
@@ -201,5 +206,17 @@ function errorFacts(error: unknown): ErrorFacts {
     envelope: undefined,
     details: known.details,
     present: known.present,
+    funds: fundsOf(known),
   }
+}
+
+/** The numbers of a refusal for lack of quota. */
+function fundsOf({ limit }: GatewayError): ErrorFacts['funds'] {
+  if (limit?.kind !== 'quota' && limit?.kind !== 'budget') return undefined
+  const { spent, held, left, needed } = limit
+  return Object.fromEntries(
+    Object.entries({ spent, held, left, needed }).flatMap(([name, sum]) =>
+      sum === null ? [] : [[name, sum]],
+    ),
+  )
 }

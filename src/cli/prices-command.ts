@@ -14,8 +14,8 @@ The price of each model that a channel serves, in USD per million tokens, and wh
   built in        the data that come with this version, with their day
 A model without a price is refused, unless options.unpriced_models is "free".
 
-With --outdated: declared prices that differ from the built-in data, with both, and built-in data older than 90 days. A
-difference may be wanted: your contract, or a price that changed since this version. Update the others, or remove them.
+With --outdated: declared prices that differ from the built-in data, with both, and entries of the built-in data (prices, tiers
+of service, tools, ends of models) that apply and are older than 90 days, with their source. A difference may be wanted: your contract, or a price that changed since this version. Update the others, or remove them.
 Examples:
   sluice prices
   sluice prices --outdated
@@ -107,25 +107,33 @@ const OUTDATED: readonly Column<AppliedPrice>[] = [
     title: 'DECLARED, BUILT IN',
     cell: ({ differences }) =>
       differences.length === 0
-        ? 'data older than 90 days'
+        ? ''
         : differences
             .map(({ kind, declared, built_in: builtIn }) => `${kind} ${declared || '–'}, ${builtIn || '–'}`)
             .join('; '),
     warns: () => true,
+  },
+  {
+    title: 'OLDER THAN 90 DAYS',
+    cell: ({ sources }) =>
+      sources
+        .filter(({ old }) => old)
+        .map(({ of, source, date }) => `${of}: ${source}, ${date}`)
+        .join('; '),
   },
 ]
 
 /** The kinds of price other than those with a column, without their amounts. */
 const OTHERS = ['request', 'characters', 'second', 'search_unit'] as const
 
-function otherPrices({ price, tiers }: AppliedPrice): string {
+function otherPrices({ price, tiers, ends }: AppliedPrice): string {
   if (price === null) return ''
   const stated = OTHERS.filter((kind) => price[kind] !== '0').map((kind) => `${kind} ${textOf(price[kind])}`)
   const images = 'image' in price ? ['images'] : []
   const above = tiers.map(
     (tier) => `above ${textOf(tier['above'])}: ${textOf(tier['input'])}/${textOf(tier['output'])}`,
   )
-  return [...stated, ...images, ...above].join(', ')
+  return [...stated, ...images, ...above, ...(ends === null ? [] : [`ends on ${ends}`])].join(', ')
 }
 
 function textOf(value: Json | undefined): string {

@@ -12,13 +12,21 @@ import {
 import { LRUCache } from 'lru-cache'
 import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
-import { FREE_PRICE, type ImagePrices, type Price } from '../domain/price.ts'
+import { FREE_PRICE, type Price } from '../domain/price.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import { CONTEXT_LENGTHS } from '../domain/price-data/context-lengths.ts'
 import { SERVICE_DATA_TEXT } from '../domain/price-data/index.ts'
+import {
+  type FurtherPrices,
+  MEDIA_PRICES_TEXT,
+  mediaModels,
+  mediaPrices,
+} from '../domain/price-data/media-prices.ts'
+import type { DataSource } from '../domain/price-data/vendor-service.ts'
+import { isRetired } from '../domain/price-data/retired-models.ts'
 import { TOOL_LIST_TEXT } from '../domain/tool-price.ts'
 import type { ToolPrices } from '../domain/tool-use.ts'
 import { freeze } from './freeze.ts'
-import { isRetired } from './retired-models.ts'
 import { type Vendor, VENDORS } from './vendors.ts'
 
 /** A model's entry in the built-in table. */
@@ -28,6 +36,8 @@ interface BuiltInModel {
   readonly price: Price | undefined
   /** Context length in tokens; undefined if the data does not state it. */
   readonly contextTokens: number | undefined
+  /** Which of the prices that depend on the date or the time of day applies; undefined if there is one. */
+  readonly moment?: string
   /** Kinds of price that are not charged, by their keys in the data: `input_audio_mtok`. */
   readonly uncharged: readonly string[]
 }
@@ -56,8 +66,8 @@ interface PriceListEntry {
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** The day of the installed version of the data. An update of the package updates this day. */
-const DATA_DATE = '2026-11-23'
+/** The installed version of the data, and its day. An update of the package updates both. */
+export const PRICE_DATA: DataSource = { source: '@pydantic/genai-prices 0.1.8', date: '2026-11-23' }
 
 /** Models missing from the data; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
@@ -119,8 +129,10 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     let result = read.get(model)
     if (result?.data !== data) {
       const price = chargeablePrice(data, mediaPrices(id, model.id))
-      const contextTokens = model.context_window
-      result = Object.freeze({ vendor: id, price, contextTokens, uncharged: unchargedKinds(data), data })
+      const contextTokens = model.context_window ?? CONTEXT_LENGTHS.get(id)?.models.get(model.id)
+      const uncharged = unchargedKinds(data)
+      const moment = isList(model.prices) ? { moment: momentOf(model.prices, data) } : undefined
+      result = Object.freeze({ vendor: id, price, contextTokens, uncharged, data, ...moment })
       read.set(model, result)
     }
     return result
@@ -128,7 +140,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
 
   return {
     get,
-    date: DATA_DATE,
+    date: PRICE_DATA.date,
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {
@@ -185,6 +197,11 @@ export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], n
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
 }
 
+/** Identifies one of several prices. */
+function momentOf(prices: readonly ConditionalPrice[], current: ModelPrice): string {
+  return String(prices.findIndex((one) => one.prices === current))
+}
+
 function holds(constraint: ConditionalPrice['constraint'], now: Date): boolean {
   if (!constraint) return true
   if (constraint.type === 'start_date') return now >= new Date(constraint.start_date)
@@ -221,9 +238,6 @@ export function withHyphenatedDate(name: string): string {
 }
 
 type ToolKeys = { readonly [Kind in ToolKind]?: string }
-
-/** Prices that are missing from the data; see `media-prices.ts`. */
-type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
 /** Keys of prices per thousand calls, in USD: the data's own, and one used by the additional models. */
 const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
@@ -324,98 +338,3 @@ function exactDecimal(value: number): Decimal {
     throw new RangeError(`the price data holds ${value}, which is no price`)
   return decimal
 }
-
-/** Prices of one vendor for images, speech and recordings, by names of models without dates. */
-type VendorPrices = Readonly<Record<string, FurtherPrices>>
-
-const usd = (millionths: number): Decimal => ({ digits: BigInt(millionths), scale: 6 })
-
-/** USD per million characters. */
-const spoken = (dollars: number): FurtherPrices => ({ characters: { digits: BigInt(dollars), scale: 0 } })
-
-/** Thousandths of a dollar per minute. */
-const perMinute = (thousandths: number): FurtherPrices => ({
-  second: { digits: BigInt((thousandths * 100_000) / 60), scale: 8 },
-})
-
-/**
- * Thousandths of a dollar per image, by size and quality. For `auto`, the most expensive result is charged.
- */
-const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices => ({
-  image: Object.fromEntries(
-    Object.entries(thousandths).map(([form, price]) => [form, usd(price * 1000)]),
-  ) satisfies ImagePrices,
-})
-
-/** Thousandths of a dollar for a square image and for any other shape, by quality. */
-const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): FurtherPrices =>
-  images(
-    Object.fromEntries(
-      Object.entries(prices).flatMap(([quality, [square, oblong]]) => [
-        [`1024x1024/${quality}`, square],
-        [`1024x1536/${quality}`, oblong],
-        [`1536x1024/${quality}`, oblong],
-      ]),
-    ),
-  )
-
-const OPENAI: VendorPrices = {
-  'tts-1': spoken(15),
-  'tts-1-hd': spoken(30),
-  // Speech sent as plain bytes reports no tokens, so this is the vendor's own estimate per minute.
-  'gpt-4o-mini-tts': perMinute(15),
-  'gpt-4o-transcribe': perMinute(6),
-  'gpt-4o-transcribe-diarize': perMinute(6),
-  'gpt-4o-mini-transcribe': perMinute(3),
-  'dall-e-2': images({ '256x256': 16, '512x512': 18, '1024x1024': 20 }),
-  'dall-e-3': images({
-    default: 40,
-    '1024x1024': 40,
-    '1024x1792': 80,
-    '1792x1024': 80,
-    '1024x1024/hd': 80,
-    '1024x1792/hd': 120,
-    '1792x1024/hd': 120,
-  }),
-  'gpt-image-1': byQuality({ low: [11, 16], medium: [42, 63], high: [167, 250] }),
-  'gpt-image-1-mini': byQuality({ low: [5, 6], medium: [11, 15], high: [36, 52] }),
-  'gpt-image-1.5': byQuality({ low: [9, 13], medium: [34, 50], high: [133, 200] }),
-}
-
-const GOOGLE: VendorPrices = {
-  'imagen-4.0-generate-001': images({ default: 40 }),
-  'imagen-4.0-ultra-generate-001': images({ default: 60 }),
-  'imagen-4.0-fast-generate-001': images({ default: 20 }),
-}
-
-const XAI: VendorPrices = {
-  'grok-2-image': images({ default: 70 }),
-  'grok-imagine-image': images({ default: 20 }),
-}
-
-/**
- * Published prices that are missing from the price data, by vendor; compared in November 2026 with the pages
- * that `docs/configuration.md: Prices` names.
- */
-const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google: GOOGLE, 'x-ai': XAI }
-
-/** A date or a month at the end of a name: `-2025-12-16`, `-1106`. */
-const DATE = /-(?:\d{4}-\d{2}-\d{2}|\d{4})$/
-
-/** A vendor's prices of images, speech and recordings for this model; undefined if there are none. */
-function mediaPrices(vendor: string, name: string): FurtherPrices | undefined {
-  const prices = PRICES[vendor]
-  if (!prices) return undefined
-  const found = [name, name.replace(DATE, '')].find((spelling) => Object.hasOwn(prices, spelling))
-  return found === undefined ? undefined : prices[found]
-}
-
-/** Names that have a price only in this list, by vendor. */
-function mediaModels(vendor: string): readonly string[] {
-  return Object.keys(PRICES[vendor] ?? {})
-}
-
-/** The list as text, which is part of the version of the built-in prices. */
-const MEDIA_PRICES_TEXT = JSON.stringify(PRICES, (_, value: unknown) =>
-  typeof value === 'bigint' ? String(value) : value,
-)

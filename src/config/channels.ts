@@ -6,6 +6,7 @@ import { findNearest } from '../domain/nearest.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import { withoutTrailing } from '../domain/without-trailing.ts'
+import { tierError } from '../upstreams/channel-tier.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 import {
   ALREADY_REPORTED,
@@ -160,7 +161,7 @@ function channelWith(
 /** The part of a channel that concerns its provider; the address may be missing. */
 type GivenProvider = Pick<
   Channel,
-  'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys'
+  'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys' | 'service_tier'
 > & { readonly base_url?: string | undefined }
 
 /** An error of a channel, with the path of the faulty key. */
@@ -199,6 +200,8 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
       : PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].providers.includes(provider))
   for (const one of protocol.filter((one) => !spoken.includes(one)))
     add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
+  const noTier = given.service_tier === null ? undefined : tierError(given, given.service_tier)
+  if (noTier !== undefined) add(['service_tier'], noTier)
   for (const [index, key] of keys.entries()) {
     const expected = KEY_FORMS[provider]?.(key)
     if (expected !== undefined) add(['keys', index], `expected ${expected}`)

@@ -3,10 +3,11 @@ import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
-import type { DeclaredSettings, LiveSettings } from '../management/services.ts'
+import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
 import { type IgnoredEntry, type MergedSettings, mergeLayers, priceFrom } from './merge-layers.ts'
+import { PRICE_DATA } from './built-in-prices.ts'
 import { child, keys } from './yaml-node.ts'
 
 /** The part of the store from which stored settings are read. */
@@ -98,9 +99,10 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  builtInPrice(model: string, vendor: string | undefined): { price: Price | undefined; date: string } {
+  builtInPrice(model: string, vendor: string | undefined): BuiltInPrice {
     const { builtIn } = this.#file
-    return { price: builtIn.get(model, vendor)?.price, date: builtIn.date }
+    const known = builtIn.get(model, vendor)
+    return { price: known?.price, vendor: known?.vendor, source: PRICE_DATA.source, date: builtIn.date }
   }
 
   readPrice(value: Json): Price {

@@ -45,6 +45,7 @@ describe('the documented defaults', () => {
         unpriced_models: 'refuse',
         unknown_tools: 'pass',
         hold_tokens: 4096,
+        hold_wait: 2_000,
         pass_through: false,
         retries: 2,
         trusted_proxies: [],

@@ -231,7 +231,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
   ],
   [
     'a word for a number',
@@ -604,6 +604,16 @@ const CHANNELS: Case[] = [
     'a field that no gate holds',
     channel('allow: [service-tier]'),
     'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control, metadata, prompt_cache_key, prompt_cache_retention, store, user, verbosity, models, route, provider, plugins, transforms, search_parameters, extra_body (service_tier?), found "service-tier"',
+  ],
+  [
+    'a tier of service that the provider lacks',
+    channel('service_tier: hyper speed'),
+    'gateway.yaml:6: channels[0].service_tier: expected the name of a tier of service, such as flex, priority or auto, found "hyper speed"',
+  ],
+  [
+    'a tier of a batch',
+    channel('service_tier: batch'),
+    'gateway.yaml:6: channels[0].service_tier: expected a tier of service that the provider has (auto, standard, flex, fast or priority, ultrafast, reserved), found "batch"',
   ],
   [
     'a header that is none',

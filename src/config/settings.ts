@@ -68,6 +68,7 @@ export function modelCatalogue(
         name,
         vendor: entry?.vendor ?? listed?.vendor,
         price,
+        priceMoment: entry?.price ? undefined : listed?.moment,
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
       })
       if (entry || listed) models.set(name, model)

@@ -1,9 +1,8 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { charge, costOf, maxCharge, roundedCost, isPerMillion } from './charge.ts'
-import { servedPrice } from './served-rate.ts'
-import { type Decimal, parseDecimal, decimalText } from './decimal.ts'
+import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
+import { type Decimal, parseDecimal } from './decimal.ts'
 import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf, type TieredTokens } from './price.ts'
 import { completePrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -355,120 +354,4 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, for
     ),
     { numRuns: 2_000 },
   )
-})
-
-test('a charge is the sum of kind × tokens × price × ratio as one fraction, computed independently', () => {
-  // Each row: the price, its tokens in the usage. What is part of another count is subtracted from it.
-  const tokensByPrice = (of: Usage): Record<keyof TokenPrices, number> => ({
-    input: of.input - of.audioInput - of.imageInput,
-    output: of.output - of.audioOutput - of.imageOutput,
-    cache_read: of.cacheRead - (of.audioCacheRead ?? 0) - (of.imageCacheRead ?? 0),
-    cache_write_5m: of.cacheWrite5m,
-    cache_write_1h: of.cacheWrite1h,
-    cache_write_30m: of.cacheWrite30m,
-    cache_write_12h: of.cacheWrite12h,
-    audio_input: of.audioInput,
-    audio_output: of.audioOutput,
-    image_input: of.imageInput,
-    image_output: of.imageOutput,
-    audio_cache_read: of.audioCacheRead ?? 0,
-    image_cache_read: of.imageCacheRead ?? 0,
-  })
-  const tokensOnly = usage.map((one) => ({ ...one, seconds: 0, characters: 0, images: 0, searchUnits: 0 }))
-  const perUse = tools.map((list) => list.filter(({ kind }) => kind === 'web_search'))
-  fc.assert(
-    fc.property(prices, ratios, tokensOnly, perUse, (model, ratio, used, uses) => {
-      // A free group charges nothing for tokens, and its minimum is another test.
-      fc.pre(ratio.digits > 0n)
-      const prompt = [
-        used.input,
-        used.cacheRead,
-        used.cacheWrite5m,
-        used.cacheWrite1h,
-        used.cacheWrite30m,
-        used.cacheWrite12h,
-      ].reduce((sum, one) => sum + one, 0)
-      let applied = model.tokens
-      for (const { above, tokens: larger } of model.tiers) if (prompt > above) applied = larger
-      let [top, bottom] = [0n, 1n]
-      const add = (count: number, { digits, scale }: Decimal, per: bigint): void => {
-        const divisor = 10n ** BigInt(scale) * per
-        top = top * divisor + BigInt(count) * digits * bottom
-        bottom *= divisor
-      }
-      for (const [name, count] of Object.entries(tokensByPrice(used))) {
-        add(count, applied[name as keyof TokenPrices], 1_000_000n)
-      }
-      for (const { count: times, price: each } of uses) add(times, each, 1n)
-      add(1, model.request, 1n)
-      top *= ratio.digits * 500_000n
-      bottom *= 10n ** BigInt(ratio.scale)
-      const rounded = Number((2n * top + bottom) / (2n * bottom))
-      fc.pre(rounded > 0)
-      expect(charge(rateOf(model, ratio, 500_000), used, {}, uses)).toBe(rounded)
-    }),
-    { numRuns: 1_000 },
-  )
-})
-
-test('a charge is Σ kind × tokens × price × tier × region × ratio as one fraction, in any order of factors', () => {
-  const numbers = fc.record({
-    digits: fc.bigInt({ min: 0n, max: 9_999n }),
-    scale: fc.integer({ min: 0, max: 3 }),
-  })
-  const tokensOnly = usage.map((one) => ({ ...one, seconds: 0, characters: 0, images: 0, searchUnits: 0 }))
-  fc.assert(
-    fc.property(prices, ratios, numbers, numbers, tokensOnly, (model, ratio, tier, region, used) => {
-      fc.pre(ratio.digits > 0n)
-      const terms = { factor: decimalText(tier), region: decimalText(region) }
-      const price = servedPrice(model, terms)
-      const standard = costOf({ ...model, request: FREE }, 1, used)
-      const perToken = standard.lines.filter(({ kind }) => isPerMillion(kind) && kind !== 'character')
-      const factors = [ratio, region, tier, { digits: 500_000n, scale: 0 }]
-      let [top, bottom] = [0n, 1n]
-      for (const { count: times, price: each } of perToken) {
-        const divisor = 10n ** BigInt(each.scale) * 1_000_000n
-        top = top * divisor + BigInt(times) * each.digits * bottom
-        bottom *= divisor
-      }
-      for (const { digits, scale } of factors) {
-        top *= digits
-        bottom *= 10n ** BigInt(scale)
-      }
-      const rounded = Number((2n * top + bottom) / (2n * bottom))
-      fc.pre(rounded > 0)
-      expect(charge(rateOf({ ...price, request: FREE }, ratio, 500_000), used)).toBe(rounded)
-      // Terms applied one after the other are those applied together.
-      const other = servedPrice(servedPrice(model, { region: terms.region }), { factor: terms.factor })
-      expect(charge(rateOf({ ...other, request: FREE }, ratio, 500_000), used)).toBe(rounded)
-    }),
-    { numRuns: 500 },
-  )
-})
-
-test('cost lines name what was used, and the tier whose prices apply', () => {
-  const at = (digits: bigint, scale = 0): Decimal => ({ digits, scale })
-  const some = fc.sample(prices, 1)[0] as Price
-  const base = Object.fromEntries(
-    Object.keys(some.tokens).map((key) => [key, at(3n)]),
-  ) as unknown as TokenPrices
-  const tiered: Price = {
-    ...some,
-    tokens: base,
-    tiers: [{ above: 100, tokens: { ...base, input: at(6n) } }],
-    request: FREE,
-  }
-  const nothing = fc
-    .sample(usage, 1)
-    .map((one) => Object.fromEntries(Object.keys(one).map((key) => [key, 0])))[0]
-  const used = { ...(nothing as unknown as Usage), input: 200, output: 10 }
-  const searches = { kind: 'web_search', count: 2, price: at(1n, 2) } as const
-  expect(costOf(tiered, 500_000, used, {}, [searches])).toMatchObject({
-    tierAbove: 100,
-    lines: [
-      { kind: 'input', count: 200, price: at(6n) },
-      { kind: 'output', count: 10, price: at(3n) },
-      { kind: 'web_search', count: 2, price: at(1n, 2) },
-    ],
-  })
 })

@@ -7,21 +7,23 @@ interface EndpointRow {
   readonly isEdited: boolean
   /** Whether a thinking suffix of a model's name becomes a field of messages requests. */
   readonly hasThinkingSuffix: boolean
+  /** Whether providers serve its requests in tiers of service. */
+  readonly hasTiers: boolean
 }
 
 /** Endpoints of calls, by their names in the field `endpoints` of model lists and in the usage log. */
 export const ENDPOINTS = {
-  chat: { isEdited: true, hasThinkingSuffix: true },
-  messages: { isEdited: true, hasThinkingSuffix: false },
-  responses: { isEdited: true, hasThinkingSuffix: false },
-  gemini: { isEdited: true, hasThinkingSuffix: false },
-  completions: { isEdited: true, hasThinkingSuffix: false },
-  embeddings: { isEdited: false, hasThinkingSuffix: false },
-  images: { isEdited: false, hasThinkingSuffix: false },
-  speech: { isEdited: false, hasThinkingSuffix: false },
-  transcriptions: { isEdited: false, hasThinkingSuffix: false },
-  moderations: { isEdited: false, hasThinkingSuffix: false },
-  rerank: { isEdited: false, hasThinkingSuffix: false },
+  chat: { isEdited: true, hasThinkingSuffix: true, hasTiers: true },
+  messages: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
+  responses: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
+  gemini: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
+  completions: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
+  embeddings: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  images: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  speech: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  transcriptions: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  moderations: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
+  rerank: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
 } as const satisfies Record<ServedProtocol, EndpointRow> & Record<string, EndpointRow>
 
 /** Endpoint of a call. */

@@ -80,8 +80,10 @@ export const OPTIONS = {
   unpriced_models: { type: 'choice', choices: ['refuse', 'free'], default: 'refuse', region: 'money' },
   /** Treatment of requests with a tool that has no price in any list. */
   unknown_tools: { type: 'choice', choices: ['pass', 'refuse'], default: 'pass' },
-  /** Output tokens reserved for a request that does not state a maximum. */
+  /** Output tokens reserved at first for a stream, and for a request that does not state a maximum. */
   hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
+  /** Time for which a call waits for the holds of other calls; 0 refuses it at once. */
+  hold_wait: { type: 'retention', default: 2_000 },
   pass_through: {
     type: 'flag',
     default: false,

@@ -192,15 +192,26 @@ interface PriceSet {
   readonly quotaPerUnit: number
 }
 
+/** What the request of a call asked for, which applies if its answer states nothing. */
+export interface SentService {
+  /** The tier that the client requested; '' if none. */
+  readonly requested: string
+  readonly tier: string
+  /** Absent if the request named none. */
+  readonly region?: string | undefined
+  /** Whether the provider chose the tier, so that it is a guess. */
+  readonly isGuessed: boolean
+}
+
 /** Formats a price set for `priceSetFrom`; a decimal becomes `{"decimal": "0.3"}`. */
-export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet): string {
-  return JSON.stringify({ price, ratio, quotaPerUnit }, (_, value: unknown) =>
+export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet, sent?: SentService): string {
+  return JSON.stringify({ price, ratio, quotaPerUnit, sent }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
   )
 }
 
 /** Parses the text of a price set. */
-export function priceSetFrom(text: string): PriceSet {
+export function priceSetFrom(text: string): PriceSet & { readonly sent?: SentService } {
   const set = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
@@ -220,6 +231,7 @@ export function priceSetFrom(text: string): PriceSet {
 
 /** A price set as an earlier version may have stored it, without later kinds of tokens and without service. */
 interface StoredPriceSet extends Omit<PriceSet, 'price'> {
+  readonly sent?: SentService
   readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions'> &
     Partial<Pick<Price, 'service' | 'regions'>> & {
       readonly tokens: StatedPrices

@@ -29,8 +29,13 @@ export interface ServedRate {
   readonly terms: ServedTerms | undefined
 }
 
-// A rate belongs to a group and a price, so the cache ends with the configuration.
+// A rate belongs to a group and a price, so the caches end with the configuration.
 const cache = new WeakMap<Rate, Map<string, ServedRate>>()
+/** The rates of the standard tier without a region, which apply to most calls. */
+const standard = new WeakMap<Rate, ServedRate>()
+
+/** What may be stated, or not. */
+type Unstated<T> = { readonly [Name in keyof T]: T[Name] | undefined }
 
 /** Maximum number of tiers and regions cached for a rate, because providers choose their names. */
 const MAX_CACHED = 200
@@ -40,12 +45,17 @@ export function servedRate(
   rate: Rate,
   channel: ServiceChannel,
   model: string,
-  { tier = STANDARD, region = regionOf(channel) }: Served,
+  { tier = STANDARD, region = regionOf(channel) }: Unstated<Served>,
 ): ServedRate {
+  if (tier === STANDARD && region === '') {
+    let own = standard.get(rate)
+    if (!own) standard.set(rate, (own = { rate, tier, region, isUnpriced: false, terms: undefined }))
+    return own
+  }
   let known = cache.get(rate)
   if (!known) cache.set(rate, (known = new Map()))
   const vendor = serviceVendor(channel)
-  const key = `${tier} ${region} ${tier === STANDARD && region === '' ? '' : `${vendor?.source ?? ''} ${model}`}`
+  const key = `${tier} ${region} ${vendor?.source ?? ''} ${model}`
   let served = known.get(key)
   if (!served) {
     served = resolve(rate, vendor, model, tier, region)
@@ -70,6 +80,9 @@ export function servedPrice(price: Price, { tier, factor, region }: ServedTerms)
   return { ...price, ...multiplied(stated, product) }
 }
 
+/** The tiers of a request that is served in the standard tier. */
+export const STANDARD_ONLY: readonly string[] = [STANDARD]
+
 /**
  * The rates at which a request may be charged: of each tier in which it may be served, and of each
  * region that the provider may choose if it names none. Defaults count for the models that are known to have them.
@@ -81,12 +94,15 @@ export function heldRates(
   { tiers, region }: { readonly tiers: readonly string[]; readonly region: string | undefined },
 ): readonly Rate[] {
   const vendor = serviceVendor(channel)
+  const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
+  // Most calls can be served in one way only.
+  if (tiers === STANDARD_ONLY && regions.length === 1)
+    return [servedRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {
     if (tier === STANDARD || Object.hasOwn(rate.price.service, tier)) return true
     const listed = vendor?.tiers.filter((one) => one.tier === tier && one.has.test(model))
     return listed !== undefined && listed.length > 0
   }
-  const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
   return tiers
     .filter(has)
     .flatMap((tier) => regions.map((one) => servedRate(rate, channel, model, { tier, region: one }).rate))

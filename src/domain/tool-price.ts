@@ -4,6 +4,7 @@ import { type Decimal, isMore, parseDecimal, ZERO } from './decimal.ts'
 import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 import { type ImageForm, imagePrice, type Price } from './price.ts'
 import type { Channel, ProviderName } from './records/channel.ts'
+import type { DataSource } from './price-data/vendor-service.ts'
 import type { PricedTool, ToolPrices } from './tool-use.ts'
 
 /** Everything that determines the prices of a call's tools at one upstream. */
@@ -184,7 +185,7 @@ type ToolVendor = 'openai' | 'anthropic' | 'google' | 'x-ai' | 'openrouter'
 type ToolUnit = 'picture' | 'container' | 'call' | 'query' | 'prompt'
 
 /** Tool that a vendor runs, with its list price. */
-interface ListedTool {
+interface ListedTool extends DataSource {
   readonly vendor: ToolVendor
   readonly kind: ToolKind
   /** Types of the tool in requests. */
@@ -201,9 +202,6 @@ interface ListedTool {
    * version.
    */
   readonly freeTogetherWith?: { readonly types: RegExp; readonly from: number }
-  readonly source: string
-  /** Date on which the source stated it. */
-  readonly date: string
 }
 
 const LIST = { source: '@pydantic/genai-prices 0.1.8', date: '2026-11-23' } as const
@@ -227,6 +225,8 @@ const OPENROUTER = {
   vendor: 'openrouter',
   source: 'openrouter.ai/docs/features/web-search',
   date: '2026-11-23',
+  differs:
+    "the engine that searches for any model, at $4 per 1,000 results and five results; the data have the models' own searches",
 } as const
 
 /** Tools of providers. Of several rows for the same tool, the first one that matches the model applies. */

@@ -31,6 +31,10 @@ export interface UsageFilter {
   readonly channel?: OneOrMore<string> | undefined
   readonly channel_id?: OneOrMore<number> | undefined
   readonly group?: OneOrMore<string> | undefined
+  /** Tiers in which calls were served. */
+  readonly service_tier?: OneOrMore<string> | undefined
+  /** Regions in which calls were served. */
+  readonly region?: OneOrMore<string> | undefined
   readonly id?: OneOrMore<string> | undefined
   /** Calls whose charge has one of these reasons. */
   readonly reasons?: readonly string[] | undefined

@@ -2,12 +2,14 @@
 export const ROUTE_MAP_EXPECTATION =
   'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
 
+const NO_ROUTES: ReadonlyMap<string, string> = new Map()
+
 /**
  * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings. An
  * empty text is an empty map. Undefined if invalid. `docs/api.md: Token management`.
  */
 export function parseVendorRoutes(text: string): ReadonlyMap<string, string> | undefined {
-  if (text.trim() === '') return new Map()
+  if (text.trim() === '') return NO_ROUTES
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -221,7 +221,7 @@ export class App {
           subject: addressBlock(address),
           limit: relayLimit(),
         })
-        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address', ADDRESS)
+        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address', () => ADDRESS)
         const entering = this.#callerOf(exchange, endpoint, address)
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id

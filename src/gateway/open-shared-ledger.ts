@@ -81,6 +81,7 @@ export async function openSharedLedger({
         file,
         onSettled: () => bankClient.onSettled(),
         flush: () => bankClient.flush(),
+        held: (account) => bankClient.held(account),
       }),
     announcer: announcements,
     onNodesChanged: () => liveNodes.expire(),

@@ -96,15 +96,16 @@ export function afterVerdict<Result>(
 }
 
 /**
- * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message.
+ * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message;
+ * `subjectOf` returns its subject, for a refusal.
  */
 export function requireAllowed(
   verdict: OptionalVerdict,
   limitOwner: string,
-  subject?: Pick<RefusedLimit, 'subject' | 'id' | 'name'>,
+  subjectOf?: () => Pick<RefusedLimit, 'subject' | 'id' | 'name'>,
 ): void {
   if (!verdict || verdict.allowed) return
-  const limit = subject && { ...subject, kind: verdict.usedUp ?? 'requests', ...NO_AMOUNTS }
+  const limit = subjectOf && { ...subjectOf(), kind: verdict.usedUp ?? 'requests', ...NO_AMOUNTS }
   throw rateLimitError(verdict.waitMs, limitOwner, limit)
 }
 

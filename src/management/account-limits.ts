@@ -5,8 +5,8 @@ import { budgetObject, budgetUses, type OwnedBudget, usageLimitSchema } from './
 import type { ManagementServices } from './services.ts'
 import { groupBudget, remainingOf, userBudget } from './remaining.ts'
 
-const { budget, budget_period, budget_used, budget_resets_at } = usageLimitSchema
-const budgetFields = { budget, budget_period, budget_used, budget_resets_at }
+const { budget, budget_period, budget_used, budget_held, budget_resets_at } = usageLimitSchema
+const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }
 
 /** A budget that binds the calls of an account. */
 export const accountBudgetSchema = z.object({

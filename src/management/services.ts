@@ -12,6 +12,7 @@ import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
 import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
+import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -97,6 +98,13 @@ export interface DeclaredSettings {
   readonly file: DeclaredFile
 }
 
+/** The price of a model in the data that come with the gateway, with their source and day. */
+export interface BuiltInPrice extends DataSource {
+  readonly price: Price | undefined
+  /** The vendor in whose list it is. */
+  readonly vendor: string | undefined
+}
+
 /** The part of the live configuration that can be changed over HTTP. */
 export interface LiveSettings {
   readonly declared: DeclaredSettings
@@ -104,11 +112,8 @@ export interface LiveSettings {
   storedChannel(name: string): Channel | undefined
   /** Ids of channels that get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
-  /** The price in the data that come with the gateway, by the list of a vendor, and the day of the data. */
-  builtInPrice(
-    model: string,
-    vendor: string | undefined,
-  ): { readonly price: Price | undefined; readonly date: string }
+  /** The price in the data that come with the gateway, by the list of a vendor. */
+  builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
   /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
   readPrice(value: Json): Price
   /** Reads the stored settings again, which another node may have changed. */

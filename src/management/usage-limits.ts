@@ -5,6 +5,7 @@ import type { CallRateLimit } from '../domain/rate-limit.ts'
 import { USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
+import type { AccountName } from '../store/bank.ts'
 import type { Store } from '../store/store.ts'
 import { requireQuota } from './input-fields.ts'
 import { bodyShape } from './record-schemas.ts'
@@ -23,6 +24,7 @@ export const usageLimitSchema = {
   budget: z.int(),
   budget_period: z.string(),
   budget_used: z.int(),
+  budget_held: z.int().describe('quota units held for calls under way, in addition to those used'),
   /** Unix seconds; 0 if there is no budget. */
   budget_resets_at: z.int(),
   rate_limit_requests: z.int(),
@@ -95,6 +97,8 @@ export type OwnedBudget = Pick<LimitedOwner, 'budget' | 'owner'>
 export interface BudgetUse {
   /** Quota units. */
   readonly used: number
+  /** Quota units held for calls under way. */
+  readonly held: number
   /** Start of the next period in Unix seconds. */
   readonly resetsAt: number
   /** Whether calls are refused by it: nothing is left, or the latest call was refused. */
@@ -111,7 +115,10 @@ export async function budgetUses(
   nowMs: number,
 ): Promise<BudgetUses> {
   const names = all.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
-  const stored = names.length === 0 ? [] : await store.read('readBudgetUse', { names })
+  const [stored, held] =
+    names.length === 0
+      ? [[], new Map<AccountName, number>()]
+      : await Promise.all([store.read('readBudgetUse', { names }), heldSums(store, names)])
   const byName = new Map<BudgetName, (typeof stored)[number]>(stored.map((one) => [one.name, one]))
   return ({ budget, owner }) => {
     if (!budget) return undefined
@@ -119,19 +126,34 @@ export async function budgetUses(
     const { used, full } = byName.get(name) ?? { used: 0, full: null }
     // A call that was refused for its hold leaves a crossing; a later charge shows that others go on.
     const isRefused = full !== null && full.amount >= budget.amount && full.used === used
-    return { used, resetsAt: resetsMs / 1000, isUsedUp: isRefused || used >= budget.amount }
+    return {
+      used,
+      held: held.get(name) ?? 0,
+      resetsAt: resetsMs / 1000,
+      isUsedUp: isRefused || used >= budget.amount,
+    }
   }
+}
+
+/** Reads the sums of the open holds on accounts; without those that have none. */
+export async function heldSums(
+  store: Pick<Store, 'read'>,
+  accounts: readonly AccountName[],
+): Promise<ReadonlyMap<AccountName, number>> {
+  const sums = await store.read('heldOn', { accounts })
+  return new Map(sums.map(({ account, held }) => [account, held]))
 }
 
 /** A budget in responses, with its use in the current period. */
 export function budgetObject(
   { budget }: OwnedBudget,
   use: BudgetUse | undefined,
-): Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_resets_at'> {
+): Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used' | 'budget_held' | 'budget_resets_at'> {
   return {
     budget: budget?.amount ?? 0,
     budget_period: budget?.period ?? '',
     budget_used: use?.used ?? 0,
+    budget_held: use?.held ?? 0,
     budget_resets_at: use?.resetsAt ?? 0,
   }
 }

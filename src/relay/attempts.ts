@@ -189,9 +189,11 @@ export class Attempts {
   ): AttemptRequest {
     const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
     const request = { ...prepared, headers: [...prepared.headers, 'accept', accept], stream }
-    const { body, dropped } = this.#services.upstreams.adapt(channel, request)
-    if (body === prepared.body && dropped.length + before.length === 0) return request
-    return { ...request, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
+    const adapted = this.#services.upstreams.adapt(channel, request)
+    const { body, dropped, headers = request.headers } = adapted
+    if (body === prepared.body && headers === request.headers && dropped.length + before.length === 0)
+      return request
+    return { ...request, headers, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
   #allLimited(plans: readonly Plan[]): GatewayError {

@@ -88,7 +88,7 @@ export class CallLimits {
     // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
       const limited = limits[at] as OwnedLimit
-      requireAllowed(this.#limits.peek(limited), limited.owner, subjectOf(limited))
+      requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
     }
     return this.#takeAll(limits)
   }
@@ -99,7 +99,7 @@ export class CallLimits {
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
-      requireAllowed(taken, limited.owner, subjectOf(limited))
+      requireAllowed(taken, limited.owner, () => subjectOf(limited))
     }
   }
 
@@ -108,7 +108,7 @@ export class CallLimits {
     limited: OwnedLimit,
     rest: readonly OwnedLimit[],
   ): Promise<void> {
-    requireAllowed(await taken, limited.owner, subjectOf(limited))
+    requireAllowed(await taken, limited.owner, () => subjectOf(limited))
     await this.#takeAll(rest)
   }
 

@@ -34,7 +34,7 @@ import {
   priceUsage,
 } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { type ServedCall, servedAt, withSentLifetime } from './served-price.ts'
+import { rateServed, type ServedCall, servedAt, withSentLifetime } from './served-price.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -49,6 +49,14 @@ export interface CallServices {
 
 /** Reasons of calls that ended early, which is `stopped` where somebody stopped them. */
 const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
+
+/** What a stream has generated so far. */
+export interface OutputSoFar {
+  readonly tokens: number
+  readonly uses: readonly ToolUse[]
+  /** What it has stated about how it is served. */
+  readonly served: Served | undefined
+}
 
 /** An attempt under way, as its call sees it. */
 interface RunningAttempt {
@@ -179,14 +187,15 @@ export class Call implements MediaRequester {
   }
 
   /** Records the output and the tools used so far. From now on they are charged even after a crash. */
-  mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
-    this.hold.markProgress(this.costOf(target, tokens, uses) - this.hold.facts.prompt_amount)
+  mark(target: Target, soFar: OutputSoFar): void {
+    this.hold.markProgress(this.costOf(target, soFar) - this.hold.facts.prompt_amount)
   }
 
   /** The charge of the prompt as it was estimated, this output and these uses of tools. */
-  costOf(target: Target, tokens: number, uses: readonly ToolUse[]): number {
-    const { estimate, rate } = this.plan
+  costOf(target: Target, { tokens, uses, served }: OutputSoFar): number {
+    const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
+    const { rate } = rateServed(this, target, states(served) ? served : this.servedByHead)
     return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
   }
 
@@ -328,6 +337,10 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
+function states(served: Served | undefined): boolean {
+  return served?.tier !== undefined || served?.region !== undefined
+}
+
 /** Prices a response of the target; nothing if there is none. */
 function priceResponse(
   call: Call,
@@ -336,10 +349,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { rate } = call.noteServed(
-    target,
-    credible.reported?.served ?? basis.reported?.served ?? call.servedByHead,
-  )
+  const { rate } = call.noteServed(target, states(basis.served) ? basis.served : call.servedByHead)
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 

@@ -1,6 +1,8 @@
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
+import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
+import { type SentRequest, unseenThinking } from '@sluice/wire/unseen-thinking'
 import { maxCharge, sumOfLines } from '../domain/charge.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
@@ -12,19 +14,22 @@ import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
-import { possibleTiers } from './served-price.ts'
+import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
 /** Limits that the output of a call is expected to respect. */
 export interface OutputBudget {
   /** Output tokens that the hold covers at first. */
   readonly tokens: number
-  /** Whether a maximum is sent to every channel and the channels are expected to respect it. */
-  readonly named: boolean
+  /**
+   * The maximum that is sent to every channel and that the channels are expected to respect; undefined if
+   * there is none.
+   */
+  readonly maximum: number | undefined
   /** Output tokens by which a hold grows. */
   readonly slice: number
-  /** Computes the maximum cost of a slice in quota units. Only streams need it. */
-  readonly sliceQuota: () => number
+  /** Computes the maximum cost of the call in quota units, with this many output tokens. */
+  readonly quotaOf: (tokens: number) => number
 }
 
 /** Estimated size and cost of a call. */
@@ -41,7 +46,7 @@ export interface Estimate {
 /** Estimate of a stream that is free. */
 export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: () => 0 },
+  budget: { tokens: Number.MAX_SAFE_INTEGER, maximum: undefined, slice: 1, quotaOf: () => 0 },
   promptTokens: 0,
   unknownTokens: 0,
 }
@@ -55,16 +60,19 @@ export function estimate(
   channels: readonly ChannelPlan[],
   rate: Rate,
   settings: Settings,
-  { contextTokens: largest }: Pick<Model, 'contextTokens'>,
+  model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
+  const { isEdited: isSeen } = ENDPOINTS[endpoint]
+  const steps =
+    isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
   const bounds = channels.map(boundsOf(endpoint))
-  const { tokens, named, addedPrompt } = callBounds(bounds, channels, holdTokens)
+  const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
   // However many parts are referred to, together they fit into the model's context.
-  const unknown = request.namesPrompt ? largest : 0
-  const rates = ratesHeld(channels, request, rate, settings)
+  const unknown = request.namesPrompt ? model.contextTokens : 0
+  const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
@@ -79,12 +87,7 @@ export function estimate(
   const amount = max(tokens)
   return {
     amount,
-    budget: {
-      tokens,
-      named,
-      slice: holdTokens,
-      sliceQuota: () => max(tokens + holdTokens) - amount,
-    },
+    budget: { tokens, maximum, slice: holdTokens, quotaOf: max },
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,
   }
@@ -98,46 +101,83 @@ export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | u
   return boundsOf(endpoint)(plan).output
 }
 
-/** The rates at which any of the channels may serve a request, without duplicates. */
+/** The rates at which any of the channels may serve a request. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
+  endpoint: Endpoint,
   request: ParsedRequest,
   rate: Rate,
   settings: Settings,
 ): readonly Rate[] {
   if (rate.free) return [rate]
-  const rates = new Set<Rate>()
-  for (const plan of channels) {
+  const ratesAt = (plan: ChannelPlan): readonly Rate[] => {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const tiers = possibleTiers(plan, request, settings.options.pass_through)
-    for (const one of heldRates(rate, channel, model, { tiers, region: undefined })) rates.add(one)
+    const service = possibleService(plan, endpoint, request, settings.options.pass_through)
+    return heldRates(rate, channel, model, service)
   }
-  return [...rates]
+  return channels.length === 1 ? ratesAt(channels[0]!) : [...new Set(channels.flatMap(ratesAt))]
 }
 
 function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
+/** The first step of a stream's hold at one channel, in output tokens. */
+type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
+
 /**
- * The maximum that will be requested from any of the channels, and whether a maximum is sent to each of them.
+ * Streams hold in steps, because their output is seen as it is made. What a model may think unseen is part of
+ * the first step.
  */
+function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
+  return (plan, { output, named }) => {
+    const step = holdTokens * plan.choices
+    const maximum = named ? (output ?? 0) : Number.POSITIVE_INFINITY
+    if (maximum <= step) return maximum
+    const unseen = plan.sent && unseenThinking(editedRequest(plan.sent, plan.channel), name, model)
+    if (!unseen) return step
+    if (unseen.budget !== undefined) return Math.min(maximum, step + unseen.budget * plan.choices)
+    return named ? maximum : Math.max(step, output ?? 0)
+  }
+}
+
+function editedRequest(
+  sent: SentRequest,
+  { override: { set, default: usual, remove } }: ChannelEdits,
+): SentRequest {
+  return {
+    ...sent,
+    value(name) {
+      const text = set.get(name)
+      if (text !== undefined) return JSON.parse(text) as unknown
+      if (remove.includes(name)) return undefined
+      const own = sent.value(name)
+      return own === undefined && usual.has(name) ? JSON.parse(usual.get(name) ?? '') : own
+    },
+  }
+}
+
+/** The output that a hold covers at first at any of the channels, and the maximum that is sent to each of them. */
 function callBounds(
   bounds: readonly EditedBounds[],
   channels: readonly ChannelPlan[],
   holdTokens: number,
-): Pick<OutputBudget, 'tokens' | 'named'> & { readonly addedPrompt: number } {
+  firstStep: FirstStep | undefined,
+): Pick<OutputBudget, 'tokens' | 'maximum'> & { readonly addedPrompt: number } {
   let tokens = 0
+  let maximum = 0
   let named = true
   let addedPrompt = 0
-  for (const [index, { output, named: isNamed, prompt }] of bounds.entries()) {
-    named &&= isNamed
-    const unnamed = isNamed ? 0 : holdTokens * (channels[index]?.choices ?? 1)
-    tokens = Math.max(tokens, output ?? 0, unnamed)
-    addedPrompt = Math.max(addedPrompt, prompt)
+  for (const [index, bound] of bounds.entries()) {
+    const plan = channels[index] as ChannelPlan
+    const unnamed = bound.named ? 0 : holdTokens * plan.choices
+    named &&= bound.named
+    maximum = Math.max(maximum, bound.output ?? 0)
+    tokens = Math.max(tokens, firstStep ? firstStep(plan, bound) : Math.max(bound.output ?? 0, unnamed))
+    addedPrompt = Math.max(addedPrompt, bound.prompt)
   }
-  return { tokens, named, addedPrompt }
+  return { tokens, maximum: named ? maximum : undefined, addedPrompt }
 }
 
 function uneditedBounds({ outputMaximum, choices }: ChannelPlan): EditedBounds {

@@ -84,7 +84,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
       false,
     )
     const { model, group } = resolutions[0] as Resolution
-    new CallRates({ note() {} }).of(settings, model, group)
+    new CallRates().of(settings, model, group)
     return true
   } catch {
     return false

@@ -1,8 +1,9 @@
 import { chargeOfTools } from '../domain/charge.ts'
 import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
-import type { Call } from './call.ts'
+import type { Call, OutputSoFar } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
+import { servedSoFar } from './price-usage.ts'
 import { toolPricingAt, toolsAt } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
@@ -20,26 +21,25 @@ export interface EmittedOutput {
   readonly text: string
 }
 
+type WatchedOutput = EmittedOutput & Pick<Tap, 'tools' | 'usage' | 'served'>
+
 /** Watches that a stream's output and tools stay within what its hold covers, and makes the hold grow. */
 export class OutputWatch {
   readonly #call: Call
   readonly #target: Target
-  readonly #emitted: EmittedOutput & Pick<Tap, 'tools'>
+  readonly #emitted: WatchedOutput
   readonly #tools: ToolWatch
   #budget: number
-  readonly #sliceQuota: number
+  #sliceQuota: number | undefined
   // The last exact count, and the stream's output at that time.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
-  #grew = false
 
-  constructor(call: Call, target: Target, emitted: EmittedOutput & Pick<Tap, 'tools'>) {
+  constructor(call: Call, target: Target, emitted: WatchedOutput) {
     this.#target = target
     this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
     this.#emitted = emitted
-    const { budget } = call.plan.estimate
-    this.#budget = budget.tokens
-    this.#sliceQuota = budget.sliceQuota()
+    this.#budget = call.plan.estimate.budget.tokens
   }
 
   /** Estimated output tokens so far, at least one per event. */
@@ -52,7 +52,7 @@ export class OutputWatch {
   /** Output so far, and what it costs together with the prompt. */
   get progress(): { readonly tokens: number; readonly cost: number } {
     const { tokens } = this
-    return { tokens, cost: this.#call.costOf(this.#target, tokens, this.#emitted.tools.uses) }
+    return { tokens, cost: this.#call.costOf(this.#target, this.#soFar) }
   }
 
   /**
@@ -61,17 +61,20 @@ export class OutputWatch {
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
-    const slices = this.#sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / this.#sliceQuota)
-    return (
-      Math.max(0, this.#budget * GROW_AT + slices * plan.estimate.budget.slice - this.tokens) *
-      BYTES_PER_TOKEN
-    )
+    const { slice, quotaOf } = plan.estimate.budget
+    const sliceQuota = (this.#sliceQuota ??= quotaOf(this.#budget + slice) - quotaOf(this.#budget))
+    const slices = sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / sliceQuota)
+    return Math.max(0, this.#budget * GROW_AT + slices * slice - this.tokens) * BYTES_PER_TOKEN
   }
 
   /** Records what the stream has cost so far. */
   mark(): void {
     const { emittedBytes, tools } = this.#emitted
-    if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.tokens, tools.uses)
+    if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.#soFar)
+  }
+
+  get #soFar(): OutputSoFar {
+    return { tokens: this.tokens, uses: this.#emitted.tools.uses, served: servedSoFar(this.#emitted) }
   }
 
   /**
@@ -79,16 +82,24 @@ export class OutputWatch {
    * makes sure.
    */
   isWithinHold(mayGrow: boolean): boolean {
-    const { plan, hold } = this.#call
     if (mayGrow && !this.#tools.isWithinHold()) return false
     const tokens = this.tokens
     // A request with a maximum of 0 only fills the prompt cache: its events have no text and add no cost.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
-      if (!mayGrow || !hold.grow(this.#sliceQuota)) return tokens <= this.#limit()
-      this.#budget += plan.estimate.budget.slice
-      this.#grew = true
+      if (!mayGrow || !this.#grow()) return tokens <= this.#limit()
     }
+    return true
+  }
+
+  // Up to the maximum first: an upstream that respects it needs no more.
+  #grow(): boolean {
+    const { plan, hold } = this.#call
+    const { maximum = Infinity, slice, quotaOf } = plan.estimate.budget
+    const left = maximum - this.#budget
+    const grown = this.#budget + (left > 0 ? Math.min(slice, left) : slice)
+    if (!hold.grow(quotaOf(grown) - quotaOf(this.#budget))) return false
+    this.#budget = grown
     return true
   }
 
@@ -101,9 +112,9 @@ export class OutputWatch {
 
   // Upstreams count with their own vocabularies; one that respects its maximum must not be cut off.
   #limit(): number {
-    const { budget } = this.#call.plan.estimate
-    if (!budget.named || this.#grew) return this.#budget
-    return Math.min(this.#budget * TOLERANCE, this.#budget + budget.slice)
+    const { maximum, slice } = this.#call.plan.estimate.budget
+    if (this.#budget !== maximum) return this.#budget
+    return Math.min(maximum * TOLERANCE, maximum + slice)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Headers } from '../http/request.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { requestedTier } from '@sluice/wire/service-tier'
+import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
@@ -49,18 +49,29 @@ export function parseRequest(
   const dialect = json as Dialect
   const scan = scanObject(body.bytes, dialect.scanLimits)
   dialect.names.check(scan)
-  const tier = requestedTier((name) => (scan.has(name) ? scan.value(name) : undefined))
+  const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
+  const serviceTier = requestedTier(member)
+  const region = regionName(member('inference_geo'))
   const request = dialect.read(scan, headers, reader)
-  if (tier === undefined) return request
-  return request instanceof Promise ? request.then((one) => withTier(one, tier)) : withTier(request, tier)
+  if (serviceTier === undefined && region === undefined) return request
+  const service = {
+    ...(serviceTier !== undefined && { serviceTier }),
+    ...(region !== undefined && { region }),
+  }
+  return request instanceof Promise
+    ? request.then((one) => withService(one, service))
+    : withService(request, service)
 }
 
-function withTier(request: ParsedRequest, serviceTier: string): ParsedRequest {
+function withService(
+  request: ParsedRequest,
+  service: Pick<ParsedRequest, 'serviceTier' | 'region'>,
+): ParsedRequest {
   return {
     ...request,
-    serviceTier,
+    ...service,
     ...(request.forModel && {
-      forModel: (name: string) => withTier(request.forModel?.(name) ?? request, serviceTier),
+      forModel: (name: string) => withService(request.forModel?.(name) ?? request, service),
     }),
   }
 }

@@ -1,4 +1,3 @@
-import type { PriceSets } from '../accounts/ledger/price-sets.ts'
 import { ZERO } from '../domain/decimal.ts'
 import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
 import type { Group } from '../domain/records/group.ts'
@@ -90,14 +89,9 @@ function planFor(
 
 /** Rates of calls. Each is computed when it is first needed. */
 export class CallRates {
-  readonly #priceSets: Pick<PriceSets, 'note'>
   #free: Rate | undefined
   // Groups and prices belong to one version of the configuration, so the cache ends with it.
   readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
-
-  constructor(priceSets: Pick<PriceSets, 'note'>) {
-    this.#priceSets = priceSets
-  }
 
   /** The rate of calls that are always free. */
   get free(): Rate {
@@ -115,7 +109,6 @@ export class CallRates {
     if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)
     if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quota_per_unit)))
-    this.#priceSets.note({ settings, model, group, rate })
     return rate
   }
 }

@@ -4,6 +4,7 @@ import { imagePrice, type Price, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { mergedUses, usesExcept, usesOf, type ToolUse } from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
+import type { Served } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
 import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
@@ -39,6 +40,8 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
+  /** What the response states about how it was served, even if it reports no usage. */
+  readonly served: Served | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
@@ -52,9 +55,14 @@ export interface ChargeBasis {
   text(): string
 }
 
+/** What a stream has stated so far about how it is served. */
+export function servedSoFar({ usage, served }: Pick<Tap, 'usage' | 'served'>): Served | undefined {
+  return served?.tier === undefined && served?.region === undefined ? usage?.served : served
+}
+
 /** Facts of a stream, at its end or as far as it came. */
 export function streamBasis(
-  tap: Pick<Tap, 'isReplay' | 'usage' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
+  tap: Pick<Tap, 'isReplay' | 'usage' | 'served' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
   ending: ResponseEnding,
   isComplete: boolean,
 ): ChargeBasis {
@@ -64,6 +72,7 @@ export function streamBasis(
     ending,
     isComplete,
     reported: isReplay ? NO_USAGE : usage,
+    served: servedSoFar(tap),
     tools,
     arrived: () => tap.arrived,
     hasText: () => !isReplay && emittedBytes > 0,

@@ -7,10 +7,13 @@ import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
-import { findPayer } from '../accounts/ledger/find-payer.ts'
+import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
+import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
+import type { Patience } from '../accounts/ledger/sibling-queue.ts'
+import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
@@ -56,6 +59,7 @@ import {
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
+import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -89,7 +93,7 @@ export class Relay {
 
   constructor(services: RelayServices) {
     this.#services = services
-    this.#rates = new CallRates(services.ledger.priceSets)
+    this.#rates = new CallRates()
     this.#routing = new Routing(services.load)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
@@ -232,7 +236,8 @@ export class Relay {
 
   async #charged(dialects: EndpointDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
-    const leave = await this.#services.limits.begin(caller)
+    const begun = this.#services.limits.begin(caller)
+    const leave = begun instanceof Promise ? await begun : begun
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
@@ -289,15 +294,15 @@ export class Relay {
     const planning = planCall(common, request, resolutions, this.#rates)
     const plans = planning instanceof Promise ? await planning : planning
     const [first] = plans
+    const priceVersion = priceVersionOf(settings, plans)
+    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
     // cache; in between they might be removed from it and read a second time.
     const { startedMs } = incoming
-    const charged = { groups: groupsOf(plans), startedMs, amount: request.isFree ? undefined : amount }
-    const found = findPayer(ledger.accounts, { ...caller, ...charged })
-    const { account, budgets } = found instanceof Promise ? await found : found
-    // The gateway may have stopped while the body arrived.
-    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
+    const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
+    const payer = found instanceof Promise ? await found : found
+    const { account, budgets } = payer
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,
@@ -305,21 +310,27 @@ export class Relay {
       channel: first.channels[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
-      price_version: settings.priceVersion,
+      price_version: priceVersion,
       kind: dialect.endpoint,
       started_ms: startedMs,
-      prompt_amount: charge(first.rate, {
+      prompt_amount: charge(rateAsked(first), {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
       }),
     }
+    // The gateway may have stopped while the body arrived.
+    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
-      : ledger.admit(account, amount, facts, budgets)
+      : amount <= affordableAmount(account, budgets)
+        ? ledger.admit(account, amount, facts, budgets)
+        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
     const call = new Call(this.#services, incoming, first, hold)
     const entry = this.running.add(call, caller)
     try {
+      // The gateway may have stopped while the call waited for others.
+      if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure
       await this.#attempts.run(call, plans)
@@ -366,8 +377,14 @@ function noteRefusal(
 
 /** Returns the refusal with its amounts in the format that the operator chose. */
 function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
-  return refusal.showing((free, needed) => {
-    const left = amountText(free, options, 'down')
-    return left === undefined ? '' : ` (${left} of ${amountText(needed, options, 'up')})`
-  })
+  return refusal.showing((amount, rounding) => amountText(amount, options, rounding))
+}
+
+/** How long a call waits for the holds of others: never longer than its client. */
+function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
+  response.needsUpstream()
+  return {
+    waitMs,
+    onLeft: (listener) => response.onClosed(listener),
+  }
 }

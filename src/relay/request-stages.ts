@@ -7,6 +7,7 @@ import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { ProviderTools } from '@sluice/wire/tool-use'
+import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { Usage } from '@sluice/wire/usage'
 import type { Request } from '../http/request.ts'
 import type { PromptLevels } from '@sluice/wire/prompt-text'
@@ -76,6 +77,8 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The tier of service that the client names; absent if it names none. */
   readonly serviceTier?: string
+  /** The region that the request names; absent if none. */
+  readonly region?: string
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */
@@ -95,6 +98,8 @@ export interface ParsedRequest {
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
+  /** Whether the upstream goes on without a client, so that nobody may see its output as it is made. */
+  readonly background?: boolean
   /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
   readonly namesPrompt?: boolean
   /** The request's body with the stored context included, if the gateway keeps that context. */
@@ -158,6 +163,8 @@ export interface ChannelPlan {
   readonly outputMaximum: number | undefined
   /** Number of choices requested from the channel, each up to that maximum. */
   readonly choices: number
+  /** The request for the channel, before the channel's own changes; absent if its model cannot think. */
+  readonly sent?: SentRequest
   /** Tools that the channel's provider may run for it; absent if there are none. */
   readonly tools?: ChannelTools
   /**

@@ -2,12 +2,18 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { GatedField } from '@sluice/wire/upstream-settings'
 import { channelOf } from '../../test/channel.ts'
-import { chargedTier, possibleTiers, withSentLifetime } from './served-price.ts'
+import { chargedTier, possibleService, withSentLifetime } from './served-price.ts'
 
 const allow = new Set<GatedField>(['service_tier'])
 const openai = channelOf({ base_url: 'https://api.openai.com/v1', allow })
 const closed = channelOf({ base_url: 'https://api.openai.com/v1' })
 const other = channelOf({ allow })
+const auto = channelOf({ base_url: 'https://api.openai.com/v1', service_tier: 'auto' })
+const overridden = (how: 'set' | 'default', text: string, member = 'service_tier') =>
+  channelOf({
+    allow,
+    override: { set: new Map(), default: new Map(), remove: [], [how]: new Map([[member, text]]) },
+  })
 
 describe('the tier of an answer that states none', () => {
   test.each([
@@ -18,15 +24,37 @@ describe('the tier of an answer that states none', () => {
     ['OpenAI chooses, as nothing was sent', openai, undefined, 'standard', true],
     ['OpenAI chooses by auto', openai, 'auto', 'standard', true],
     ['flex was sent to OpenAI', openai, 'flex', 'flex', false],
+    ["the channel's own tier was sent", channelOf({ service_tier: 'priority' }), 'flex', 'fast', false],
+    ['the channel leaves it to OpenAI', auto, 'flex', 'standard', true],
+    ['an override sets it', overridden('set', '"flex"'), 'priority', 'flex', false],
+    [
+      "an override sets Converse's",
+      overridden('set', '{"type":"flex"}', 'serviceTier'),
+      undefined,
+      'flex',
+      false,
+    ],
+    ['an override has a default', overridden('default', '"flex"'), undefined, 'flex', false],
+    ['the client names another than the default', overridden('default', '"flex"'), 'fast', 'fast', false],
   ])(
     'is that of the request, and a guess where the provider chose: %s',
     (_, channel, requested, tier, isGuessed) => {
-      expect(chargedTier(channel, requested, false, undefined)).toEqual({ tier, isGuessed })
+      expect(chargedTier(channel, { serviceTier: requested }, false, undefined)).toEqual({ tier, isGuessed })
+    },
+  )
+
+  test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
+    'is the standard one for a hold where a provider has no tiers: %s',
+    (endpoint) => {
+      expect(possibleService({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
     },
   )
 
   test('a stated tier is no guess', () => {
-    expect(chargedTier(openai, 'auto', false, 'fast')).toEqual({ tier: 'fast', isGuessed: false })
+    expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({
+      tier: 'fast',
+      isGuessed: false,
+    })
   })
 })
 
@@ -36,8 +64,22 @@ describe('the tiers that a hold covers', () => {
     ['standard and fast where OpenAI chooses', openai, undefined, ['standard', 'fast']],
     ['standard and the one that is sent', openai, 'ultrafast', ['standard', 'ultrafast']],
     ['the standard one at other hosts', other, 'auto', ['standard']],
+    ["standard and the channel's own", channelOf({ service_tier: 'fast' }), 'flex', ['standard', 'fast']],
+    ['standard and fast where the channel leaves it to OpenAI', auto, 'flex', ['standard', 'fast']],
   ])('are %s', (_, channel, serviceTier, tiers) => {
-    expect(possibleTiers({ channel }, serviceTier === undefined ? {} : { serviceTier }, false)).toEqual(tiers)
+    const request = serviceTier === undefined ? {} : { serviceTier }
+    expect(possibleService({ channel }, 'chat', request, false).tiers).toEqual(tiers)
+  })
+})
+
+describe('the region that a hold covers', () => {
+  test.each([
+    ['none, if the request names none', channelOf({}), {}, undefined],
+    ['none, if the channel removes it', channelOf({}), { region: 'us' }, undefined],
+    ['that of the request', channelOf({ allow: new Set(['inference_geo']) }), { region: 'us' }, 'us'],
+    ['that of an override', overridden('set', '"eu"', 'inference_geo'), { region: 'us' }, 'eu'],
+  ])('is %s', (_, channel, request, region) => {
+    expect(possibleService({ channel }, 'chat', request, false).region).toBe(region)
   })
 })
 

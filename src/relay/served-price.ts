@@ -1,18 +1,28 @@
-import { type Served, firstServedTier, STANDARD, tierName } from '@sluice/wire/service-tier'
+import {
+  firstServedTier,
+  regionName,
+  requestedTier,
+  type Served,
+  STANDARD,
+  tierName,
+} from '@sluice/wire/service-tier'
 import {
   CACHE_LIFETIMES,
   type CacheLifetime,
   type ReportedUsage,
   withLifetime,
 } from '@sluice/wire/reported-usage'
-import { choosesTierByProject } from '@sluice/wire/upstream-settings'
+import { choosesTierByProject, statesTier } from '@sluice/wire/upstream-settings'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
+import type { Rate, SentService } from '../domain/price.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
-import { type ServedRate, servedRate } from '../domain/served-rate.ts'
+import { type ServedRate, servedRate, STANDARD_ONLY } from '../domain/served-rate.ts'
+import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
-import type { ChannelPlan, ParsedRequest, Target } from './request-stages.ts'
+import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
 
 /** Headers in which Vertex and Bedrock state the tier. */
@@ -27,36 +37,98 @@ export function servedByHead(headers: Readonly<Record<string, string>>): Served 
   return undefined
 }
 
-/** Members that name a tier in the bodies of requests to upstreams. */
-const MEMBERS = ['service_tier', 'serviceTier'] as const
+/** Members that name a tier in the bodies of requests. */
+const TIER_MEMBERS: readonly string[] = ['speed', 'service_tier', 'serviceTier']
+const REGION_MEMBERS: readonly string[] = ['inference_geo']
+
+type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tier' | 'base_url'>
+
+/** What a request says about tier and region. */
+export interface RequestedService {
+  readonly serviceTier?: string | undefined
+  readonly region?: string | undefined
+  /** Members that were left out of the request as sent. */
+  readonly dropped?: readonly string[] | undefined
+}
+
+/** A member that the channel changes, or that the client may name. */
+interface Named {
+  readonly members: readonly string[]
+  /** Reads the value from members. */
+  readonly read: (member: (name: string) => unknown) => string | undefined
+  readonly requested: string | undefined
+  readonly isAllowed: boolean
+  /** What the channel sends in place of the client's value. */
+  readonly own?: string | undefined
+  /** What the gateway sends if the client's value is not sent. */
+  readonly usual?: string | undefined
+}
+
+/** The value that a request as sent names; undefined if it names none. */
+function sentValue(
+  { override, pass_through: isOpen }: Sender,
+  dropped: readonly string[],
+  passThrough: boolean,
+  { members, read, requested, isAllowed, own, usual }: Named,
+): string | undefined {
+  const isChanged = override.set.size + override.default.size + override.remove.length > 0
+  const set = isChanged ? read(textsOf(override.set)) : undefined
+  if (set !== undefined) return set
+  if (own !== undefined) return own
+  const has = (names: readonly string[]): boolean => members.some((name) => names.includes(name))
+  if (isChanged && has(override.remove)) return undefined
+  if (requested !== undefined && (passThrough || isOpen || isAllowed) && !has(dropped)) return requested
+  return usual ?? (isChanged ? read(textsOf(override.default)) : undefined)
+}
+
+/** Reads members of an override; a tier of Converse is in an object. */
+function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown {
+  return (name) => {
+    const text = texts.get(name)
+    if (text === undefined) return undefined
+    const value: unknown = JSON.parse(text)
+    return asRecord(value)?.['type'] ?? value
+  }
+}
 
 /**
- * The tier that a request as sent names: that of the client if the channel allows it, unless the channel
- * changes it. `auto` leaves it to the provider; undefined if the request states none.
+ * The tier that a request as sent names: that of an override, otherwise the channel's own, otherwise that of the
+ * client if the channel allows it. `auto` leaves it to the provider; undefined if the request names none.
  */
 export function sentTier(
-  { allow, override, pass_through: isOpen }: Pick<Channel, 'allow' | 'override' | 'pass_through'>,
-  requested: string | undefined,
+  channel: Sender,
+  { serviceTier: requested, dropped = [] }: RequestedService,
   passThrough: boolean,
 ): string | undefined {
-  for (const member of MEMBERS) {
-    const text = override.set.get(member)
-    const set: unknown = text === undefined ? undefined : JSON.parse(text)
-    if (typeof set === 'string') return tierName(set)
-  }
-  if (passThrough || isOpen || allow.has('service_tier')) return requested
-  return requested === 'fast' && allow.has('speed') ? requested : undefined
+  const { allow, service_tier: own, pass_through: isOpen } = channel
+  const isStandard = !(passThrough || isOpen) && statesTier(channel)
+  return sentValue(channel, dropped, passThrough, {
+    members: TIER_MEMBERS,
+    read: requestedTier,
+    requested,
+    isAllowed: allow.has('service_tier') || (requested === 'fast' && allow.has('speed')),
+    own: own === null ? undefined : tierName(own),
+    usual: isStandard ? STANDARD : undefined,
+  })
+}
+
+/** The region that a request as sent names; undefined if it names none. */
+function sentRegion(
+  channel: Sender,
+  { region: requested, dropped = [] }: RequestedService,
+  passThrough: boolean,
+): string | undefined {
+  return sentValue(channel, dropped, passThrough, {
+    members: REGION_MEMBERS,
+    read: (member) => regionName(member('inference_geo')),
+    requested,
+    isAllowed: channel.allow.has('inference_geo'),
+  })
 }
 
 /** Whether a provider chooses the tier of a request that names none, by the settings of its project. */
-export function choosesTier(
-  { allow, base_url, pass_through: isOpen }: Pick<Channel, 'allow' | 'base_url' | 'pass_through'>,
-  sent: string | undefined,
-  passThrough: boolean,
-): boolean {
-  if (sent !== undefined && sent !== 'auto') return false
-  if (!(passThrough || isOpen || allow.has('service_tier'))) return false
-  return choosesTierByProject(base_url)
+export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: string | undefined): boolean {
+  return (sent === undefined || sent === 'auto') && choosesTierByProject(base_url)
 }
 
 /**
@@ -64,8 +136,8 @@ export function choosesTier(
  * where the provider chose and did not state it.
  */
 export function chargedTier(
-  channel: Pick<Channel, 'allow' | 'override' | 'pass_through' | 'base_url'>,
-  requested: string | undefined,
+  channel: Sender,
+  requested: RequestedService,
   passThrough: boolean,
   stated: string | undefined,
 ): { readonly tier: string; readonly isGuessed: boolean } {
@@ -73,7 +145,7 @@ export function chargedTier(
   const sent = sentTier(channel, requested, passThrough)
   return {
     tier: sent === undefined || sent === 'auto' ? STANDARD : sent,
-    isGuessed: choosesTier(channel, sent, passThrough),
+    isGuessed: choosesTier(channel, sent),
   }
 }
 
@@ -82,41 +154,79 @@ export interface ServedCall extends ServedRate {
   readonly isIncomplete: boolean
 }
 
-/** The rate of an answer: of the tier that it states, otherwise of the one that was sent. */
-export function servedAt(call: Call, { channel, request }: Target, stated: Served | undefined): ServedCall {
-  const { rate, settings, request: asked } = call.plan
-  const { tier, isGuessed } = chargedTier(
-    channel,
-    asked.serviceTier,
-    settings.options.pass_through,
-    stated?.tier,
-  )
-  const region = stated?.region
-  const served = servedRate(rate, channel, request.upstreamModel, {
+/** The rate of an answer: of the tier and region that it states, otherwise of those that were sent. */
+export function rateServed(call: Pick<Call, 'plan'>, target: Target, stated: Served | undefined): ServedCall {
+  const { tier, region, isGuessed } = sentService(call, target, stated)
+  const served = servedRate(call.plan.rate, target.channel, target.request.upstreamModel, {
     tier,
     ...(region !== undefined && { region }),
   })
-  if (served.isUnpriced)
-    call.services.unpriced.note({
-      model: asked.model,
-      channel: channel.name,
-      tier: served.tier,
-    })
   return { ...served, isIncomplete: served.isUnpriced || isGuessed }
 }
 
-/** The tiers in which a channel may serve a request; the hold covers the dearest of them. */
-export function possibleTiers(
-  { channel }: Pick<ChannelPlan, 'channel'>,
-  { serviceTier: requested }: Pick<ParsedRequest, 'serviceTier'>,
-  passThrough: boolean,
-): readonly string[] {
-  const sent = sentTier(channel, requested, passThrough)
-  if (choosesTier(channel, sent, passThrough)) return CHOSEN
-  return sent === undefined || sent === 'auto' || sent === STANDARD ? PLAIN : [STANDARD, sent]
+/** What the request of a call asked for, as far as the answer states nothing else. */
+export function sentService(
+  { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
+  { channel, request }: Target,
+  stated: Served = {},
+): SentService {
+  const requested = asked.serviceTier ?? ''
+  const { tier, region } = stated
+  if (!mayNameTier(request.path)) return { requested, tier: tier ?? STANDARD, region, isGuessed: false }
+  const { pass_through: passThrough } = settings.options
+  const service = { ...pick(asked), dropped: request.dropped }
+  return {
+    requested,
+    ...chargedTier(channel, service, passThrough, tier),
+    region: region ?? sentRegion(channel, service, passThrough),
+  }
 }
 
-const PLAIN: readonly string[] = [STANDARD]
+function pick({ serviceTier, region }: RequestedService): RequestedService {
+  return { serviceTier, region }
+}
+
+/** The rate of the prompt of a call that ends before anything is stated: that of the first channel's request. */
+export function rateAsked({ dialect, rate, settings, request, channels }: Plan): Rate {
+  const [first] = channels
+  if (!first || rate.free) return rate
+  const { channel, tools } = first
+  if (!ENDPOINTS[dialect.endpoint].hasTiers) return rate
+  const sent = sentTier(channel, pick(request), settings.options.pass_through)
+  if (sent === undefined || sent === 'auto' || sent === STANDARD) return rate
+  const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
+  return servedRate(rate, channel, model, { tier: sent }).rate
+}
+
+/** The same for the charge of a call; the operator is told of a tier without a price. */
+export function servedAt(call: Call, target: Target, stated: Served | undefined): ServedCall {
+  const served = rateServed(call, target, stated)
+  if (served.isUnpriced)
+    call.services.unpriced.note({
+      model: call.plan.request.model,
+      channel: target.channel.name,
+      tier: served.tier,
+    })
+  return served
+}
+
+/** The tiers and the region in which a channel may serve a request; the hold covers the dearest of them. */
+export function possibleService(
+  { channel }: Pick<ChannelPlan, 'channel'>,
+  endpoint: Endpoint,
+  request: Pick<ParsedRequest, 'serviceTier' | 'region'>,
+  passThrough: boolean,
+): { readonly tiers: readonly string[]; readonly region: string | undefined } {
+  if (!ENDPOINTS[endpoint].hasTiers) return { tiers: STANDARD_ONLY, region: undefined }
+  const sent = sentTier(channel, pick(request), passThrough)
+  return { tiers: tiersFor(channel, sent), region: sentRegion(channel, pick(request), passThrough) }
+}
+
+function tiersFor(channel: Channel, sent: string | undefined): readonly string[] {
+  if (choosesTier(channel, sent)) return CHOSEN
+  return sent === undefined || sent === 'auto' || sent === STANDARD ? STANDARD_ONLY : [STANDARD, sent]
+}
+
 const CHOSEN: readonly string[] = [STANDARD, 'fast']
 
 /**

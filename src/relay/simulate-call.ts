@@ -1,6 +1,6 @@
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { findPayer } from '../accounts/ledger/find-payer.ts'
+import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { refusalOf } from '../accounts/ledger/quota-refusal.ts'
@@ -40,9 +40,6 @@ export interface SimulationServices {
   readonly limits: CallLimits
 }
 
-/** Prices are not stored, because nothing is charged at them. */
-const UNSTORED = { note: () => {} }
-
 /**
  * Determines where a call would go, by the rules of `Relay` and `Attempts`. Nothing is sent, held, counted or
  * logged. `docs/administration.md: Routing`.
@@ -78,7 +75,7 @@ export async function simulateCall(
       settings,
       requestedModel,
     }
-    const plans = await planCall(common, request, resolutions, new CallRates(UNSTORED))
+    const plans = await planCall(common, request, resolutions, new CallRates())
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {
@@ -124,9 +121,8 @@ async function requireAffordable(
   amount: number,
 ): Promise<void> {
   const groups = plans.map(({ group }) => group)
-  const found = findPayer(ledger.accounts, { ...caller, groups, startedMs: Date.now(), amount: 0 })
-  const { account, budgets } = await found
-  if (amount > affordableAmount(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+  const payer = await payerOf(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
+  if (amount > affordableAmount(payer.account, payer.budgets)) throw refusalOf(payer, amount, Date.now())
 }
 
 function routeOf(

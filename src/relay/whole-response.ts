@@ -117,6 +117,7 @@ function chargeBasis(ending: ResponseEnding, facts: ReplyFacts | undefined): Cha
     ending,
     isComplete: facts !== undefined,
     reported: facts?.usage,
+    served: facts?.usage?.served ?? facts?.served,
     tools: facts?.tools ?? [],
     arrived: () => facts?.arrived?.(),
     hasText: () => facts !== undefined && facts.text() !== '',

@@ -36,6 +36,8 @@ interface UsageSumsTable extends UsageColumns {
   model: string
   channel: string
   group_name: string
+  service_tier: string
+  region: string
   /** Number of calls that were answered, as in `request_count` of a user. */
   requests: number
   /** Number of calls that failed, even if a part was answered: `FAILED_REASONS`. */

@@ -11,13 +11,29 @@ export const SLOT_MS = 1_800_000
 export const SLOTS_PER_DAY = 48
 
 /** Columns of dimensions of `usage_sums`. */
-export const DIMENSION_COLUMNS = ['user_id', 'token_id', 'model', 'channel', 'group_name'] as const
+export const DIMENSION_COLUMNS = [
+  'user_id',
+  'token_id',
+  'model',
+  'channel',
+  'group_name',
+  'service_tier',
+  'region',
+] as const
 
 /** A column of a dimension. */
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number]
 
 /** Values of dimensions by which a kind does not divide. */
-export const NO_DIMENSION = { user_id: 0, token_id: 0, model: '', channel: '', group_name: '' } as const
+export const NO_DIMENSION = {
+  user_id: 0,
+  token_id: 0,
+  model: '',
+  channel: '',
+  group_name: '',
+  service_tier: '',
+  region: '',
+} as const
 
 /** Primary key of `usage_sums`. */
 export const SUM_KEY = ['kind', 'start', ...DIMENSION_COLUMNS] as const
@@ -32,8 +48,14 @@ export interface SumKind {
 }
 
 const ACCOUNT: readonly DimensionColumn[] = ['user_id', 'token_id']
-/** Dimensions of a call's route. */
-export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
+/** Dimensions of a call's route, with the tier and the region in which it was served. */
+export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = [
+  'model',
+  'channel',
+  'group_name',
+  'service_tier',
+  'region',
+]
 
 /**
  * The kinds of sums in `usage_sums`, each of all calls. A query reads the smallest kind that has its

@@ -38,12 +38,12 @@ export function exchangePieces(
     wake()
     if (how instanceof TransportError) head.reject(how)
   }
-  const { body } = upstreams.adapt(channel, request)
+  const { body, headers = request.headers } = upstreams.adapt(channel, request)
   const exchange = upstreams.send(
     hold,
     channel,
     key,
-    { ...request, body },
+    { ...request, headers, body },
     {
       onHead: (came) => head.resolve({ ...came, pieces: pieces() }),
       onData(chunk) {

@@ -34,6 +34,8 @@ export interface AdaptedBody<Body extends WireRequest['body'] = Buffer> {
   readonly body: Body
   /** Names of members that the provider refuses and that were left out. */
   readonly dropped: readonly string[]
+  /** Headers in place of those of the request; absent if they stay. */
+  readonly headers?: readonly string[]
 }
 
 /** Channel and key to which a request is sent, and the time of the attempt. */

@@ -15,6 +15,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
 import type { Hold } from '../domain/hold.ts'
 import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
+import { channelTierEdits, mayNameTier, type TierEdits, withTierHeaders } from './channel-tier.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
@@ -73,8 +74,14 @@ export class UpstreamClient {
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
       return { body: given, dropped: [] }
     const taken = withoutRefusedMembers(given, request, channel)
-    const body = isEdited(channel) ? editedBody(taken, request, channel) : taken
-    return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
+    const tier = tierEditsFor(channel, request)
+    const body = tier || isEdited(channel) ? editedBody(taken, request, channel, tier) : taken
+    const headers = tier ? withTierHeaders(request.headers, tier.headers) : request.headers
+    const adapted = this.#providers.of(channel)?.adapt?.({ ...request, headers, body }) ?? {
+      body,
+      dropped: [],
+    }
+    return headers === request.headers ? adapted : { headers, ...adapted }
   }
 
   /** Sends an adapted request to a path relative to the channel's base URL. */
@@ -193,6 +200,13 @@ function credentials(protocol: ProtocolName, key: string): string[] {
 /** Endpoints whose requests the channel's changes apply to. */
 const EDITED =
   /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
+function tierEditsFor(
+  channel: Channel,
+  { path, protocol }: Pick<WireRequest, 'path' | 'protocol'>,
+): TierEdits | undefined {
+  return channel.service_tier !== null && mayNameTier(path) ? channelTierEdits(channel, protocol) : undefined
+}
+
 /** Endpoints that count the tokens of such requests and accept fewer members. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 
@@ -204,17 +218,20 @@ function editedBody(
   body: Buffer,
   { protocol, path }: Pick<WireRequest, 'protocol' | 'path'>,
   { system_prompt, override }: ChannelEdits,
+  tier: TierEdits | undefined,
 ): Buffer {
   const isCount = COUNTING.test(path)
   if (!isCount && !EDITED.test(path)) return body
   const scan = scanObject(body)
-  const replace = new Map<string, string>()
+  const replace = new Map(isCount ? undefined : tier?.set)
   const prompt = system_prompt === '' ? undefined : withSystemPrompt(scan, protocol, system_prompt)
   if (prompt) replace.set(...prompt)
   if (isCount) return applyEdits(body, scan, { remove: [], replace })
-  for (const [name, text] of override.default) if (!scan.has(name)) replace.set(name, text)
+  for (const [name, text] of override.default)
+    if (!scan.has(name) && !tier?.remove.includes(name)) replace.set(name, text)
   for (const [name, text] of override.set) replace.set(name, text)
-  return applyEdits(body, scan, { remove: override.remove, replace })
+  const remove = tier ? [...tier.remove, ...override.remove] : override.remove
+  return applyEdits(body, scan, { remove, replace })
 }
 
 interface RefusedMembers {

@@ -11,7 +11,9 @@ import {
   type Outcome,
   SECRET,
   sluice,
+  sluiceProcess,
 } from '../fixtures/command.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { channel, ROOT } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -100,6 +102,46 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     expect(out).toMatch(/^novel +no price$/m)
     expect(err).toBe('1 of 7 models without a price.\n')
   })
+})
+
+test('sluice prices --outdated names the entries that apply and are older than 90 days, with source and day', async () => {
+  const clock = dateClock()
+  clock.move(100 * 86_400)
+  const config = join(folder, 'old.yaml')
+  const channels = [
+    channel('openai', 'https://api.openai.com/v1', { models: ['gpt-4o', 'listed'] }),
+    channel('other', 'http://127.0.0.1:9', { models: ['filed'], protocol: 'rerank' }),
+  ]
+  writeFileSync(
+    config,
+    stringify({
+      options: { prices_file: 'prices.yaml' },
+      models: { filed: { price: { input: 3, output: 15 } } },
+      channels,
+    }),
+  )
+  const env = { DATA_DIR: join(folder, 'old'), GATEWAY_SECRET: SECRET }
+  const before = await sluiceProcess(['prices', '--outdated', '--json', '--config', config], env)
+  expect(before.json()).toEqual([])
+  const after = await sluiceProcess(['prices', '--outdated', '--json', '--config', config], {
+    ...env,
+    ...clock.env,
+  })
+  const rows = after.json() as (Row & {
+    sources: { of: string; source: string; date: string; old: boolean }[]
+  })[]
+  expect(rows.map(({ model }) => model)).toEqual(['gpt-4o', 'listed'])
+  expect(rows[0]?.sources).toEqual(
+    expect.arrayContaining([
+      { of: 'service', source: expect.stringContaining('openai.com'), date: '2026-11-23', old: true },
+      { of: 'tools', source: expect.stringContaining('openai.com'), date: '2026-11-23', old: true },
+      { of: 'end', source: expect.stringContaining('openai.com'), date: expect.any(String), old: true },
+    ]),
+  )
+  const { out } = await sluiceProcess(['prices', '--outdated', '--config', config], { ...env, ...clock.env })
+  expect(out).toMatch(/^gpt-4o .*service: openai\.com\/api\/pricing.*, 2026-11-23; /m)
+  const shown = await sluiceProcess(['prices', '--config', config], env)
+  expect(shown.out).toMatch(/^gpt-4o .* ends on 2027-01-14$/m)
 })
 
 test('sluice prices reads the files alone where no gateway was started yet', async () => {

@@ -10,7 +10,8 @@ import { converseCodec } from '@sluice/wire/converse'
 import { geminiCodec, readGeminiRequest } from '@sluice/wire/gemini'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { withAcceptedFields } from '@sluice/wire/shared-fields'
-import { takesSharedField } from '../../src/relay/dialects/conversion-dialects.ts'
+import { withCacheMarks } from '@sluice/wire/cache-marks'
+import { takesSharedField, upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
@@ -66,13 +67,14 @@ const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' }
 
 /**
  * A request converted to another protocol, or the reason for its refusal; both as JSON text. `model` replaces
- * the name in the request.
+ * the name in the request; without `hasMarks` the upstream accepts no cache marks.
  */
 export function requestAs(
   from: ClientProtocol,
   to: ConversionProtocol,
   bytes: Buffer,
   model?: string,
+  { hasMarks = true }: { readonly hasMarks?: boolean } = {},
 ): string {
   try {
     const scan = scanObject(bytes)
@@ -94,7 +96,12 @@ export function requestAs(
       upstream.capabilities,
       dropped,
     )
-    const body = UPSTREAM_CODECS[to].encodeRequest(conversation, upstream, dropped)
+    const marks = upstreamDialect(to).cacheMarks(
+      channelOf({ allow: new Set(['cache_control'] as const) }),
+      capabilities,
+    )
+    const marked = withCacheMarks(conversation, hasMarks ? marks : undefined, dropped)
+    const body = UPSTREAM_CODECS[to].encodeRequest(marked, upstream, dropped)
     checkUpstream(to, upstream.name, body)
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
   } catch (error) {

@@ -96,9 +96,39 @@ describe('system messages after the first turn', () => {
     ])
   })
 
-  test('system messages after the first turn are moved to the front for other dialects', () => {
+  test("system messages after the first turn keep their positions for messages, as the user's text", () => {
     const { request } = converted('messages', 'acme-1', { messages, max_tokens: 50 })
-    expect(request['system'].map(({ text }: Json) => text)).toEqual(['first', 'second', 'third', 'last'])
+    expect(request['system'].map(({ text }: Json) => text)).toEqual(['first'])
+    const said = request['messages'].map(({ role, content }: Json) => [
+      role,
+      ...content.map((block: Json) => block['text'] ?? block['type']),
+    ])
+    expect(said).toEqual([
+      ['user', 'hi'],
+      ['assistant', 'hello'],
+      ['user', 'second', 'go on'],
+      ['assistant', 'tool_use'],
+      ['user', 'tool_result', 'third', 'and?'],
+      ['assistant', 'so'],
+      ['user', 'last'],
+    ])
+  })
+
+  test('system messages after the first turn keep their positions for responses', () => {
+    const { request } = converted('responses', 'acme-1', { messages })
+    expect(request['instructions']).toBe('first')
+    expect(request['input'].map(({ type, role, content }: Json) => [role ?? type, content])).toEqual([
+      ['user', 'hi'],
+      ['assistant', 'hello'],
+      ['system', 'second'],
+      ['user', 'go on'],
+      ['function_call', undefined],
+      ['function_call_output', undefined],
+      ['system', 'third'],
+      ['user', 'and?'],
+      ['assistant', 'so'],
+      ['system', 'last'],
+    ])
   })
 })
 

@@ -55,7 +55,7 @@ function expressible(conversation: Conversation): Conversation {
       stop: [],
       tools: tools.map((tool) => ({ ...tool, cache: undefined })),
     }),
-    (key, value: unknown) => (key === 'cache' ? {} : value),
+    (key, value: unknown) => (key === 'cache' ? { field: 'prompt_cache_breakpoint' } : value),
   ) as Conversation
 }
 

@@ -73,6 +73,7 @@ describe('GET /api/console', () => {
           budget: 0,
           budget_period: '',
           budget_used: 0,
+          budget_held: 0,
           budget_resets_at: 0,
         },
       ],

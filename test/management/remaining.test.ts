@@ -102,7 +102,16 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
   expect(await shellOf(SAM)).toMatchObject({
     left: 5_000,
     left_by: 'group_budget',
-    budgets: [{ subject: 'group', name: 'sales', budget: 5_000, budget_period: 'month', budget_used: 0 }],
+    budgets: [
+      {
+        subject: 'group',
+        name: 'sales',
+        budget: 5_000,
+        budget_period: 'month',
+        budget_used: 0,
+        budget_held: 0,
+      },
+    ],
   })
   await change(AS_ROOT, 'PUT /api/user/', { id: 3, budget: 4_000, budget_period: 'day' })
   await spend('sam')
@@ -116,6 +125,7 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
       budget: 4_000,
       budget_period: 'day',
       budget_used: COST,
+      budget_held: 0,
       budget_resets_at: midnight,
     },
     expect.objectContaining({ subject: 'group', name: 'sales', budget_used: COST }),
@@ -131,12 +141,13 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
 test('72, 77: GET /api/group/budgets lists all groups for administrators', async () => {
   const { data } = await manage<Fields[]>(fixture.gateway.url, AS_ROOT, 'GET /api/group/budgets')
   expect(data).toEqual([
-    { group: 'default', budget: 0, budget_period: '', budget_used: 0, budget_resets_at: 0 },
+    { group: 'default', budget: 0, budget_period: '', budget_used: 0, budget_held: 0, budget_resets_at: 0 },
     {
       group: 'sales',
       budget: 5_000,
       budget_period: 'month',
       budget_used: COST,
+      budget_held: 0,
       budget_resets_at: expect.any(Number),
     },
   ])

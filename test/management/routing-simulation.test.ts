@@ -138,7 +138,9 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   })
   // (100 × $1 + 50 × $2) / 1,000,000 × 500,000 units × the ratio 2.
   expect(simulated).toMatchObject({ hold: 200, refusal: { status: 403, code: 'insufficient_quota' } })
-  expect(simulated.refusal?.message).toBe('quota is not enough for this request: 1 remain, 200 are needed')
+  expect(simulated.refusal?.message).toBe(
+    'quota is not enough for this request: 1 remain, 200 are needed; 0 are spent, 0 are held by calls under way',
+  )
   const { data: ofCy } = await manage<{ items: { id: number }[] }>(
     fixture.gateway.url,
     AS_ROOT,

@@ -14,6 +14,7 @@ let fixture: Fixture
 let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
+    options: { hold_wait: 0 },
     rate_limits: {},
     models: priced(['m', 'slow']),
     channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
@@ -47,11 +48,11 @@ async function streaming(name: string, quota: number) {
 describe('a quota set while a stream is open', () => {
   test('a quota set while a stream is open is what remains beside its hold, and its settlement is charged against it', async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
-    // A second such call needs a hold of more than the remaining 6,000.
-    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    // A second such call needs more than what the first one leaves of 6,000.
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(429)
     expect((await put(id, { remain_quota: 7000 })).data.remain_quota).toBe(7000)
     const refused = await fixture.chat(key, ask('m', { max_tokens: 1000 }))
-    expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+    expect([refused.status, refused.json().error.code]).toEqual([429, 'quota_held'])
     expect(refused.json().error.message).toContain(`${7000 - hold} remain`)
     expect((await put(id, { remain_quota: 2 * hold })).status).toBe(200)
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
@@ -80,7 +81,7 @@ describe('a quota set while a stream is open', () => {
 
   test('a limit removed while a stream is open lets another stream begin', async () => {
     const { id, key, finish } = await streaming('limit', 6000)
-    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
+    expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(429)
     await put(id, { unlimited_quota: true })
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(200)
     await finish()

@@ -24,7 +24,7 @@ const TODAY = Math.floor(Date.now() / 1000 / DAY_S)
 const RUNS = 3
 
 /** Each key uses two models, and each model is at five channels. */
-const ROUTE = `'model-' || ((token_id + n.i % 2) % 20), 'channel-' || (((token_id + n.i % 2) % 20 * 5 + n.i / 2 % 3 * 2) % 50), 'default'`
+const ROUTE = `'model-' || ((token_id + n.i % 2) % 20), 'channel-' || (((token_id + n.i % 2) % 20 * 5 + n.i / 2 % 3 * 2) % 50), 'default', 'standard', ''`
 
 /**
  * A year of 10 million calls by 1,000 keys over 20 models and 50 channels: half hours of the last 100 days,

@@ -83,8 +83,8 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       const answers = await Promise.all(calls)
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
       for (const answer of answers.filter(({ status }) => status !== 200)) {
-        expect(answer.status).toBe(403)
-        expect(answer.json().error).toMatchObject({ code: 'insufficient_quota' })
+        expect(answer.status).toBe(429)
+        expect(answer.json().error).toMatchObject({ code: 'quota_held' })
       }
       await vi.waitFor(async () => expect((await token('token-crowd')).used).toBe(10 * COST), SOON)
     })

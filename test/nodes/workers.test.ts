@@ -123,7 +123,7 @@ describe('what workers share', () => {
     const answers = await Promise.all(calls)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
     for (const answer of answers.filter(({ status }) => status !== 200))
-      expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
+      expect([answer.status, answer.json().error.code]).toEqual([429, 'quota_held'])
     expect(database.token('token-crowd')).toMatchObject({
       used_quota: 10 * COST,
       remain_quota: FOR_TEN - 10 * COST,

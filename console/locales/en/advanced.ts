@@ -3,7 +3,7 @@ import { s } from './plural.ts'
 /** Texts in English: the section Advanced of a channel, and fields of single providers. */
 export const advanced = {
   title: 'Advanced',
-  text: 'Model mapping, headers, overrides, proxy, probe, test model, system prompt, several protocols.',
+  text: 'Model mapping, headers, overrides, proxy, probe, test model, service tier, system prompt, several protocols.',
   given: (count: number) => `${count} setting${s(count)} given`,
   mapping: 'Model mapping',
   mappingHint: 'Where the provider has another name for a model than callers use.',
@@ -24,6 +24,10 @@ export const advanced = {
   probeHint: 'Tests the channel at this interval while it rests. Empty: the next call is the test.',
   testModel: 'Test model',
   testModelHint: 'Empty: the first one of its models.',
+  serviceTier: 'Service tier',
+  serviceTierExample: 'flex',
+  serviceTierHint:
+    'Sent with each request, whatever the caller asks for: standard, flex, fast and others that the provider has; auto leaves it to the provider. Empty: see the fields that the channel allows.',
   systemPrompt: 'System prompt',
   systemPromptHint: 'Put before the instructions of callers.',
   protocols: 'Protocols',

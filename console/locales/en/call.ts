@@ -88,7 +88,12 @@ export const call = {
   attemptTime: (taken: string, start: string) => `${taken}, from ${start} on`,
   dropped: 'Fields left out',
   incompletePrice: 'Price',
-  isIncomplete: 'Incomplete: the request offered a tool without a known price.',
+  isIncomplete: 'Incomplete: a tool that the request offered, or the tier of service, has no known price.',
+  tierRow: 'Tier of service',
+  regionRow: 'Region',
+  askedServed: (asked: string, served: string) => `Asked for ${asked}, served ${served}.`,
+  pricesOf: (tier: string) => `The prices are those of the tier ${tier}.`,
+  pricesIn: (region: string) => `They include the factor of the region ${region}, where it has one.`,
   note: 'Note',
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',

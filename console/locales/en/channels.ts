@@ -27,6 +27,7 @@ export const channels = {
     probing: 'Being tried again',
     disabled: 'Disabled',
   },
+  otherProvider: (type: string) => `Another provider (type ${type})`,
   allStates: 'All',
   statesLabel: 'States',
   filter: 'Filter channels',
@@ -37,7 +38,7 @@ export const channels = {
   undrained: (name: string) => `Channel “${name}” gets calls again`,
   restsFor: (time: string) => `Resting, ${time} left`,
   seconds: (count: string) => `${count} s`,
-  lastError: (cause: string) => `last failure: ${cause}`,
+  lastError: (cause: string) => `Last failure: ${cause}`,
   hour: (calls: string, failed: string, median: string) =>
     `last hour: ${calls} calls, ${failed} failed, latest median ${median}`,
   health: 'Last hour',

@@ -9,6 +9,7 @@ export const errors = {
   limited: (seconds: number | string) => `Too many requests. Trying again in ${seconds} s.`,
   byCode: {
     insufficient_quota: 'There is not enough quota left.',
+    quota_held: 'Calls under way hold what is left. Try again when they have ended.',
     changed_meanwhile: 'Somebody else has changed this meanwhile. Close it and look again.',
     managed_by_file: 'This is set in gateway.yaml, and can be changed there alone.',
     role_too_low: 'Your role does not allow this.',

@@ -10,6 +10,7 @@ export const keys = {
   key: 'Key',
   spend: 'Spend',
   left: 'Left',
+  held: 'Held for calls under way',
   lastUsed: 'Last used',
   status: 'Status',
   reveal: 'Reveal key',

@@ -25,6 +25,8 @@ export const limits = {
   /** The name of a meter. */
   budgetOf: (name: string) => `Budget of ${name}`,
   meter: (used: string, budget: string, day: string) => `${used} of ${budget}, resets ${day}`,
+  /** Beside what is spent: for calls under way. */
+  held: (amount: string) => `${amount} held`,
   pace: (day: string) => `used up on ${day}`,
   usedUp: 'used up',
   by: {

@@ -34,6 +34,8 @@ export const overview = {
   yourAccount: 'Your account',
   atThisPace: (amount: string) => `at this pace ${amount}`,
   errors: 'Errors',
-  p95: '95 % answered within',
+  p95: '95% answered within',
   last30: 'Last 30 days',
+  mostADay: (amount: string) => `up to ${amount} a day`,
+  failedCalls: (count: string) => `${count} failed calls`,
 }

@@ -52,6 +52,7 @@ export const usage = {
     insufficient_user_quota: 'Not enough quota was left',
     rate_limited: 'A rate limit was reached',
     budget_exceeded: 'The budget of the period was spent',
+    quota_held: 'Calls under way held what was left',
     model_not_found: 'No channel serves the model',
     model_not_allowed: 'The key may not call the model',
     overloaded: 'The gateway had too many calls',

@@ -3,7 +3,7 @@ import type { Texts } from '../en.ts'
 /** Texts in simplified Chinese: the section Advanced of a channel, and fields of single providers. */
 export const advanced: Texts['advanced'] = {
   title: '高级',
-  text: '模型映射、请求头、覆盖、代理、探测、测试模型、系统提示词、多种协议。',
+  text: '模型映射、请求头、覆盖、代理、探测、测试模型、服务等级、系统提示词、多种协议。',
   given: (count) => `已填写 ${count} 项`,
   mapping: '模型映射',
   mappingHint: '服务商使用的模型名称与调用方不同时填写。',
@@ -24,6 +24,10 @@ export const advanced: Texts['advanced'] = {
   probeHint: '冷却期间按此间隔测试渠道。留空表示由下一次调用来测试。',
   testModel: '测试模型',
   testModelHint: '留空表示其第一个模型。',
+  serviceTier: '服务等级',
+  serviceTierExample: 'flex',
+  serviceTierHint:
+    '无论调用方请求什么，都随每个请求发送：standard、flex、fast 或服务商的其他等级；auto 由服务商决定。留空则取决于渠道允许的字段。',
   systemPrompt: '系统提示词',
   systemPromptHint: '放在调用方的指令之前。',
   protocols: '多种协议',

@@ -82,7 +82,12 @@ export const call: Texts['call'] = {
   attemptTime: (taken, start) => `耗时 ${taken}，始于 ${start}`,
   dropped: '未转发的字段',
   incompletePrice: '价格',
-  isIncomplete: '不完整：请求提供了价格未知的工具。',
+  isIncomplete: '不完整：请求提供的工具或服务层级的价格未知。',
+  tierRow: '服务层级',
+  regionRow: '区域',
+  askedServed: (asked, served) => `请求${asked}，实际为${served}。`,
+  pricesOf: (tier) => `价格为服务层级“${tier}”的价格。`,
+  pricesIn: (region) => `如果区域 ${region} 有系数，价格已包含该系数。`,
   note: '备注',
   notes: {
     cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',

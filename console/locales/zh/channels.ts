@@ -25,6 +25,7 @@ export const channels: Texts['channels'] = {
     probing: '重新尝试中',
     disabled: '已停用',
   },
+  otherProvider: (type) => `其他提供商（类型 ${type}）`,
   allStates: '全部',
   statesLabel: '状态',
   filter: '筛选渠道',

@@ -11,6 +11,7 @@ export const keys: Texts['keys'] = {
   key: '密钥',
   spend: '消费',
   left: '剩余',
+  held: '进行中的调用占用',
   lastUsed: '最近使用',
   status: '状态',
   reveal: '显示密钥',

@@ -19,6 +19,7 @@ export const limits: Texts['limits'] = {
   notWithin: (min, max) => `请输入 ${min} 到 ${max} 之间的整数。`,
   budgetOf: (name) => `${name} 的预算`,
   meter: (used, budget, day) => `${used} / ${budget}，${day}重置`,
+  held: (amount) => `占用 ${amount}`,
   pace: (day) => `预计 ${day}用尽`,
   usedUp: '已用尽',
   by: {

@@ -53,6 +53,7 @@ export const usage: Texts['usage'] = {
     insufficient_user_quota: '额度不足',
     rate_limited: '达到速率限制',
     budget_exceeded: '本周期预算已用尽',
+    quota_held: '进行中的调用占用了剩余额度',
     model_not_found: '没有渠道提供该模型',
     model_not_allowed: '密钥不可调用该模型',
     overloaded: '网关调用过多',

@@ -65,6 +65,13 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
         spellCheck={false}
         {...form.getInputProps('testModel')}
       />
+      <TextInput
+        label={advanced.serviceTier}
+        description={advanced.serviceTierHint}
+        placeholder={advanced.serviceTierExample}
+        spellCheck={false}
+        {...form.getInputProps('serviceTier')}
+      />
       <Textarea
         label={advanced.systemPrompt}
         description={advanced.systemPromptHint}

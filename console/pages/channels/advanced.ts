@@ -17,6 +17,8 @@ export interface Advanced {
   readonly probe: string
   readonly testModel: string
   readonly systemPrompt: string
+  /** The channel's own tier of service; empty for none. */
+  readonly serviceTier: string
   /** Protocols beside that of the field Protocol. */
   readonly protocols: string[]
   /** The stored texts, of which only the known parts are changed. */
@@ -27,6 +29,7 @@ interface Stored {
   readonly setting: string
   readonly overrides: string
   readonly testModel: string
+  readonly serviceTier: string
   readonly other: string
 }
 
@@ -41,6 +44,7 @@ export const ADVANCED_FIELDS = {
   probe: 'probe',
   test_model: 'testModel',
   system_prompt: 'systemPrompt',
+  service_tier: 'serviceTier',
   setting: 'systemPrompt',
 } as const satisfies Readonly<Record<string, keyof Advanced>>
 
@@ -57,6 +61,7 @@ export function typedAdvanced(channel: Channel | undefined): Advanced {
     setting: textOf(fields?.['setting']),
     overrides: textOf(fields?.['param_override']),
     testModel: textOf(fields?.['test_model']),
+    serviceTier: textOf(channel?.service_tier),
     other: textOf(fields?.['other']),
   }
   const setting = recordOf(stored.setting)
@@ -68,6 +73,7 @@ export function typedAdvanced(channel: Channel | undefined): Advanced {
     probe: textOf(setting['probe']),
     testModel: stored.testModel,
     systemPrompt: textOf(setting['system_prompt']),
+    serviceTier: stored.serviceTier,
     protocols: [...(channel?.protocol.slice(1) ?? [])],
     settings: stored,
   }
@@ -85,6 +91,7 @@ export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
     else setting[name] = text
   }
   const testModel = typed.testModel.trim()
+  const serviceTier = typed.serviceTier.trim()
   const overrides =
     hiddenOverrides(typed.settings) ??
     textOfPairs(typed.overrides.map(({ name, value }) => [name, jsonOf(value)]))
@@ -95,6 +102,7 @@ export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
     // An empty text is sent only to replace a stored one.
     ...(overrides + typed.settings.overrides !== '' && { param_override: overrides }),
     ...(testModel + typed.settings.testModel !== '' && { test_model: testModel }),
+    ...(serviceTier !== typed.settings.serviceTier && { service_tier: serviceTier || null }),
   }
 }
 
@@ -105,7 +113,7 @@ export function hiddenOverrides({ overrides }: Stored): string | undefined {
 
 /** The number of values that differ from those of a new channel. */
 export function countAdvanced(typed: Advanced): number {
-  const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt]
+  const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt, typed.serviceTier]
   const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
   return texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length
 }

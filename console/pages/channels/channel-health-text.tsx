@@ -1,4 +1,5 @@
 import type { ChannelHealth } from '../../api/channel-health.ts'
+import { failureWords } from '../../components/failure-words.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
@@ -13,7 +14,7 @@ export function ChannelHealthText({
   readonly health: ChannelHealth
   readonly node: string
 }) {
-  const { channels } = useTexts()
+  const { channels, failures: words } = useTexts()
   const { count, recent } = useFormats()
   const { requests, failed } = sumHour(health.minutes ?? [])
   const { last_error: error, keys, failures } = health
@@ -22,7 +23,10 @@ export function ChannelHealthText({
     [channels.errors, count(failed)],
     ...(failures > 0 ? [[channels.inARow, count(failures)] as const] : []),
     [channels.keys, channels.keyCount(keys.total, keys.set_aside)],
-    [channels.lastFailure, error ? channels.failureAt(error.cause, recent(error.at)) : channels.noFailure],
+    [
+      channels.lastFailure,
+      error ? channels.failureAt(failureWords(error.cause, words), recent(error.at)) : channels.noFailure,
+    ],
   ]
   return (
     <section aria-label={channels.health} className={classes['health']}>

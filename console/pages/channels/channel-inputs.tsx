@@ -48,7 +48,9 @@ export function ChannelInputs({
           label={channels.provider}
           searchable
           allowDeselect={false}
-          data={isKnown ? providers : [...providers, { value: chosen, label: chosen }]}
+          data={
+            isKnown ? providers : [...providers, { value: chosen, label: channels.otherProvider(chosen) }]
+          }
           {...form.getInputProps('type')}
           // Versions, regions and locations of other providers do not apply.
           onChange={(type) => form.setValues({ type: type ?? '1', other: '' })}

@@ -19,6 +19,7 @@ export function channelLabels({ channels, advanced }: Texts) {
     proxy: advanced.proxy,
     probe: advanced.probe,
     testModel: advanced.testModel,
+    serviceTier: advanced.serviceTier,
     systemPrompt: advanced.systemPrompt,
     protocols: advanced.protocols,
   }

@@ -31,6 +31,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
       title: left === null ? undefined : exact(left),
       note: left_by ? limits.by[left_by](ofGroup) : undefined,
     },
+    { label: keys.held, value: money(apiKey.held_quota), title: exact(apiKey.held_quota) },
     {
       label: keys.lastUsed,
       value: apiKey.accessed_time > 0 ? recent(apiKey.accessed_time) : common.never,

@@ -70,7 +70,7 @@ export function useKeyColumns(
     {
       key: 'budget',
       label: limits.budget,
-      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : common.none),
+      cell: ({ name, ...row }) => (row.budget > 0 ? <BudgetMeter name={name} state={row} /> : '–'),
     },
     {
       key: 'used',

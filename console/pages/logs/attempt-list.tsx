@@ -1,4 +1,5 @@
 import type { CallAttempt, CallDetail } from '../../api/calls.ts'
+import { failureWords } from '../../components/failure-words.ts'
 import { useFormats } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -18,10 +19,11 @@ export function AttemptList({ call }: { readonly call: CallDetail }) {
 }
 
 function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonly total: number }) {
-  const { call: texts } = useTexts()
+  const { call: texts, failures } = useTexts()
   const { duration } = useFormats()
   const { channel, cause, status, message, started_ms: started, duration_ms: taken } = attempt
-  const label = status === null || cause?.includes(String(status)) === true ? cause : `${cause}, ${status}`
+  const words = failureWords(cause ?? '', failures)
+  const label = status === null || words.includes(String(status)) ? words : `${words}, ${status}`
   const share = (time: number): string => `${Math.min(100, (time / total) * 100)}%`
   return (
     <li>
@@ -29,7 +31,7 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
       {cause === null ? (
         <StateMark tone="ok" word={texts.answered} />
       ) : (
-        <StateMark tone="bad" word={label ?? ''} />
+        <StateMark tone="bad" word={label} title={cause} />
       )}
       {message !== '' && <q>{message}</q>}
       <span>{texts.attemptTime(duration(taken), duration(started))}</span>

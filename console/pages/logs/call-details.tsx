@@ -1,6 +1,7 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { CallState } from '../../components/call-state.tsx'
 import { useFormats } from '../../components/session.tsx'
+import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
@@ -14,12 +15,15 @@ import { FailureExplanation } from './failure-explanation.tsx'
 export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
   const { money, exact } = useFormats()
+  const tiers = useTierNames()
   const rows: DetailRows = [
     ...useOriginRows(call),
     [texts.call.group, call.group],
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
     [texts.call.endpoint, call.kind],
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
+    [texts.call.tierRow, tiers.textOf(call)],
+    [texts.call.regionRow, call.region],
     [texts.call.dropped, call.dropped.join(', ')],
     [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
     [texts.call.note, call.note === '' ? '' : texts.call.notes[call.note]],

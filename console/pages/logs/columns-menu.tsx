@@ -1,5 +1,5 @@
 import { Button, Menu } from '@mantine/core'
-import { IconCheck, IconColumns3 } from '@tabler/icons-react'
+import { IconColumns3 } from '@tabler/icons-react'
 import { useCallColumns } from '../../components/call-table.tsx'
 import { setPreferences, usePreferences } from '../../components/preferences.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -27,20 +27,11 @@ export function ColumnsMenu({ isAdmin }: { readonly isAdmin: boolean }) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {columns.map(({ key, label }) => {
-          const isShown = !hiddenColumns.includes(key)
-          return (
-            <Menu.Item
-              key={key}
-              role="menuitemcheckbox"
-              aria-checked={isShown}
-              rightSection={isShown ? <IconCheck size={16} /> : undefined}
-              onClick={() => toggle(key)}
-            >
-              {label}
-            </Menu.Item>
-          )
-        })}
+        {columns.map(({ key, label }) => (
+          <Menu.CheckboxItem key={key} checked={!hiddenColumns.includes(key)} onChange={() => toggle(key)}>
+            {label}
+          </Menu.CheckboxItem>
+        ))}
       </Menu.Dropdown>
     </Menu>
   )

@@ -1,5 +1,6 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { useFormats } from '../../components/session.tsx'
+import { isAnotherTier, useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 import { countedLines, type CountedLine } from './counted-lines.ts'
@@ -7,7 +8,9 @@ import { useLineNames } from './use-line-names.ts'
 
 /** The cost lines of a call, and how they add up to the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
-  const { call: texts } = useTexts()
+  const { call: texts, tag } = useTexts()
+  // A text, so that no digit is lost.
+  const exactly = new Intl.NumberFormat(tag, { maximumFractionDigits: 20 })
   const { count, money, exact } = useFormats()
   const { cost, rounded, ratio } = call
   if (call.reason === 'failed' && call.quota === 0)
@@ -53,15 +56,34 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
           </tr>
         </tfoot>
       </table>
+      <ServedTerms call={call} />
       <p className={classes['note']}>
         {rounded !== null && ratio !== null
-          ? texts.inUnits(rounded, ratio, count(call.quota))
+          ? texts.inUnits(exactly.format(rounded as `${number}`), ratio, count(call.quota))
           : cost === null && texts.notByCounts}
         {call.minimum && ` ${texts.minimum}`}
         {call.tier_above !== null && ` ${texts.tier(count(call.tier_above))}`}
       </p>
     </>
   )
+}
+
+/** The tier and the region that the prices include. */
+function ServedTerms({ call }: { readonly call: CallDetail }) {
+  const { call: texts } = useTexts()
+  const { nameOf } = useTierNames()
+  const { service_tier: served, requested_service_tier: asked, region } = call
+  const terms = [
+    ...(isAnotherTier(call) ? [texts.askedServed(lower(nameOf(asked)), lower(nameOf(served)))] : []),
+    ...(served === '' || served === 'standard' ? [] : [texts.pricesOf(lower(nameOf(served)))]),
+    ...(region === '' ? [] : [texts.pricesIn(region)]),
+  ]
+  return terms.length > 0 && <p className={classes['note']}>{terms.join(' ')}</p>
+}
+
+/** A name within a sentence. */
+function lower(name: string): string {
+  return name.toLowerCase()
 }
 
 function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CountedLine }) {

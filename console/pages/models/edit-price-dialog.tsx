@@ -12,12 +12,15 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import {
   editedPrice,
   exampleCost,
+  isName,
   isPrice,
+  isServicePrice,
   isTokenCount,
   type TypedPrice,
   typedPrice,
 } from './edited-price.ts'
 import { MainPrices, MorePrices, Tiers } from './price-inputs.tsx'
+import { Regions, ServiceTiers } from './service-inputs.tsx'
 
 /** Sets the price of one model or of several, or restores the built-in price of one. */
 export function EditPriceDialog({
@@ -68,6 +71,8 @@ function EditPriceForm({
           {models.morePrices}
         </Button>
         {areMoreOpen && <MorePrices form={form} />}
+        {areMoreOpen && isOne && <ServiceTiers form={form} />}
+        {areMoreOpen && isOne && <Regions form={form} />}
         {isOne ? <Tiers form={form} /> : <p>{models.tiersOfEachStay}</p>}
         <Refusal error={saving.error} />
       </Stack>
@@ -105,6 +110,14 @@ function usePriceForm(model: ManagedModel | undefined) {
         errors[`tiers.${place}.output`] = amount(tier.output)
         errors[`tiers.${place}.cache_read`] = optional(tier.cache_read)
       }
+      for (const [place, one] of typed.service.entries()) {
+        errors[`service.${place}.tier`] = isName(one.tier) ? null : models.notAName
+        errors[`service.${place}.factor`] = isServicePrice(one) ? null : models.notAServicePrice
+      }
+      for (const [place, { region, factor }] of typed.regions.entries()) {
+        errors[`regions.${place}.region`] = isName(region) ? null : models.notAName
+        errors[`regions.${place}.factor`] = amount(factor)
+      }
       return Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== null))
     },
   })
@@ -136,7 +149,8 @@ function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
   })
 }
 
-/** With several models, tiers are not shown, so that each keeps its own. */
+/** With several models, tiers and regions are not shown, so that each keeps its own. */
 function priceOfEach(model: ManagedModel, typed: TypedPrice): object {
-  return editedPrice(model, { ...typed, tiers: typedPrice(model).tiers })
+  const { tiers, service, regions } = typedPrice(model)
+  return editedPrice(model, { ...typed, tiers, service, regions })
 }

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest'
 import type { ManagedModel } from '../../api/models.ts'
-import { editedPrice, exampleCost, isPrice, NO_TIER, typedPrice } from './edited-price.ts'
+import {
+  editedPrice,
+  exampleCost,
+  isPrice,
+  isServicePrice,
+  NO_SERVICE,
+  NO_TIER,
+  typedPrice,
+} from './edited-price.ts'
 
 const MODEL: ManagedModel = {
   model: 'm',
@@ -16,6 +24,8 @@ const MODEL: ManagedModel = {
     request: '0',
   },
   tiers: [{ above: 1000, input: '6', output: '20' }],
+  service: {},
+  regions: {},
   source: 'built-in',
   channels: [],
   groups: [],
@@ -52,7 +62,10 @@ test('102: prices that the form does not show stay, and prices that follow from 
   })
   const { amounts } = typedPrice({ price: null, tiers: [] })
   expect(
-    editedPrice({ price: null }, { amounts: { ...amounts, input: '1', output: '2' }, tiers: [] }),
+    editedPrice(
+      { price: null },
+      { amounts: { ...amounts, input: '1', output: '2' }, tiers: [], service: [], regions: [] },
+    ),
   ).toEqual({
     input: '1',
     output: '2',
@@ -72,6 +85,56 @@ test('102: the tiers of a price can be edited, and keep the prices that the form
       { above: 5000, input: '8', output: '30' },
     ],
   })
+})
+
+test('102: tiers of service and regions can be edited, and keep the prices that the form does not show', () => {
+  const own = {
+    input: '20',
+    output: '40',
+    cache_read: '2',
+    audio_input: '9',
+    tiers: [{ above: 5, input: '1' }],
+  }
+  const price = { ...MODEL.price, service: { flex: '0.5', ultrafast: own }, regions: { us: '1.1' } }
+  const typed = typedPrice({ ...MODEL, price })
+  expect(typed.service).toEqual([
+    { tier: 'flex', factor: '0.5', input: '', output: '', otherFields: {} },
+    {
+      tier: 'ultrafast',
+      factor: '',
+      input: '20',
+      output: '40',
+      otherFields: { audio_input: '9', tiers: [{ above: 5, input: '1' }] },
+    },
+  ])
+  expect(editedPrice({ price }, typed)).toMatchObject({
+    service: { flex: '0.5', ultrafast: { input: '20', output: '40', audio_input: '9', tiers: own.tiers } },
+    regions: { us: '1.1' },
+  })
+  const [flex] = typed.service
+  const changed = {
+    ...typed,
+    service: [
+      { ...(flex ?? NO_SERVICE), factor: ' 0.25 ' },
+      { ...NO_SERVICE, tier: 'fast', factor: '3' },
+    ],
+    regions: [],
+  }
+  const edited = editedPrice({ price }, changed)
+  expect(edited).toMatchObject({ service: { flex: '0.25', fast: '3' } })
+  expect(edited).not.toHaveProperty('regions')
+  expect(edited).not.toHaveProperty('service.ultrafast')
+})
+
+test.each([
+  [{ factor: '2' }, true],
+  [{ input: '1', output: '2' }, true],
+  [{}, false],
+  [{ input: '1' }, false],
+  [{ factor: '2', input: '1', output: '2' }, false],
+  [{ factor: 'twice' }, false],
+])('a tier of service costs a factor, or an input and an output: %j is one of them: %s', (typed, is) => {
+  expect(isServicePrice({ ...NO_SERVICE, ...typed })).toBe(is)
 })
 
 test('an example shows the cost of a call at the typed prices', () => {

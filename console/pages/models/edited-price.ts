@@ -37,18 +37,52 @@ export interface TypedTier {
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
+/** What a tier of service costs: a factor, or an input and an output of its own. */
+export interface TypedService {
+  readonly tier: string
+  readonly factor: string
+  readonly input: string
+  readonly output: string
+  /** Its other prices, which are not shown. */
+  readonly otherFields: Readonly<Record<string, unknown>>
+}
+
+/** The factor of a region. */
+export interface TypedRegion {
+  readonly region: string
+  readonly factor: string
+}
+
 /** The typed prices, as decimal texts in USD; empty ones follow from others, or are absent. */
 export interface TypedPrice {
   readonly amounts: Readonly<Record<PriceName, string>>
   readonly tiers: readonly TypedTier[]
+  /** Tiers of service that have no row have the price of their vendor. */
+  readonly service: readonly TypedService[]
+  readonly regions: readonly TypedRegion[]
 }
 
+/** The rows of a form, one below the other. */
+export type PriceRows = 'tiers' | 'service' | 'regions'
+
+const A_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
 const A_DECIMAL = /^\d+(?:\.\d+)?$/
 const A_COUNT = /^[1-9]\d{0,8}$/
 
 /** Whether a text is an amount of USD. */
 export function isPrice(text: string): boolean {
   return A_DECIMAL.test(text.trim())
+}
+
+/** Whether a text may be the name of a tier of service or of a region. */
+export function isName(text: string): boolean {
+  return A_NAME.test(text.trim())
+}
+
+/** Whether a row states what its tier costs: a factor, or an input and an output, and not both. */
+export function isServicePrice({ factor, input, output }: TypedService): boolean {
+  const own = [input, output].filter((text) => text.trim() !== '')
+  return own.length === 0 ? isPrice(factor) : factor.trim() === '' && own.length === 2 && own.every(isPrice)
 }
 
 /** Whether a text is a number of tokens. */
@@ -66,8 +100,19 @@ export function typedPrice({ price, tiers }: Pick<ManagedModel, 'price' | 'tiers
   return {
     amounts: Object.fromEntries(SHOWN.map((name) => [name, shown(name)])) as Record<PriceName, string>,
     tiers: tiers.map(typedTier),
+    service: Object.entries(recordIn(price, 'service')).map(typedService),
+    regions: Object.entries(recordIn(price, 'regions')).map(([region, factor]) => ({
+      region,
+      factor: String(factor),
+    })),
   }
 }
+
+/** A new tier of service. */
+export const NO_SERVICE: TypedService = { tier: '', factor: '', input: '', output: '', otherFields: {} }
+
+/** A new region. */
+export const NO_REGION: TypedRegion = { region: '', factor: '' }
 
 /** A new tier. */
 export const NO_TIER: TypedTier = { above: '', input: '', output: '', cache_read: '', otherFields: {} }
@@ -76,8 +121,11 @@ export const NO_TIER: TypedTier = { above: '', input: '', output: '', cache_read
  * The price to store: the typed values, and the model's other prices. Prices that were derived from a changed
  * one are omitted, so that they are derived again.
  */
-export function editedPrice({ price }: Pick<ManagedModel, 'price'>, { amounts, tiers }: TypedPrice): object {
-  const shown: ReadonlySet<string> = new Set(SHOWN)
+export function editedPrice(
+  { price }: Pick<ManagedModel, 'price'>,
+  { amounts, tiers, service, regions }: TypedPrice,
+): object {
+  const shown: ReadonlySet<string> = new Set([...SHOWN, 'service', 'regions'])
   const others = Object.entries(price ?? {}).filter(([name]) => !shown.has(name) && !isDerived(price, name))
   return {
     ...Object.fromEntries(others),
@@ -88,6 +136,17 @@ export function editedPrice({ price }: Pick<ManagedModel, 'price'>, { amounts, t
         above: Number(above),
         ...stated(prices),
       })),
+    }),
+    ...(service.length > 0 && {
+      service: Object.fromEntries(
+        service.map(({ tier, factor, otherFields, ...prices }) => [
+          tier.trim(),
+          factor.trim() === '' ? { ...otherFields, ...stated(prices) } : factor.trim(),
+        ]),
+      ),
+    }),
+    ...(regions.length > 0 && {
+      regions: Object.fromEntries(regions.map(({ region, factor }) => [region.trim(), factor.trim()])),
     }),
   }
 }
@@ -116,6 +175,27 @@ function typedTier(tier: ManagedModel['tiers'][number]): TypedTier {
       Object.entries(tier).filter(([name]) => !shown.has(name) && !isDerived(prices, name)),
     ),
   }
+}
+
+function typedService([tier, stated]: [string, unknown]): TypedService {
+  if (typeof stated !== 'object' || stated === null) return { ...NO_SERVICE, tier, factor: String(stated) }
+  const prices = stated as Record<string, unknown> as ManagedModel['price']
+  return {
+    tier,
+    factor: '',
+    input: textOf(prices, 'input'),
+    output: textOf(prices, 'output'),
+    otherFields: Object.fromEntries(
+      Object.entries(stated).filter(
+        ([name]) => !['input', 'output'].includes(name) && !isDerived(prices, name),
+      ),
+    ),
+  }
+}
+
+function recordIn(price: ManagedModel['price'], name: string): Readonly<Record<string, unknown>> {
+  const value: unknown = price?.[name]
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 function isDerived(price: ManagedModel['price'], name: string): boolean {

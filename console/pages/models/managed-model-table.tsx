@@ -6,6 +6,7 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
+import { useServiceText } from './use-service-text.ts'
 
 /**
  * All models for administrators. Those without a price are first, because their calls are refused or free.
@@ -62,6 +63,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
   const { models } = useTexts()
   const { isRoot } = useSignedIn()
   const { price: priceText } = useFormats()
+  const serviceText = useServiceText()
   const price = ({ price: prices }: ManagedModel, name: string): string => {
     const amount = prices?.[name]
     return typeof amount === 'string' && !isByCall(prices) ? priceText(Number(amount)) : '–'
@@ -94,6 +96,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
     { key: 'input', label: models.input, isNumber: true, cell: input },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, 'output') },
     { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, 'cache_read') },
+    { key: 'service', label: models.tiersAndRegions, phone: 'hidden', cell: serviceText },
     {
       key: 'source',
       label: models.source,

@@ -14,6 +14,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
 import classes from './models-page.module.css'
+import { useServiceText } from './use-service-text.ts'
 
 /** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {
@@ -131,6 +132,7 @@ function useColumns(): readonly Column<PricedModel>[] {
   const price = (model: PricedModel, amount: number | undefined): string =>
     model.perCall !== undefined || amount === undefined ? '–' : priceText(amount)
   const words: Readonly<Record<string, string>> = models.endpointWords
+  const serviceText = useServiceText()
   return [
     { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
     { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
@@ -143,6 +145,7 @@ function useColumns(): readonly Column<PricedModel>[] {
     },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, model.output) },
     { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, model.cached) },
+    { key: 'service', label: models.tiersAndRegions, phone: 'hidden', cell: serviceText },
     {
       key: 'endpoints',
       label: models.endpoints,

@@ -32,7 +32,11 @@ export function AllSpend({ month }: { readonly month: Usage }) {
             note: pace === undefined ? undefined : overview.atThisPace(money(pace)),
           },
           { label: overview.calls, value: count(requests) },
-          { label: overview.errors, value: all === 0 ? '–' : percent(failed / all), note: count(failed) },
+          {
+            label: overview.errors,
+            value: all === 0 ? '–' : percent(failed / all),
+            note: overview.failedCalls(count(failed)),
+          },
           { label: overview.p95, value: p95 === undefined ? '–' : duration(p95) },
         ]}
       />
@@ -67,21 +71,30 @@ function LastDays() {
 }
 
 function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
-  const { money, time } = useFormats()
+  const { overview } = useTexts()
+  const { money, day } = useFormats()
   const amounts = slots.map((_, slot) =>
     series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
   )
   const max = Math.max(1, ...amounts)
+  const [first, last] = [slots.at(0), slots.at(-1)]
   return (
-    <ol className={classes['bars']}>
-      {slots.map((slot, place) => {
-        const text = `${time(slot)}: ${money(amounts[place] ?? 0)}`
-        return (
-          <li key={slot} title={text} aria-label={text}>
-            <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
-          </li>
-        )
-      })}
-    </ol>
+    <>
+      <p className={classes['scale']}>{overview.mostADay(money(max))}</p>
+      <ol className={classes['bars']}>
+        {slots.map((slot, place) => {
+          const text = `${day(slot)}: ${money(amounts[place] ?? 0)}`
+          return (
+            <li key={slot} title={text} aria-label={text}>
+              <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
+            </li>
+          )
+        })}
+      </ol>
+      <p className={classes['scale']}>
+        <span>{first !== undefined && day(first)}</span>
+        <span>{last !== undefined && day(last)}</span>
+      </p>
+    </>
   )
 }

@@ -49,16 +49,18 @@ export function OverviewPage() {
     <>
       <PageHead title={overview.title} />
       {!isAdmin && <ConnectSection />}
-      <section aria-label={overview.spend}>
-        <h2 className={classes['heading']}>
-          {overview.spend}
-          <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
-        </h2>
-        <QueryResult query={month} rows={2}>
-          {(found) => (isAdmin ? <AllSpend month={found} /> : <Spend totals={found.totals} />)}
-        </QueryResult>
-      </section>
-      <RemainingQuota name={isAdmin ? overview.yourAccount : overview.left} />
+      <div className={isAdmin ? undefined : classes['pair']}>
+        <section aria-label={overview.spend}>
+          <h2 className={classes['heading']}>
+            {overview.spend}
+            <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
+          </h2>
+          <QueryResult query={month} rows={2}>
+            {(found) => (isAdmin ? <AllSpend month={found} /> : <Spend totals={found.totals} />)}
+          </QueryResult>
+        </section>
+        {!isAdmin && <RemainingQuota name={overview.left} />}
+      </div>
       <OverviewBudgets />
       {!isAdmin && <AvailableModels />}
       <div className={classes['two']}>
@@ -72,7 +74,18 @@ export function OverviewPage() {
               items.length === 0 ? (
                 <NoCalls text={overview.noCalls} />
               ) : (
-                <CallTable calls={items} hidden={['channel', 'first', 'key', ...(isAdmin ? [] : ['user'])]} />
+                <CallTable
+                  calls={items}
+                  hidden={[
+                    'channel',
+                    'first',
+                    'key',
+                    'tier',
+                    'region',
+                    'cause',
+                    ...(isAdmin ? [] : ['user']),
+                  ]}
+                />
               )
             }
           </QueryResult>
@@ -90,6 +103,7 @@ export function OverviewPage() {
               <QueryResult query={month}>{(found) => <TopSpenders month={found} />}</QueryResult>
             </section>
           )}
+          {isAdmin && <RemainingQuota name={overview.yourAccount} />}
           <section aria-label={overview.keys}>
             <h2 className={classes['heading']}>
               {overview.keys}
@@ -110,7 +124,7 @@ function Spend({ totals }: { readonly totals: UsagePoint }) {
   return (
     <Figures
       figures={[
-        { label: overview.thisMonth, value: money(quota), title: exact(quota) },
+        { label: overview.spend, value: money(quota), title: exact(quota) },
         { label: overview.calls, value: count(requests) },
         { label: overview.tokens, value: count(input + cached + cache_write + output) },
       ]}

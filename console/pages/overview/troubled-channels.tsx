@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { watchedShellQuery } from '../../api/account.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
+import { failureWords } from '../../components/failure-words.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
@@ -9,7 +10,7 @@ const REFRESH_MS = 30_000
 
 /** Channels that fail, are in cooldown, or are tried again; one sentence where there is none. */
 export function TroubledChannels() {
-  const { overview, channels } = useTexts()
+  const { overview, channels, failures } = useTexts()
   const { data } = useQuery(watchedShellQuery(REFRESH_MS, REFRESH_MS))
   const troubled = data?.troubled_channels
   if (!troubled) return null
@@ -22,14 +23,14 @@ export function TroubledChannels() {
       {troubled.length === 0 ? (
         <p className={classes['quiet']}>{overview.noTrouble}</p>
       ) : (
-        <ul className={classes['keys']}>
+        <ul className={classes['troubled']}>
           {troubled.map((health) => (
             <li key={health.id}>
               <Link to="/channels/$id" params={{ id: String(health.id) }}>
                 {health.name}
               </Link>
-              <span>{health.last_error?.cause}</span>
               <ChannelState isEnabled health={health} at={data.server_time} />
+              {health.last_error && <small>{failureWords(health.last_error.cause, failures)}</small>}
             </li>
           ))}
         </ul>

@@ -43,7 +43,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
     {
       key: 'budget',
       label: limits.budget,
-      cell: (user) => (user.budget > 0 ? <BudgetMeter name={user.username} state={user} /> : common.none),
+      cell: (user) => (user.budget > 0 ? <BudgetMeter name={user.username} state={user} /> : '–'),
     },
     {
       key: 'spend',

@@ -27,7 +27,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
           <Empty text={logs.empty} />
         ) : (
           <>
-            <CallTable calls={items} hidden={['user']} />
+            <CallTable calls={items} hidden={['user', 'tier', 'region']} />
             <p>
               <Link to="/logs" search={{ user: user.username }}>
                 {overview.allCalls}

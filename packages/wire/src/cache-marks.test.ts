@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { conversationOf } from '../../../test/conversation.ts'
-import { withoutCacheMarks } from './cache-marks.ts'
-import type { Conversation } from './conversation.ts'
+import {
+  CHAT_BREAKPOINTS,
+  MESSAGES_MARKS,
+  RESPONSES_BREAKPOINTS,
+  type CacheMarkRules,
+  withCacheMarks,
+  withRequestLifetime,
+} from './cache-marks.ts'
+import type { Cache, Conversation } from './conversation.ts'
 
 const cache = { ttl: '1h' } as const
 
@@ -30,9 +37,26 @@ function marked(mark: object): Conversation {
   })
 }
 
-test('all cache marks are removed, and nothing else', () => {
+/** The marks of a request of user's texts, and what was reported. */
+function adapted(
+  marks: readonly (Cache | undefined)[],
+  rules: CacheMarkRules | undefined,
+): { marks: (Cache | undefined)[]; dropped: string[] } {
+  const turns = marks.map((mark) => ({
+    role: 'user' as const,
+    parts: [{ kind: 'text' as const, text: 'x', ...(mark && { cache: mark }) }],
+  }))
   const dropped = new Set<string>()
-  expect(withoutCacheMarks(marked({ cache }), dropped)).toEqual(marked({}))
+  const result = withCacheMarks(conversationOf({ turns }), rules, dropped)
+  const kept = result.turns.map(({ parts: [part] }) => (part?.kind === 'text' ? part.cache : undefined))
+  return { marks: kept, dropped: [...dropped] }
+}
+
+const breakpoint = (ttl?: Cache['ttl']): Cache => ({ ttl, field: 'prompt_cache_breakpoint' })
+
+test('an upstream without cache marks gets none, and they are reported', () => {
+  const dropped = new Set<string>()
+  expect(withCacheMarks(marked({ cache }), undefined, dropped)).toEqual(marked({}))
   expect([...dropped]).toEqual(['cache_control'])
 })
 
@@ -48,13 +72,73 @@ test('a mark that is only inside a tool result is found', () => {
     ],
   })
   const dropped = new Set<string>()
-  expect(JSON.stringify(withoutCacheMarks(conversation, dropped))).not.toContain('ttl')
+  expect(JSON.stringify(withCacheMarks(conversation, undefined, dropped))).not.toContain('ttl')
   expect([...dropped]).toEqual(['cache_control'])
 })
 
 test('a conversation without marks stays the same object', () => {
   const dropped = new Set<string>()
   const conversation = marked({})
-  expect(withoutCacheMarks(conversation, dropped)).toBe(conversation)
+  expect(withCacheMarks(conversation, MESSAGES_MARKS, dropped)).toBe(conversation)
   expect(dropped.size).toBe(0)
+})
+
+test.each([
+  [undefined, '30m'],
+  ['5m', '30m'],
+  ['1h', '12h'],
+] as const)('cache_control with a lifetime of %s becomes a breakpoint of %s', (ttl, longer) => {
+  expect(adapted([{ ttl }], CHAT_BREAKPOINTS)).toEqual({ marks: [breakpoint(longer)], dropped: [] })
+})
+
+test.each([
+  [undefined, '1h', []],
+  ['30m', '1h', []],
+  // The longest lifetime of the target is shorter.
+  ['12h', '1h', ['prompt_cache_breakpoint.ttl']],
+] as const)('a breakpoint with a lifetime of %s becomes cache_control of %s', (ttl, longer, dropped) => {
+  expect(adapted([breakpoint(ttl)], MESSAGES_MARKS)).toEqual({
+    marks: [{ ttl: longer }],
+    dropped: [...dropped],
+  })
+})
+
+test('a breakpoint without a lifetime remains one, and takes that of the request', () => {
+  expect(adapted([breakpoint()], CHAT_BREAKPOINTS).marks).toEqual([breakpoint()])
+  const turns = [
+    { role: 'user' as const, parts: [{ kind: 'text' as const, text: 'x', cache: breakpoint() }] },
+  ]
+  const conversation = withRequestLifetime(conversationOf({ turns }), { ttl: '12h' })
+  expect(conversation.turns[0]?.parts[0]).toMatchObject({ cache: breakpoint('12h') })
+})
+
+test('of more than four marks the last four are sent to messages, and the others are reported', () => {
+  const marks = Array.from({ length: 6 }, () => ({ ttl: '5m' }) as const)
+  const { marks: kept, dropped } = adapted(marks, MESSAGES_MARKS)
+  expect(kept.map((mark) => mark !== undefined)).toEqual([false, false, true, true, true, true])
+  expect(dropped).toEqual(['cache_control'])
+})
+
+test('an earlier mark lives at least as long as a later one', () => {
+  const { marks, dropped } = adapted([{ ttl: undefined }, { ttl: '1h' }, { ttl: '5m' }], MESSAGES_MARKS)
+  expect(marks).toEqual([{ ttl: '1h' }, { ttl: '1h' }, { ttl: '5m' }])
+  expect(dropped).toEqual([])
+})
+
+test('OpenAI has no place for marks on tools and calls, and responses has none on answers', () => {
+  const places = (rules: CacheMarkRules): number =>
+    JSON.stringify(withCacheMarks(marked({ cache }), rules, new Set())).split('prompt_cache_breakpoint')
+      .length - 1
+  // System, two parts of the result, the result and the picture.
+  expect(places(CHAT_BREAKPOINTS)).toBe(5)
+  const answer = conversationOf({
+    turns: [{ role: 'assistant', parts: [{ kind: 'text', text: 'x', cache }] }],
+  })
+  const dropped = new Set<string>()
+  expect(withCacheMarks(answer, CHAT_BREAKPOINTS, dropped)).not.toEqual(
+    withCacheMarks(answer, undefined, new Set()),
+  )
+  expect([...dropped]).toEqual([])
+  withCacheMarks(answer, RESPONSES_BREAKPOINTS, dropped)
+  expect([...dropped]).toEqual(['cache_control'])
 })

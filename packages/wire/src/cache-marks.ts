@@ -1,32 +1,178 @@
 import type { Dropped } from './codec.ts'
-import type { Conversation, Part } from './conversation.ts'
+import {
+  type Cache,
+  CACHE_LIFETIMES,
+  type CacheLifetime,
+  type Conversation,
+  type Part,
+  type SystemText,
+  type Tool,
+  type Turn,
+} from './conversation.ts'
+import { asRecord } from './json/record.ts'
+import type { ConverseCapabilities } from './model-capabilities.ts'
 
-/** Removes the cache marks for upstreams that refuse them. Returns the same object if there are none. */
-export function withoutCacheMarks(conversation: Conversation, dropped: Dropped): Conversation {
-  const { system, turns, tools } = conversation
-  if (![...system, ...tools].some(isMarked) && !turns.some(({ parts }) => parts.some(hasMarks)))
-    return conversation
-  dropped.add('cache_control')
+/** Member of a block that marks the end of a cached prompt in chat or responses requests to OpenAI. */
+export const BREAKPOINT = 'prompt_cache_breakpoint'
+
+/** What an upstream accepts as cache marks. */
+export interface CacheMarkRules {
+  /** The member that expresses a mark, where a dialect has two. */
+  readonly field?: Cache['field']
+  /** Accepted lifetimes, ascending. */
+  readonly lifetimes: readonly CacheLifetime[]
+  /** Maximum number of marks in a request; the last ones are kept. */
+  readonly maxMarks: number
+  /** Where marks are accepted. */
+  readonly places: readonly MarkPlace[]
+}
+
+/** Object that has a cache mark; `answer` is a part of an assistant's turn. */
+export type MarkPlace = 'tool' | 'content' | 'answer' | 'call' | 'result'
+
+/** Rules of `cache_control` in messages requests. */
+export const MESSAGES_MARKS: CacheMarkRules = {
+  lifetimes: ['5m', '1h'],
+  maxMarks: 4,
+  places: ['tool', 'content', 'answer', 'call', 'result'],
+}
+
+/** Rules of `cachePoint` in requests of Converse; undefined if the model accepts none. */
+export function converseMarks({ cache, cachesForAnHour }: ConverseCapabilities): CacheMarkRules | undefined {
+  if (cache === 'nowhere') return undefined
   return {
-    ...conversation,
-    system: system.map(unmarked),
-    tools: tools.map(unmarked),
-    turns: turns.map((turn) => ({ ...turn, parts: turn.parts.map(unmarkedPart) })),
+    lifetimes: cachesForAnHour ? ['5m', '1h'] : ['5m'],
+    maxMarks: 4,
+    places: cache === 'everywhere' ? MESSAGES_MARKS.places : ['content', 'answer'],
   }
 }
 
-function isMarked(holder: object): boolean {
+/** Rules of `cache_control` in chat requests. */
+export const CHAT_MARKS: CacheMarkRules = {
+  ...MESSAGES_MARKS,
+  maxMarks: Infinity,
+  places: ['tool', 'content', 'answer', 'result'],
+}
+
+/** Rules of `prompt_cache_breakpoint` in chat requests. OpenAI itself writes only the last four. */
+export const CHAT_BREAKPOINTS: CacheMarkRules = {
+  field: BREAKPOINT,
+  lifetimes: ['30m', '12h'],
+  maxMarks: Infinity,
+  places: ['content', 'answer', 'result'],
+}
+
+/** Rules of `prompt_cache_breakpoint` in responses requests. */
+export const RESPONSES_BREAKPOINTS: CacheMarkRules = { ...CHAT_BREAKPOINTS, places: ['content', 'result'] }
+
+/** Reads a breakpoint of a part, for spreading into it. Without a lifetime it has that of the request. */
+export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache?: Cache } {
+  const given = part[BREAKPOINT]
+  if (given === undefined || given === null) return {}
+  const ttl = asRecord(given)?.['ttl']
+  return { cache: { ttl: isLifetime(ttl) ? ttl : undefined, field: BREAKPOINT } }
+}
+
+/** Renders a breakpoint, for spreading into a part. */
+export function writeBreakpoint(cache: Cache | undefined): Readonly<Record<string, unknown>> {
+  return cache ? { [BREAKPOINT]: { mode: 'explicit', ...(cache.ttl && { ttl: cache.ttl }) } } : {}
+}
+
+function isLifetime(value: unknown): value is CacheLifetime {
+  return (CACHE_LIFETIMES as readonly unknown[]).includes(value)
+}
+
+/** Gives breakpoints without a lifetime that of the request's `prompt_cache_options`. */
+export function withRequestLifetime(conversation: Conversation, options: unknown): Conversation {
+  const ttl = asRecord(options)?.['ttl']
+  if (!isLifetime(ttl)) return conversation
+  return mapMarks(conversation, (mark) =>
+    mark.field === BREAKPOINT && mark.ttl === undefined ? { ...mark, ttl } : mark,
+  )
+}
+
+/**
+ * Adapts the cache marks to an upstream; without rules it accepts none. A lifetime becomes the next longer one
+ * that the upstream has, or its longest. An earlier mark lives at least as long as a later one, as providers
+ * require. What is left out or shortened is reported. Returns the same object if there are no marks.
+ */
+export function withCacheMarks(
+  conversation: Conversation,
+  rules: CacheMarkRules | undefined,
+  dropped: Dropped,
+): Conversation {
+  const marks: Cache[] = []
+  mapMarks(conversation, (mark, place) => {
+    if (rules?.places.includes(place)) marks.push(mark)
+    return mark
+  })
+  const firstKept = marks.length - (rules?.maxMarks ?? 0)
+  const lifetimes = marks.map((mark) => lifetimeOf(mark, rules?.lifetimes ?? CACHE_LIFETIMES))
+  for (let at = lifetimes.length - 2; at >= 0; at--)
+    lifetimes[at] = Math.max(lifetimes[at]!, lifetimes[at + 1]!)
+  let at = 0
+  return mapMarks(conversation, (mark, place) => {
+    const name = mark.field ?? 'cache_control'
+    if (!rules?.places.includes(place) || at++ < firstKept) {
+      dropped.add(name)
+      return undefined
+    }
+    const ttl = CACHE_LIFETIMES[lifetimes[at - 1]!]
+    if (CACHE_LIFETIMES.indexOf(ttl!) < CACHE_LIFETIMES.indexOf(statedLifetime(mark)))
+      dropped.add(`${name}.ttl`)
+    return { ttl: isDefault(mark, ttl, rules) ? undefined : ttl, ...(rules.field && { field: rules.field }) }
+  })
+}
+
+/** The lifetime of a mark, with the default of its field. */
+function statedLifetime({ ttl, field }: Cache): CacheLifetime {
+  return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
+}
+
+/** The position, among all lifetimes, of the one that a mark gets. */
+function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
+  const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
+  const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)
+  return CACHE_LIFETIMES.indexOf(longer ?? lifetimes.at(-1)!)
+}
+
+/** Whether a lifetime need not be stated: the client left it to the same default. */
+function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
+  return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })
+}
+
+/** Replaces each cache mark, in the order of the prompt: tools, system, turns. */
+function mapMarks(
+  conversation: Conversation,
+  change: (mark: Cache, place: MarkPlace) => Cache | undefined,
+): Conversation {
+  const { system, turns, tools } = conversation
+  if (![...system, ...tools].some(isMarked) && !turns.some(({ parts }) => parts.some(hasMarks)))
+    return conversation
+  const changed = <T extends SystemText | Tool | Part>(holder: T, place: MarkPlace): T => {
+    if (!isMarked(holder)) return holder
+    const { cache, ...others } = holder
+    const mark = change(cache, place)
+    return { ...others, ...(mark && { cache: mark }) } as T
+  }
+  const changedPart = (part: Part, role: Turn['role']): Part => {
+    if (part.kind === 'tool-call') return changed(part, 'call')
+    if (part.kind !== 'tool-result') return changed(part, role === 'user' ? 'content' : 'answer')
+    const parts = part.parts.map((inner) => changed(inner, 'result'))
+    return changed({ ...part, parts }, 'result')
+  }
+  return {
+    ...conversation,
+    tools: tools.map((tool) => changed(tool, 'tool')),
+    system: system.map((text) => changed(text, 'content')),
+    turns: turns.map(({ role, parts }) => ({ role, parts: parts.map((part) => changedPart(part, role)) })),
+  }
+}
+
+function isMarked<T extends object>(holder: T): holder is T & { readonly cache: Cache } {
   return 'cache' in holder && holder.cache !== undefined
 }
 
 function hasMarks(part: Part): boolean {
   return isMarked(part) || (part.kind === 'tool-result' && part.parts.some(isMarked))
-}
-
-function unmarkedPart(part: Part): Part {
-  return part.kind === 'tool-result' ? { ...unmarked(part), parts: part.parts.map(unmarked) } : unmarked(part)
-}
-
-function unmarked<T extends object>(holder: T): T {
-  return isMarked(holder) ? { ...holder, cache: undefined } : holder
 }

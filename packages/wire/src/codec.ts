@@ -7,6 +7,7 @@ import type { EventMemory } from './sse/frame-splitter.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import type { Served } from './service-tier.ts'
 import type { SeenTools } from './tool-use.ts'
 import type { ErrorContent } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
@@ -83,6 +84,8 @@ export interface StreamDecoder {
   copiesTexts?: boolean
   /** Usage that the upstream has reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
+  /** What the upstream has stated about how it serves; absent if only `usage` states it. */
+  readonly served?: Served | undefined
   /** Audio, images and hidden reasoning so far. */
   readonly arrived: ArrivedMedia
   /** Uses of the provider's tools so far; absent if the dialect does not report them. */

@@ -45,6 +45,8 @@ export interface Conversation {
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
+  /** Whether requests of the upstream's dialect may name any tier, although the dialect itself lacks most. */
+  readonly takesAnyTier?: true
   /** Fields that some dialects have under the same name; undefined if there are none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */
@@ -76,6 +78,7 @@ export interface EndUser {
 export const SHARED_FIELDS = [
   'metadata',
   'prompt_cache_key',
+  'prompt_cache_options',
   'prompt_cache_retention',
   'safety_identifier',
   'service_tier',
@@ -165,8 +168,17 @@ export type Part =
 
 /** Mark that the prompt may be cached up to this point. */
 export interface Cache {
-  readonly ttl: '5m' | '1h' | undefined
+  /** Undefined means the default of the field: 5m for `cache_control`, 30m for `prompt_cache_breakpoint`. */
+  readonly ttl: CacheLifetime | undefined
+  /** The member that expresses the mark in the client's dialect, and later in the upstream's. */
+  readonly field?: 'prompt_cache_breakpoint'
 }
+
+/** Lifetimes of cached prompts that some dialect has, ascending. */
+export const CACHE_LIFETIMES = ['5m', '30m', '1h', '12h'] as const
+
+/** Lifetime of a cached prompt. */
+export type CacheLifetime = (typeof CACHE_LIFETIMES)[number]
 
 /** System text. `at` is its position if it came after the first turn. */
 export interface SystemText extends TextPart {

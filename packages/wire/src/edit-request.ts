@@ -85,6 +85,11 @@ function rerouting(
   return removal
 }
 
+/** Reports whether settings of thinking in `extra_body` reach a channel's upstream. */
+export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
+  return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
+}
+
 /** JSON text of the part of a member that is always kept; undefined if there is none. */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
@@ -173,12 +178,12 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
  */
 export function providerFor(
   given: ClientProvider | undefined,
-  { allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>,
+  upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>,
   dropped: Dropped,
 ): string | undefined {
   if (!given) return undefined
-  const isAllowed = allow.has('provider')
-  if (!isAllowed && !isRouter(base_url)) return undefined
+  const isAllowed = upstream.allow.has('provider')
+  if (!isAllowed && !isRouter(upstream.base_url)) return undefined
   const sent = isAllowed ? given.whole : given.restricting
   if (sent === given.whole) dropped.delete('provider')
   return sent

@@ -13,6 +13,8 @@ export interface DeclaredCapabilities {
   readonly thinking?: ThinkingForm | undefined
   /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
   readonly takes_thoughts?: boolean | undefined
+  /** Whether content may have `prompt_cache_breakpoint` at OpenAI. */
+  readonly cache_breakpoints?: boolean | undefined
 }
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
@@ -41,6 +43,8 @@ export interface Capabilities {
   readonly requiresThoughts: boolean
   /** Whether earlier chat messages may have `reasoning_content`; other servers refuse the field. */
   readonly takesThoughts: boolean
+  /** Whether content may have `prompt_cache_breakpoint` at OpenAI. */
+  readonly takesBreakpoints: boolean
   /** Whether the model is OpenAI's, whose servers know all of OpenAI's fields. */
   readonly isOpenAi: boolean
   /** The chat field for the maximum of output tokens. */
@@ -75,7 +79,10 @@ interface Name {
 }
 
 /** Capabilities that the table below has. */
-type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown' | 'takesThoughts' | 'isOpenAi'>
+type TableCapabilities = Omit<
+  Capabilities,
+  'converse' | 'isKnown' | 'takesThoughts' | 'takesBreakpoints' | 'isOpenAi'
+>
 
 type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
@@ -221,6 +228,7 @@ export function capabilitiesOf(
     converse,
     isKnown,
     takesThoughts,
+    takesBreakpoints: stated.cache_breakpoints ?? isAtLeast(gptVersion(describing), 5, 6),
     isOpenAi: isOpenAiModel(describing),
   }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'

@@ -1,12 +1,15 @@
 import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import type { Served } from './service-tier.ts'
 
 /** Facts about a whole reply. */
 export interface ReplyFacts {
   /** Whether it is a valid reply of its dialect and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
+  /** What it states about how it was served; absent if only `usage` states it. */
+  readonly served?: Served | undefined
   /** Uses of the provider's tools that it reports; absent if its dialect does not report them. */
   readonly tools?: readonly ToolUse[]
   /** Whether it is an error object, independent of its status. */

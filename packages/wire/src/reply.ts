@@ -3,6 +3,7 @@ import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { Conversation, Proof, SearchPart } from './conversation.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+import type { Served } from './service-tier.ts'
 import type { Fields } from './field.ts'
 import { refuse } from './field-check.ts'
 
@@ -17,6 +18,8 @@ export interface Reply {
   readonly others?: readonly Choice[]
   /** Undefined if the upstream reported none, or an implausible one. */
   readonly usage: ReportedUsage | undefined
+  /** What it states about how it was served; absent if only `usage` states it. */
+  readonly served?: Served | undefined
   /** Uses of the provider's tools that it reports; absent if there are none. */
   readonly tools?: readonly ToolUse[]
   /** Audio and images in it; absent if there are none. */

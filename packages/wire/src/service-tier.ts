@@ -4,6 +4,9 @@ export const STANDARD = 'standard'
 /** The tier of provisioned throughput, which is paid beforehand. */
 export const PROVISIONED = 'provisioned'
 
+/** Beta feature that some models need for `speed: fast`. */
+export const FAST_MODE_BETA = 'fast-mode-2026-02-01'
+
 /** Other names of tiers. Any other tier keeps its name, in lower case. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['priority', 'fast'],
@@ -44,6 +47,11 @@ export function servedTier(value: unknown): Served {
   return KNOWN.get(tier) ?? { tier }
 }
 
+/** What a stream has stated so far: the later statement, unless it states nothing. */
+export function laterServed(before: Served | undefined, later: Served): Served | undefined {
+  return later === NOTHING ? before : { ...before, ...later }
+}
+
 /** Google's traffic types whose names differ from those of their tiers. */
 const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
@@ -64,6 +72,11 @@ export function firstServedTier(...values: readonly unknown[]): Served {
   return NOTHING
 }
 
+/** The name of a region in rows and prices; undefined if the value cannot be one. */
+export function regionName(value: unknown): string | undefined {
+  return typeof value === 'string' && REGION.test(value) ? value : undefined
+}
+
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
 /**
@@ -73,7 +86,7 @@ const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 export function servedByMessages(usage: Readonly<Record<string, unknown>>): Served {
   const { service_tier: stated, speed, inference_geo: geo } = usage
   const tier = speed === 'fast' ? 'fast' : stated === 'priority' ? 'reserved' : servedTier(stated).tier
-  const region = typeof geo === 'string' && REGION.test(geo) ? geo : undefined
+  const region = regionName(geo)
   if (region === undefined) return tier === undefined ? NOTHING : (KNOWN.get(tier) ?? { tier })
   return { ...(tier !== undefined && { tier }), region }
 }

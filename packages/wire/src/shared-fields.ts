@@ -11,6 +11,7 @@ const notEmpty = isOtherThan('')
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_key: notEmpty,
+  prompt_cache_options: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_retention: isAnyValue,
   safety_identifier: notEmpty,
   service_tier: isOtherThan('auto', 'default'),
@@ -25,6 +26,7 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
  */
 export function sharedFields(
   scan: ScannedObject,
+  dropped: Dropped,
   fields: readonly SharedField[] = SHARED_FIELDS,
 ): { shared?: SharedFields } {
   const found = fields.flatMap((name): (readonly [SharedField, string])[] => {
@@ -32,7 +34,29 @@ export function sharedFields(
     if (!member || scan.kindOf(member.node) === 'null' || !IS_MEANINGFUL[name](scan.value(name))) return []
     return [[name, scan.textOf(member.node)]]
   })
-  return found.length > 0 ? { shared: new Map(found) } : {}
+  return found.length > 0 ? { shared: withCacheOptions(new Map(found), dropped) } : {}
+}
+
+/** Members of `prompt_cache_options` that chat and responses share. */
+const CACHE_OPTIONS: readonly string[] = ['mode', 'ttl']
+
+/**
+ * Keeps the shared members of `prompt_cache_options`. Its lifetime replaces `prompt_cache_retention`, the older
+ * field for it.
+ */
+function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): SharedFields {
+  const options = shared.get('prompt_cache_options')
+  const given = options === undefined ? undefined : asRecord(JSON.parse(options))
+  if (!given) return shared
+  const others = Object.keys(given).filter((name) => !CACHE_OPTIONS.includes(name))
+  if (others.length > 0) {
+    dropped.add('prompt_cache_options')
+    const kept = Object.fromEntries(Object.entries(given).filter(([name]) => CACHE_OPTIONS.includes(name)))
+    if (Object.keys(kept).length > 0) shared.set('prompt_cache_options', JSON.stringify(kept))
+    else shared.delete('prompt_cache_options')
+  }
+  if ('ttl' in given && shared.delete('prompt_cache_retention')) dropped.add('prompt_cache_retention')
+  return shared
 }
 
 /** Converts one parsed value to such a field; an empty list if the value is a default. */
@@ -61,14 +85,17 @@ export function sharedMembers({
 
 /**
  * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has fields of
- * its own for the client's user and the standard tier.
+ * its own for the client's user and the standard tier. `keepsTier`: it has one for any tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
   dropped: Dropped,
-  { keepsEndUser = false } = {},
+  { keepsEndUser = false, keepsTier = false } = {},
 ): void {
-  for (const name of shared?.keys() ?? []) if (!keepsEndUser || name !== endUser?.field) dropped.add(name)
+  for (const name of shared?.keys() ?? []) {
+    const isKept = (keepsEndUser && name === endUser?.field) || (keepsTier && name === 'service_tier')
+    if (!isKept) dropped.add(name)
+  }
   if (keepsEndUser) return
   if (endUser?.field === 'metadata') dropped.add('metadata')
   if (isStandardTier) dropped.add('service_tier')

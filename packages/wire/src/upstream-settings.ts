@@ -25,12 +25,21 @@ export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' |
 
 /** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
 export function choosesTierByProject(base_url: string): boolean {
-  return URL.parse(base_url)?.hostname === 'api.openai.com'
+  return isOpenAiHost(base_url)
 }
+
+/** Whether an address is OpenAI's. */
+export function isOpenAiHost(base_url: string): boolean {
+  // Most addresses need not be parsed, which takes longer than the search.
+  return OPENAI_HOST.test(base_url) && URL.parse(base_url)?.hostname === 'api.openai.com'
+}
+
+const OPENAI_HOST = /api\.openai\.com/i
+const ROUTER_HOST = /openrouter\.ai/i
 
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
 export function isRouter(base_url: string): boolean {
-  return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
+  return ROUTER_HOST.test(base_url) && /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
 /** Fields that are removed from a request unless the channel allows them. */
@@ -61,6 +70,7 @@ const CONVERTED_FIELDS = [
   'cache_control',
   'metadata',
   'prompt_cache_key',
+  'prompt_cache_options',
   'prompt_cache_retention',
   'store',
   'user',

@@ -6,6 +6,7 @@ import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
+import type { Unaffordable } from './quota-refusal.ts'
 
 /** The token of an API key, its owner, and the account that its calls are charged to. */
 export interface FoundAccount {
@@ -14,11 +15,21 @@ export interface FoundAccount {
   readonly account: Account
 }
 
+/** Outcome of a loan. */
+export interface Borrowed {
+  /** The accounts, which may be other objects than before. */
+  readonly payer: Payer
+  /** Why nothing was lent; absent if it was, though other calls may have taken it since. */
+  readonly refusal?: Unaffordable
+}
+
 /**
  * Source of the accounts that calls are charged to: a database that only this node uses, or leases from a
  * shared one.
  */
 export interface AccountSource {
+  /** Whether quota is borrowed, so that more may be free than what is known here. */
+  readonly lends: boolean
   /** The cached account of a token, unless it may have changed. Does not access the database. */
   get(tokenId: number): Account | undefined
   /**
@@ -40,6 +51,8 @@ export interface AccountSource {
    * `Unaffordable`, which states what remains, if that is impossible.
    */
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
+  /** Borrows once for `amount`, and asks other nodes for what they do not need if that fails. */
+  borrow(payer: Payer, amount: number): Promise<Borrowed>
   /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
   /**

@@ -6,12 +6,15 @@ export class Balance {
   readonly id: number
   remain: number
   held = 0
-  /** Number of writes to this balance that are not durable yet. */
+  /** Number of writes to this balance that are not durable yet, and of calls that wait for it. */
   pendingWrites = 0
+  /** All charges so far; of a budget only its amount tells. */
+  #used: number
 
-  constructor(id: number, remain: number) {
+  constructor(id: number, remain: number, used = 0) {
     this.id = id
     this.remain = remain
+    this.#used = used
   }
 
   /** Quota units available for another hold. */
@@ -22,6 +25,16 @@ export class Balance {
   /** Quota units of the whole account, as far as this node knows; at 0 the account is exhausted. */
   get accountRemain(): number {
     return this.remain
+  }
+
+  /** The part of `accountRemain` that no open hold needs, as far as this node knows. */
+  get accountFree(): number {
+    return this.free
+  }
+
+  /** Quota units that were ever charged to the account, as far as this node knows. */
+  get accountUsed(): number {
+    return this.#used
   }
 
   /** Whether the store contains the whole state of this balance, so that it may be evicted and read again. */
@@ -37,6 +50,7 @@ export class Balance {
   /** Subtracts a charge; a negative one reverts a charge that was never written. */
   charge(quota: number): void {
     this.remain -= quota
+    this.#used += quota
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import type { Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
+import type { AccountName, Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
 import { LeaseClock, currentMoment } from './lease-clock.ts'
@@ -101,6 +101,11 @@ export class BankClient {
    */
   async flush(): Promise<void> {
     if (this.#outbox.mayHaveEntries) await this.#waitForReport()
+  }
+
+  /** The sum of the open holds on an account. */
+  held(account: AccountName): number {
+    return this.leases.get(account)?.held ?? 0
   }
 
   /** Resolves when the bank has sent the current state of all accounts, or after a second. */

@@ -13,7 +13,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-import { BudgetExceeded } from './quota-refusal.ts'
+import { BudgetExceeded, QuotaHeld, Unaffordable } from './quota-refusal.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS = byTier(400, 5000)
@@ -124,7 +124,7 @@ test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the s
       for (const name of names) sumOf(name).held += amount
       open.set(id, { hold, names, amount })
     } catch (error) {
-      if (!(error instanceof BudgetExceeded)) throw error
+      if (!(error instanceof Unaffordable)) throw error
       expect(amount, `SEED=${SEED} ${n}`).toBeGreaterThan(free)
       refusals += 1
     }
@@ -202,7 +202,7 @@ test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are 
   const calls = await Promise.allSettled(Array.from({ length: 1000 }, (_, n) => call(`c${n}`)))
   const holds = calls.flatMap((made) => (made.status === 'fulfilled' ? [made.value] : []))
   expect(holds).toHaveLength(100)
-  for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(BudgetExceeded)
+  for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(QuotaHeld)
   await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
   const names = namesAt(periodBudgets, BOUNDARY)
   expect([...(await usedOf(store, names)).values()]).toEqual([1000])
@@ -222,7 +222,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
           try {
             return await admitted(of(node.ledger), periodBudgets, { id, startedMs: BOUNDARY, amount: 10 })
           } catch (error) {
-            if (error instanceof BudgetExceeded) return undefined
+            if (error instanceof Unaffordable) return undefined
             // A busy database may be late: the gateway responds with 503, and clients retry.
             if (!(error instanceof StoreUnavailable)) throw error
           }
@@ -270,7 +270,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await first.settle({ ...settlementOf(100), group: group.name })
     // Refused as held while a slow machine has not returned the spare quota; clients retry then.
     await vi.waitFor(() => call(b, `b${performance.now()}`, 900), { timeout: 60_000, interval: 50 })
-    await expect(call(a, 'c', 1)).rejects.toThrow(BudgetExceeded)
+    await expect(call(a, 'c', 1)).rejects.toThrow(QuotaHeld)
   })
 
   test('a budget that is lowered below what is held and spent refuses calls from then on, and its count is kept', async () => {
@@ -288,7 +288,9 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await expectUsed(store, namesAt(group(1000), BOUNDARY), 300)
     const lowered = (id: string, amount: number) =>
       admitted(of(b.ledger), group(650), { id, startedMs: BOUNDARY, amount })
-    await expect(lowered('c', 51)).rejects.toThrow(/weekly budget of the group default.* 50 of 650 remain/)
+    await expect(lowered('c', 51)).rejects.toThrow(
+      /weekly budget of the group default.* 50 remain, 51 are needed.* 300 are spent, 300 are held/,
+    )
     await (await lowered('d', 50)).settle(settlementOf(50))
     await held.settle(settlementOf(300))
     await expectUsed(store, namesAt(group(650), BOUNDARY), 650)

@@ -7,7 +7,7 @@ import type { AccountSource } from './account-source.ts'
 import { affordableAmount, NO_BUDGETS, type Payer } from './payer.ts'
 
 /** The properties of a call that decide which budgets it is charged to. */
-interface ChargedCall {
+export interface ChargedCall {
   readonly token: Pick<Token, 'id' | 'budget'>
   readonly user: Pick<User, 'id' | 'budget'>
   /** Groups whose channels may answer, each once. */
@@ -26,21 +26,29 @@ const NO_TERMS: readonly PeriodBudget[] = []
  * evicted afterwards.
  */
 export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
+  const known = payerOf(accounts, call)
+  if (known instanceof Promise) return known.then((payer) => affordable(accounts, payer, call))
+  return affordable(accounts, known, call)
+}
+
+function affordable(accounts: AccountSource, payer: Payer, { amount }: ChargedCall): Payer | Promise<Payer> {
+  if (amount === undefined || amount <= affordableAmount(payer.account, payer.budgets)) return payer
+  return accounts.ensureAffordable(payer, amount)
+}
+
+/** Finds everything that a call of this token is charged to, affordable or not; synchronously, if it is known. */
+export function payerOf(accounts: AccountSource, call: Omit<ChargedCall, 'amount'>): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)
   const account = accounts.get(call.token.id)
   const budgets = account && accounts.budgets(account, periodBudgets)
-  if (!account || !budgets) return loadPayer(accounts, periodBudgets, call)
-  return isAffordable({ account, budgets }, call)
-    ? { account, budgets }
-    : accounts.ensureAffordable({ account, budgets }, call.amount ?? 0)
+  return account && budgets ? { account, budgets } : loadPayer(accounts, periodBudgets, call.token)
 }
 
 async function loadPayer(
   accounts: AccountSource,
   periodBudgets: readonly PeriodBudget[],
-  call: ChargedCall,
+  { id }: Pick<Token, 'id'>,
 ): Promise<Payer> {
-  const { id } = call.token
   for (;;) {
     const account = accounts.get(id) ?? (await accounts.load(id))
     if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
@@ -49,17 +57,17 @@ async function loadPayer(
       await accounts.loadBudgets(periodBudgets)
       continue
     }
-    const payer = { account, budgets }
-    return isAffordable(payer, call) ? payer : accounts.ensureAffordable(payer, call.amount ?? 0)
+    return { account, budgets }
   }
 }
 
-function isAffordable({ account, budgets }: Payer, { amount }: ChargedCall): boolean {
-  return amount === undefined || amount <= affordableAmount(account, budgets)
-}
-
 /** The budgets that a call is charged to, each in the period in which the call began. */
-function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
+function budgetsOfCall({
+  token,
+  user,
+  groups,
+  startedMs,
+}: Omit<ChargedCall, 'amount'>): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
     budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],

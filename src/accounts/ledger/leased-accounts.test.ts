@@ -5,12 +5,12 @@ import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
 
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
-import { GatewayError } from '../../errors.ts'
 import { hashKey } from '../../store/secrets.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findPayer } from './find-payer.ts'
 import type { OpenHold } from './open-hold.ts'
 import { affordableAmount } from './payer.ts'
+import { Unaffordable } from './quota-refusal.ts'
 
 const MOST = 1_000_000_000_000
 
@@ -215,7 +215,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
             spent += quota
             await hold.settle(settlementOf(quota))
           } catch (error) {
-            if (!(error instanceof GatewayError) || error.code !== 'insufficient_quota') throw error
+            if (!(error instanceof Unaffordable)) throw error
           }
         })
         await Promise.all(calls)

@@ -9,17 +9,18 @@ import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
-import type { AccountSource, FoundAccount } from './account-source.ts'
+import type { AccountSource, Borrowed, FoundAccount } from './account-source.ts'
 import type { Account } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
-import { refusalOf } from './quota-refusal.ts'
+import { QuotaHeld, refusalOf } from './quota-refusal.ts'
 
 /** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call, because other calls may spend each of them first. */
 const MAX_LOANS = 3
+const TAKEN = 'other calls took the quota that was leased for this one'
 
 /** A token's account with leased balances. */
 interface LeasedAccount extends Account {
@@ -32,6 +33,7 @@ interface LeasedAccount extends Account {
 
 /** Accounts of one node in a cluster. The node spends what it has leased. */
 export class LeasedAccounts implements AccountSource {
+  readonly lends = true
   readonly #rows: Pick<Rows, 'write'>
   readonly #bankClient: BankClient
   /** Asks the other nodes to release their spare quota of an account. */
@@ -94,35 +96,45 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
+    let payer = initial
+    for (let recalls = 0; ; recalls += 1) {
+      const { payer: acquired, refusal } = await this.borrow(payer, amount)
+      payer = acquired
+      if (!refusal) break
+      const waitMs = RECALL_WAITS_MS[recalls]
+      if (waitMs === undefined || !(refusal instanceof QuotaHeld)) throw refusal
+      await delay(waitMs)
+    }
+    if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
+    throw new StoreUnavailable(TAKEN)
+  }
+
+  async borrow(initial: Payer, amount: number): Promise<Borrowed> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
-    let recalls = 0
-    for (let loans = 0; loans < MAX_LOANS; ) {
+    for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
-      if (amount <= affordableAmount(asking.account, asking.budgets)) return asking
+      if (amount <= affordableAmount(asking.account, asking.budgets)) return { payer }
       const acquired = await this.#acquire(() => loanFor(asking, amount))
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
       const { loan, account } = acquired
       const { token, user } = loan
       payer = { account, budgets: this.#chargedBudgets(periodBudgets) }
-      if (loan.granted) {
-        loans += 1
-        continue
-      }
+      if (loan.granted) continue
       const nowMs = Date.now()
       refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
-      const waitMs = RECALL_WAITS_MS[recalls]
-      if (waitMs === undefined || !isCovered(loan, account, amount)) {
-        const { free, freeOf } = freeIn(loan, account)
-        throw refusalOf(account, payer.budgets, amount, nowMs, free, freeOf)
-      }
-      recalls += 1
-      const short = shortages(loan, payer, amount)
-      await Promise.all(short.map((name) => this.#recall(name).catch(() => {})))
-      await delay(waitMs)
+      const refusal = refusalOf(payer, amount, nowMs)
+      if (refusal instanceof QuotaHeld) await this.#recallShort(payer, amount)
+      return { payer, refusal }
     }
-    if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
-    throw new StoreUnavailable('other calls took the quota that was leased for this one')
+    return { payer }
+  }
+
+  // Other nodes are asked for what they have and do not need.
+  async #recallShort({ account: { token, user, unlimited }, budgets }: Payer, amount: number): Promise<void> {
+    const balances = [user, ...(unlimited ? [] : [token]), ...budgets.map(({ balance }) => balance)]
+    const short = balances.filter(({ accountFree }) => accountFree < amount) as LeasedBalance[]
+    await Promise.all(short.map(({ account }) => this.#recall(account).catch(() => {})))
   }
 
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
@@ -186,12 +198,14 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #toAccount(
-    { token, tokenState, userState }: LoanResponse,
+    { token, user, tokenState, userState }: LoanResponse,
     cached: LeasedAccount | undefined,
   ): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
+    tokenBalance.bankUsed = token.used_quota
+    userBalance.bankUsed = user.used_quota
     const unlimited = token.unlimited_quota
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
       const budgets = NO_BUDGETS
@@ -276,39 +290,4 @@ function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount
       max: max(balance as LeasedBalance),
     })),
   }
-}
-
-/** Whether all balances will cover `amount` once other nodes have returned what they do not need. */
-function isCovered(
-  { tokenState, userState, budgetStates }: LoanResponse,
-  { unlimited }: Account,
-  amount: number,
-): boolean {
-  const states = unlimited ? [userState, ...budgetStates] : [tokenState, userState, ...budgetStates]
-  return states.every(({ remain }) => remain >= amount)
-}
-
-/** Free quota on this node and in the bank: that of token and user, and that of each budget. */
-function freeIn(
-  { tokenState, userState, budgetStates }: LoanResponse,
-  { token, user, unlimited }: Account,
-): { readonly free: number; readonly freeOf: (budget: ChargedBudget) => number } {
-  const userFree = userState.free + user.free
-  const inBank = new Map(budgetStates.map(({ account, free }) => [account, free]))
-  return {
-    free: unlimited ? userFree : Math.min(userFree, tokenState.free + token.free),
-    freeOf: ({ periodBudget, balance }) => (inBank.get(periodBudget.name) ?? 0) + balance.free,
-  }
-}
-
-/** Accounts on which other nodes have to return quota. */
-function shortages(loan: LoanResponse, { account, budgets }: Payer, amount: number): readonly AccountName[] {
-  const { tokenState, userState } = loan
-  const { token, user, unlimited } = account
-  const short: AccountName[] = []
-  if (!unlimited && tokenState.free + token.free < amount) short.push(tokenState.account)
-  if (userState.free + user.free < amount) short.push(userState.account)
-  const { freeOf } = freeIn(loan, account)
-  for (const budget of budgets) if (freeOf(budget) < amount) short.push(budget.periodBudget.name)
-  return short
 }

@@ -25,6 +25,7 @@ export class LeasedBalance extends Balance {
   #leased = 0
   #bankRemain = 0
   #bankFree = 0
+  #bankUsed = 0
   #reported = { held: 0, estimate: 0 }
   /** Set while the bank may be an older copy of the one asked before. */
   #mayBeRestored = false
@@ -45,6 +46,19 @@ export class LeasedBalance extends Balance {
 
   override get accountRemain(): number {
     return this.#bankRemain - this.#unreported
+  }
+
+  override get accountFree(): number {
+    return this.remain - this.held + this.#bankFree
+  }
+
+  override get accountUsed(): number {
+    return this.#bankUsed + this.#unreported
+  }
+
+  /** Sets what the bank has counted as charged. */
+  set bankUsed(used: number) {
+    this.#bankUsed = used
   }
 
   override get isIdle(): boolean {

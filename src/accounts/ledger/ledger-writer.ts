@@ -84,7 +84,12 @@ export class LedgerWriter {
    */
   async settle(hold: OpenHold, payer: Payer, row: SettledCall): Promise<void> {
     this.#settling += 1
-    const failure = await this.#writeSettlement(payer, row).finally(() => (this.#settling -= 1))
+    let failure: StoreUnavailable | undefined
+    try {
+      failure = await this.#writeSettlement(payer, row)
+    } finally {
+      this.#settling -= 1
+    }
     if (!failure) return
     // If the hold is not on the disk either, nothing of the call was delivered.
     if (hold.hasWriteFailed || hold.isUnwritten) {

@@ -6,6 +6,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
 import { findPayerOfParkedHold } from './find-payer.ts'
@@ -14,8 +15,19 @@ import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold } from './open-hold.ts'
 import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerForGroup } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
-import { type BudgetExceeded, refusalOf, Unaffordable } from './quota-refusal.ts'
+import {
+  type BudgetExceeded,
+  isAffordableAlone,
+  QuotaHeld,
+  refusalOf,
+  refusalOfGrowth,
+  Unaffordable,
+} from './quota-refusal.ts'
+import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
 import { WaitingHolds } from './waiting-holds.ts'
+
+/** Minimum time in which other nodes and workers can return what they have borrowed and do not need. */
+const RETURN_MS = 700
 
 /** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
 export class Ledger {
@@ -31,8 +43,9 @@ export class Ledger {
   readonly #store: Store
   readonly #owner: string
   readonly #waiting = new WaitingHolds()
-  /** Holds for whose growth quota is being borrowed. */
-  readonly #borrowing = new WeakSet<OpenHold>()
+  /** Calls that wait for others' holds, and holds that wait to grow. */
+  readonly #siblings: SiblingQueue
+  readonly #growths = new Map<OpenHold, Queued>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
@@ -42,6 +55,7 @@ export class Ledger {
     this.writes = new LedgerWriter(store, this.#waiting)
     this.exceededBudgets = new ExceededBudgets(store)
     this.accounts = accounts
+    this.#siblings = new SiblingQueue(accounts)
   }
 
   /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
@@ -75,13 +89,29 @@ export class Ledger {
    * `WaitingHolds` delays that write.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
-    if (amount > affordableAmount(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
     const payer = { account, budgets }
+    if (amount > affordableAmount(account, budgets)) throw refusalOf(payer, amount, Date.now())
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
     this.#waiting.add(hold)
     return hold
+  }
+
+  /**
+   * Admits a call as `admit` does, after waiting for the holds of other calls if only these prevent it; see
+   * `docs/ledger.md: Waiting for other calls`. Rejects with `Unaffordable`.
+   */
+  admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
+    const { lends } = this.accounts
+    if (!lends) {
+      const refusal = refusalOf(payer, amount, Date.now())
+      if (!(refusal instanceof QuotaHeld) || patience.waitMs === 0) return Promise.reject(refusal)
+    }
+    const waitMs = lends ? Math.max(patience.waitMs, RETURN_MS) : patience.waitMs
+    return waitForSiblings(this.#siblings, payer, amount, { ...patience, waitMs }, (found) =>
+      this.admit(found.account, amount, facts, found.budgets),
+    )
   }
 
   /**
@@ -109,46 +139,66 @@ export class Ledger {
    * Changes a user's fields and quota. Resolves once that is durable and added quota can be spent; resolves
    * to undefined for an unknown user. Open holds are settled against the new quota.
    */
-  changeUser(change: UserChange): Promise<ManagedUser | undefined> {
-    return this.accounts.changeUser(change)
+  async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
+    const changed = await this.accounts.changeUser(change)
+    this.#siblings.retryAll()
+    return changed
   }
 
   /**
    * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
    * user has no such token. A new quota does not include open holds, which are settled against it.
    */
-  changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
-    return this.accounts.changeToken(change)
+  async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
+    const changed = await this.accounts.changeToken(change)
+    this.#siblings.retryAll()
+    return changed
   }
 
   /** Called by `OpenHold.grow`. */
   grow(hold: OpenHold, by: number): boolean {
-    const { facts, account, budgets } = hold
+    const { account, budgets } = hold
     if (by > affordableAmount(account, budgets)) {
-      hold.refusal ??= refusalOf(account, budgets, by, Date.now())
-      this.#borrowFor(hold, by)
+      hold.refusal ??= refusalOfGrowth(hold, by, Date.now())
+      this.#growLater(hold, by)
       return false
     }
-    hold.refusal = undefined
-    addHold(hold, by)
-    // A hold that is not written yet will be written with its current amount.
-    if (hold.isUnwritten) return true
-    const userId = account.user.id
-    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
+    this.#addTo(hold, by)
     return true
   }
 
-  // Borrows once for each growth, because a stream asks again with every frame.
-  #borrowFor(hold: OpenHold, by: number): void {
-    if (this.#borrowing.has(hold)) return
-    this.#borrowing.add(hold)
-    this.accounts.ensureAffordable(hold, by).then(
-      () => this.#borrowing.delete(hold),
-      // The bank knows which balance is too low; here any of the leases may be.
-      (error: unknown) => {
-        if (error instanceof Unaffordable) hold.refusal = error
+  #addTo(hold: OpenHold, by: number): void {
+    hold.refusal = undefined
+    addHold(hold, by)
+    // A hold that is not written yet will be written with its current amount.
+    if (hold.isUnwritten) return
+    const { facts, account } = hold
+    const userId = account.user.id
+    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
+  }
+
+  // A stream asks again with every frame; one growth of it waits at a time.
+  #growLater(hold: OpenHold, by: number): void {
+    if (this.#growths.has(hold)) return
+    if (!this.accounts.lends && !isAffordableAlone(hold, by)) return
+    const queued = this.#siblings.add(
+      {
+        amount: by,
+        isGrowth: true,
+        admit: () => {
+          this.#growths.delete(hold)
+          this.#addTo(hold, by)
+          hold.addSpare(by)
+        },
+        refuse: (error) => {
+          // If the bank is out of reach, the next frame asks again; otherwise no end of another call can help.
+          if (error instanceof StoreUnavailable) this.#growths.delete(hold)
+          if (error instanceof Unaffordable) hold.refusal = error
+        },
       },
+      hold,
     )
+    this.#growths.set(hold, queued)
   }
 
   /** Called by `OpenHold.markProgress`. */
@@ -202,6 +252,9 @@ export class Ledger {
     charge(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
+    this.#growths.get(hold)?.leave()
+    this.#growths.delete(hold)
+    this.#siblings.released(hold)
     return this.#settleUntilWritten(hold, payer, settlement)
   }
 

@@ -4,7 +4,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
-import type { AccountSource, FoundAccount } from './account-source.ts'
+import type { AccountSource, Borrowed, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
 import { type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 
@@ -16,6 +16,7 @@ const MAX_ACCOUNTS = 50_000
  * every write queued earlier. From then on the balances here are ahead of the store, never behind it.
  */
 export class LocalAccounts implements AccountSource {
+  readonly lends = false
   readonly #store: Store
   readonly #accounts = new Map<number, Account>()
   readonly #users = new Map<number, Balance>()
@@ -51,6 +52,10 @@ export class LocalAccounts implements AccountSource {
   // There is no bank to borrow from, so nothing is done here; admission refuses and states what remains.
   ensureAffordable(payer: Payer): Promise<Payer> {
     return Promise.resolve(payer)
+  }
+
+  borrow(payer: Payer): Promise<Borrowed> {
+    return Promise.resolve({ payer })
   }
 
   budgets(_: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
@@ -97,11 +102,11 @@ export class LocalAccounts implements AccountSource {
     // A cached user is newer than the row, because calls of another token may have been charged since.
     let user = this.#users.get(row.user.id)
     if (!user) {
-      user = new Balance(row.user.id, row.user.quota)
+      user = new Balance(row.user.id, row.user.quota, row.user.used_quota)
       this.#users.set(user.id, user)
     }
     const account: Account = {
-      token: new Balance(tokenId, row.token.remain_quota),
+      token: new Balance(tokenId, row.token.remain_quota, row.token.used_quota),
       user,
       unlimited: row.token.unlimited_quota,
     }

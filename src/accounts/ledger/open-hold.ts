@@ -42,6 +42,8 @@ export class OpenHold implements Hold {
   /** Outcome of parking, once that has begun; undefined again if it failed. */
   #parking: Promise<boolean> | undefined
   #amount: number
+  /** Part of the amount that no call of `grow` has taken yet. */
+  #spare = 0
   #marked = 0
   readonly #ledger: HoldLedger
 
@@ -152,14 +154,25 @@ export class OpenHold implements Hold {
 
   /** Quota units that `grow` could add now. */
   get maxGrowth(): number {
-    return affordableAmount(this.account, this.budgets)
+    return this.#spare + Math.max(0, affordableAmount(this.account, this.budgets))
   }
 
   /** Adds `by` quota units; returns false and adds nothing if they are not free. */
   grow(by: number): boolean {
-    if (this.#isSettled || !this.#ledger.grow(this, by)) return false
+    if (this.#isSettled) return false
+    if (by <= this.#spare) {
+      this.#spare -= by
+      return true
+    }
+    if (!this.#ledger.grow(this, by)) return false
     this.#amount += by
     return true
+  }
+
+  /** Adds quota units that became free after `grow` had been refused; the next `grow` takes them. */
+  addSpare(by: number): void {
+    this.#amount += by
+    this.#spare += by
   }
 
   /** Records the cost of the output so far; it is written with the next commit. */

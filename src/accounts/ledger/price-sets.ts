@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { FREE_PRICE, priceSetText, type Rate } from '../../domain/price.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -13,6 +14,19 @@ interface Terms {
 }
 
 /**
+ * The version of the prices of a call that any of these models may serve: that of the settings, unless the price
+ * of one of them depends on the date or the time of day.
+ */
+export function priceVersionOf(
+  { priceVersion }: Pick<Settings, 'priceVersion'>,
+  plans: readonly { readonly model: Pick<Model, 'name' | 'priceMoment'> }[],
+): string {
+  if (plans.every(({ model }) => model.priceMoment === undefined)) return priceVersion
+  const moments = plans.map(({ model: { name, priceMoment } }) => [name, priceMoment])
+  return hash('sha256', JSON.stringify([priceVersion, moments])).slice(0, priceVersion.length)
+}
+
+/**
  * Stores the prices by which calls are charged, so that their cost can be explained later. Each set is stored
  * once, with the next commit.
  */
@@ -25,21 +39,22 @@ export class PriceSets {
     this.#store = store
   }
 
-  /** Records the prices of a call that will be charged. */
-  note({ settings, model, group, rate }: Terms): void {
+  /** Records the prices of a call that will be charged, under the version that its row states. */
+  note({ settings, model, group, rate }: Terms, version: string): void {
     const known = this.#stored.get(rate)
     const ratio = settings.groups.get(group.name)?.ratio
-    if (known?.has(model.name) || ratio === undefined) return
-    const models = known ?? new Set<string>()
-    this.#stored.set(rate, models.add(model.name))
+    const key = `${version} ${model.name}`
+    if (known?.has(key) || ratio === undefined) return
+    const keys = known ?? new Set<string>()
+    this.#stored.set(rate, keys.add(key))
     const { price = FREE_PRICE } = model
     this.#store
       .write('storePriceSet', {
-        version: settings.priceVersion,
+        version,
         model: model.name,
         group: group.name,
         content: priceSetText({ price, ratio, quotaPerUnit: settings.options.quota_per_unit }),
       })
-      .catch(() => models.delete(model.name))
+      .catch(() => keys.delete(key))
   }
 }

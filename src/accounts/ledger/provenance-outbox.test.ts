@@ -44,7 +44,12 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
   test('provenance is seen by all nodes once the call is settled', async () => {
     const { store: rows } = await openedRows(engine)
     const file = await fileAt(join(temporaryFolder(), 'node.db'))
-    const node = sharedStore(reachable(rows), { file, onSettled: () => {}, flush: () => Promise.resolve() })
+    const node = sharedStore(reachable(rows), {
+      file,
+      onSettled: () => {},
+      held: () => 0,
+      flush: () => Promise.resolve(),
+    })
     onTestFinished(() => node.close())
     const settled = Array.from({ length: 450 }, async (_, index) => {
       await node.write('settle', callOf(`${index}`))
@@ -67,6 +72,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const first = sharedStore(shared, {
       file: await fileAt(path),
       onSettled: () => {},
+      held: () => 0,
       flush: () => Promise.resolve(),
     })
     await Promise.all(['a', 'b'].map((id) => first.write('settle', callOf(id))))
@@ -76,6 +82,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const next = sharedStore(shared, {
       file: await fileAt(path),
       onSettled: () => {},
+      held: () => 0,
       flush: () => Promise.resolve(),
     })
     onTestFinished(() => next.close())
@@ -87,7 +94,12 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     const shared = reachable(rows)
     shared.isAway = true
     const file = await fileAt(join(temporaryFolder(), 'node.db'))
-    const node = sharedStore(shared, { file, onSettled: () => {}, flush: () => Promise.resolve() })
+    const node = sharedStore(shared, {
+      file,
+      onSettled: () => {},
+      held: () => 0,
+      flush: () => Promise.resolve(),
+    })
     onTestFinished(() => node.close())
     await node.write('settle', callOf('a'))
     shared.isAway = false

@@ -1,17 +1,25 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
 import { GatewayError, type RefusedLimit } from '../../errors.ts'
-import type { Account } from './balance.ts'
-import { affordableAmount, type ChargedBudget } from './payer.ts'
+import type { Balance } from './balance.ts'
+import type { ChargedBudget, Payer } from './payer.ts'
 
-/** Formats the amounts of a refusal in the operator's display: ` ($0.10 of $0.25)`. */
-type ShownAmounts = (free: number, needed: number) => string
+/** The sums of the balance or budget that is short, in quota units; `left` is what is neither spent nor held. */
+export interface ShortFunds {
+  readonly spent: number
+  readonly held: number
+  readonly left: number
+  readonly needed: number
+}
 
-const NOT_SHOWN: ShownAmounts = () => ''
+/** Formats an amount in the operator's display; undefined if that is quota units. */
+type AmountText = (amount: number, rounding: 'up' | 'down') => string | undefined
+
+const NOT_SHOWN: AmountText = () => undefined
 
 /** Refusal of a call that may cost more quota units than are free. */
 export abstract class Unaffordable extends GatewayError {
-  /** The same refusal, with its amounts shown in another unit as well. */
-  abstract showing(shown: ShownAmounts): Unaffordable
+  /** The same refusal, with its amounts in another unit as well. */
+  abstract showing(text: AmountText): Unaffordable
 
   /** The reason given when a response ends because its hold cannot grow any more. */
   abstract get usedUp(): string
@@ -19,21 +27,21 @@ export abstract class Unaffordable extends GatewayError {
 
 /** Refusal of a call that costs more than its token or its user has. */
 export class InsufficientQuota extends Unaffordable {
-  readonly #free: number
-  readonly #needed: number
+  readonly #funds: ShortFunds
 
-  constructor(free: number, needed: number, limit?: RefusedLimit, shown = NOT_SHOWN) {
+  constructor(funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
+    const { left, needed } = funds
     super(
       'insufficient_quota',
-      `quota is not enough for this request: ${free} remain, ${needed} are needed${shown(free, needed)}`,
+      `quota is not enough for this request: ${left} remain, ${needed} are needed` +
+        `${shownOf(funds, text)}; ${othersOf(funds, text)}`,
       { limit },
     )
-    this.#free = free
-    this.#needed = needed
+    this.#funds = funds
   }
 
-  override showing(shown: ShownAmounts): InsufficientQuota {
-    return new InsufficientQuota(this.#free, this.#needed, this.limit, shown)
+  override showing(text: AmountText): InsufficientQuota {
+    return new InsufficientQuota(this.#funds, this.limit, text)
   }
 
   override get usedUp(): string {
@@ -45,34 +53,33 @@ export class InsufficientQuota extends Unaffordable {
 export class BudgetExceeded extends Unaffordable {
   /** All budgets that are too low; the message names the first. */
   readonly exceeded: readonly [PeriodBudget, ...PeriodBudget[]]
-  readonly #free: number
-  readonly #needed: number
+  readonly #funds: ShortFunds
   readonly #nowMs: number
 
   /** `nowMs` is the time from which `retry-after` counts. */
   constructor(
     exceeded: readonly [PeriodBudget, ...PeriodBudget[]],
-    free: number,
-    needed: number,
+    funds: ShortFunds,
     nowMs: number,
     limit?: RefusedLimit,
-    shown = NOT_SHOWN,
+    text = NOT_SHOWN,
   ) {
     const [periodBudget] = exceeded
+    const { left, needed } = funds
     super(
       'budget_exceeded',
-      `${nameOf(periodBudget)} is not enough for this request: ${free} of ${periodBudget.amount} remain, ` +
-        `${needed} are needed${shown(free, needed)}; it resets at ${resetText(periodBudget)}`,
+      `${nameOf(periodBudget)} is not enough for this request: ${left} of ${periodBudget.amount} remain, ` +
+        `${needed} are needed${shownOf(funds, text)}; ${othersOf(funds, text)}; ` +
+        `it resets at ${resetText(periodBudget)}`,
       { retryAfter: Math.max(1, Math.ceil((periodBudget.resetsMs - nowMs) / 1000)), limit },
     )
     this.exceeded = exceeded
-    this.#free = free
-    this.#needed = needed
+    this.#funds = funds
     this.#nowMs = nowMs
   }
 
-  override showing(shown: ShownAmounts): BudgetExceeded {
-    return new BudgetExceeded(this.exceeded, this.#free, this.#needed, this.#nowMs, this.limit, shown)
+  override showing(text: AmountText): BudgetExceeded {
+    return new BudgetExceeded(this.exceeded, this.#funds, this.#nowMs, this.limit, text)
   }
 
   override get usedUp(): string {
@@ -81,50 +88,144 @@ export class BudgetExceeded extends Unaffordable {
   }
 }
 
-/**
- * Builds the refusal of a hold. Insufficient quota comes first, because no new period restores it; among
- * budgets, the one that resets last. `freeOf` returns the free quota of a budget.
- */
-export function refusalOf(
-  account: Account,
-  budgets: readonly ChargedBudget[],
-  amount: number,
-  nowMs: number,
-  free = affordableAmount(account),
-  freeOf = ({ balance }: ChargedBudget): number => balance.free,
-): Unaffordable {
-  const [short, ...others] = budgets
-    .filter((budget) => freeOf(budget) < amount)
-    .toSorted((a, b) => b.periodBudget.resetsMs - a.periodBudget.resetsMs)
-  if (!short || free < amount) return new InsufficientQuota(free, amount, quotaLimit(account, free, amount))
-  const exceeded = [short.periodBudget, ...others.map(({ periodBudget }) => periodBudget)] as const
-  const left = freeOf(short)
-  return new BudgetExceeded(exceeded, left, amount, nowMs, budgetLimit(short, left, amount))
+/** Refusal of a call that would be affordable if other calls had ended without a charge. */
+export class QuotaHeld extends Unaffordable {
+  readonly #funds: ShortFunds
+  readonly #of: string
+
+  /** `of` names what is short. */
+  constructor(of: string, funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
+    const { left, needed } = funds
+    super(
+      'quota_held',
+      `calls under way hold what this request needs of ${of}: ${left} remain, ${needed} are needed` +
+        `${shownOf(funds, text)}; ${othersOf(funds, text)}; try again when they have ended`,
+      { retryAfter: 1, limit },
+    )
+    this.#funds = funds
+    this.#of = of
+  }
+
+  override showing(text: AmountText): QuotaHeld {
+    return new QuotaHeld(this.#of, this.#funds, this.limit, text)
+  }
+
+  override get usedUp(): string {
+    return 'the quota held for this response is used up'
+  }
 }
 
-function quotaLimit({ token, user, unlimited }: Account, left: number, needed: number): RefusedLimit {
-  const isOfToken = !unlimited && token.free <= user.free
-  const { id, held } = isOfToken ? token : user
-  const subject = isOfToken ? 'token' : 'user'
-  return { subject, id, name: null, kind: 'quota', spent: null, held, left, needed, resets_at: null }
+/** ` ($0.10 of $0.25)`; empty if amounts are shown in quota units. */
+function shownOf({ left, needed }: ShortFunds, text: AmountText): string {
+  const shown = text(left, 'down')
+  return shown === undefined ? '' : ` (${shown} of ${text(needed, 'up')})`
+}
+
+function othersOf({ spent, held }: ShortFunds, text: AmountText): string {
+  const shown = text(spent, 'up')
+  const amounts = shown === undefined ? '' : ` (${shown} and ${text(held, 'up')})`
+  return `${spent} are spent, ${held} are held by calls under way${amounts}`
+}
+
+/** Quota units of a balance that count as available. */
+type Available = (balance: Balance) => number
+
+const WITH_HOLDS: Available = ({ accountFree }) => accountFree
+const WITHOUT_HOLDS: Available = ({ accountRemain }) => accountRemain
+
+/** Whether the amount would be affordable if all open holds were settled at nothing. */
+export function isAffordableAlone(payer: Payer, amount: number): boolean {
+  return !isShort(payer, amount, WITHOUT_HOLDS)
+}
+
+/**
+ * Builds the refusal of a hold: `QuotaHeld` if only open holds prevent it. Otherwise insufficient quota comes
+ * first, because no new period restores it; among budgets, the one that resets last.
+ */
+export function refusalOf(payer: Payer, amount: number, nowMs: number): Unaffordable {
+  if (!isAffordableAlone(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
+  return heldRefusal(payer, amount)
+}
+
+/** Builds the refusal of a hold that only open holds prevent. */
+export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
+  const quota = shortQuota(payer, amount, WITH_HOLDS)
+  const [budget] = shortBudgets(payer, amount, WITH_HOLDS)
+  if (quota === undefined && budget)
+    return new QuotaHeld(
+      nameOf(budget.periodBudget),
+      fundsOfBudget(budget, amount),
+      budgetLimit(budget, amount),
+    )
+  const subject = quota ?? (isOfToken(payer, WITH_HOLDS) ? 'token' : 'user')
+  const funds = fundsOf(payer.account[subject], amount)
+  return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))
+}
+
+/** Builds the refusal by which a stream ends whose hold cannot grow by this amount, whoever holds the rest. */
+export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Unaffordable {
+  return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
+}
+
+function usedUpBy(payer: Payer, amount: number, nowMs: number, available: Available): Unaffordable {
+  const [short, ...others] = shortBudgets(payer, amount, available)
+  const quota = shortQuota(payer, amount, available)
+  if (!short || quota !== undefined) {
+    const subject = quota ?? (isOfToken(payer, available) ? 'token' : 'user')
+    const funds = fundsOf(payer.account[subject], amount)
+    return new InsufficientQuota(funds, quotaLimit(payer, subject, funds))
+  }
+  const exceeded = [short.periodBudget, ...others.map(({ periodBudget }) => periodBudget)] as const
+  return new BudgetExceeded(exceeded, fundsOfBudget(short, amount), nowMs, budgetLimit(short, amount))
+}
+
+function isShort(payer: Payer, amount: number, available: Available): boolean {
+  if (shortQuota(payer, amount, available) !== undefined) return true
+  return payer.budgets.some(({ balance }) => available(balance) < amount)
+}
+
+/** The balance of token or user that is short, by more if both are. */
+function shortQuota(payer: Payer, amount: number, available: Available): 'token' | 'user' | undefined {
+  const subject = isOfToken(payer, available) ? 'token' : 'user'
+  return available(payer.account[subject]) < amount ? subject : undefined
+}
+
+function isOfToken({ account: { token, user, unlimited } }: Payer, available: Available): boolean {
+  return !unlimited && available(token) <= available(user)
+}
+
+/** The budgets that are short; the one that resets last comes first. */
+function shortBudgets({ budgets }: Payer, amount: number, available: Available): readonly ChargedBudget[] {
+  return budgets
+    .filter(({ balance }) => available(balance) < amount)
+    .toSorted((a, b) => b.periodBudget.resetsMs - a.periodBudget.resetsMs)
+}
+
+function fundsOf(balance: Balance, needed: number, spent = balance.accountUsed): ShortFunds {
+  const { accountRemain, accountFree: left } = balance
+  return { spent, held: Math.max(0, accountRemain - left), left, needed }
+}
+
+function fundsOfBudget({ periodBudget, balance }: ChargedBudget, needed: number): ShortFunds {
+  return fundsOf(balance, needed, periodBudget.amount - balance.accountRemain)
+}
+
+function quotaLimit({ account }: Payer, subject: 'token' | 'user', funds: ShortFunds): RefusedLimit {
+  return { subject, id: account[subject].id, name: null, kind: 'quota', ...funds, resets_at: null }
 }
 
 const SUBJECTS = { t: 'token', u: 'user', g: 'group' } as const
 
-function budgetLimit({ periodBudget, balance }: ChargedBudget, left: number, needed: number): RefusedLimit {
-  const { owner, amount, resetsMs } = periodBudget
+function budgetLimit(budget: ChargedBudget, needed: number): RefusedLimit {
+  const { owner, resetsMs } = budget.periodBudget
   const subject = SUBJECTS[owner.slice(0, 1) as keyof typeof SUBJECTS]
   const name = owner.slice(2)
-  const { held } = balance
   return {
     subject,
     id: subject === 'group' ? null : Number(name),
     name: subject === 'group' ? name : null,
     kind: 'budget',
-    spent: amount - left - held,
-    held,
-    left,
-    needed,
+    ...fundsOfBudget(budget, needed),
     resets_at: Math.floor(resetsMs / 1000),
   }
 }

@@ -1,5 +1,7 @@
+import type { AccountName } from '../../store/bank.ts'
 import type { NodeFile, NodeWrites } from '../../store/node-file.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import type { HeldSum } from '../../store/operations/held-sums.ts'
 import type { Rows, Store } from '../../store/store.ts'
 import { ProvenanceOutbox } from './provenance-outbox.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
@@ -46,6 +48,8 @@ export interface NodeStore {
   onSettled(): void
   /** Resolves when the shared rows contain all settlements of this node. */
   flush(): Promise<void>
+  /** The sum of this node's open holds on an account. */
+  held(account: AccountName): number
 }
 
 /**
@@ -74,6 +78,10 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
   }
   return {
     async read(name, ...input) {
+      if (name === 'heldOn') {
+        const { accounts } = input[0] as { readonly accounts: readonly AccountName[] }
+        return (await heldByAll(rows, own, accounts)) as never
+      }
       if (own && !READS_WITHOUT_CHARGES.has(name)) await own.flush()
       return rows.read(name, ...input)
     },
@@ -88,4 +96,18 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
       await own?.file.close()
     },
   }
+}
+
+/** The sums of all open holds on these accounts: those of other nodes as they reported them last. */
+async function heldByAll(
+  rows: Rows,
+  own: NodeStore | undefined,
+  accounts: readonly AccountName[],
+): Promise<HeldSum[]> {
+  const reported = await rows.read('heldByNodes', { accounts, except: own?.file.node ?? '' })
+  const elsewhere = new Map(reported.map(({ account, held }) => [account, held]))
+  return accounts.map((account) => ({
+    account,
+    held: (elsewhere.get(account) ?? 0) + (own?.held(account) ?? 0),
+  }))
 }

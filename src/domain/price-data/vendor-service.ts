@@ -1,3 +1,12 @@
+/** Where a vendor stated something, and when. */
+export interface DataSource {
+  readonly source: string
+  /** YYYY-MM-DD. */
+  readonly date: string
+  /** Why it differs from @pydantic/genai-prices, where it does. */
+  readonly differs?: string
+}
+
 /** A vendor's price of a tier of service, for models whose declared price does not state one. */
 export interface ListedTier {
   readonly tier: string
@@ -18,9 +27,7 @@ export interface ListedRegion {
 }
 
 /** Defaults of a vendor, with their source and the date on which it stated them. */
-export interface VendorService {
+export interface VendorService extends DataSource {
   readonly tiers: readonly ListedTier[]
   readonly regions: readonly ListedRegion[]
-  readonly source: string
-  readonly date: string
 }

@@ -44,6 +44,8 @@ const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const MODEL = declaredName('the name of a model')
 
+const TIER = /^[a-z][a-z0-9_-]{0,31}$/i
+
 const maybe = (pattern: RegExp, expected: string) =>
   ({ ...OPEN, type: nullable(textMatching(pattern, expected)), default: null }) as const
 
@@ -106,6 +108,14 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   },
   allow: { ...OPEN, type: json<ReadonlySet<AllowedField>>(), default: new Set() },
   disable_store: { ...OPEN, type: flag, default: false },
+  /**
+   * The tier of service that its requests name, whatever the client requests; `auto` leaves it to the provider.
+   * Null to send what the client requests, if `allow` has `service_tier`.
+   */
+  service_tier: {
+    ...maybe(TIER, 'the name of a tier of service, such as flex, priority or auto'),
+    edit: 'admin',
+  },
   pass_through: { ...OPEN, type: flag, default: false },
   /** Added to each upstream request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },

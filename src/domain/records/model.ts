@@ -23,6 +23,7 @@ export const MODEL_SETTINGS = declareRecord('', {
   },
   /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
   takes_thoughts: { type: flag, default: undefined, declared: true },
+  cache_breakpoints: { type: flag, default: undefined, declared: true },
   /** Models that are called instead if no channel of this one answers, in order. */
   fallback: {
     type: list(declaredName('the name of a model'), 'a list of models'),
@@ -49,4 +50,9 @@ export type Model = ModelSettings & {
   readonly name: string
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
+  /**
+   * Which of the built-in prices applies, if they depend on the date or the time of day. It belongs to the
+   * version of the prices of a call.
+   */
+  readonly priceMoment?: string | undefined
 }

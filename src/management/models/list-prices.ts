@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { type Price, priceTexts } from '../../domain/price.ts'
 import { tokenPriceTexts } from '../../domain/token-kinds.ts'
+import { retirementOf } from '../../domain/price-data/retired-models.ts'
+import { type AppliedSource, sourcesOf } from '../../domain/price-data/sources-of.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
@@ -29,7 +31,11 @@ export interface AppliedPrice {
     readonly declared: string
     readonly built_in: string
   }[]
-  /** Whether there are differences, or the data are older than 90 days. */
+  /** The entries of the built-in data that apply: prices, tiers and regions, tools, context lengths, ends. */
+  readonly sources: readonly (AppliedSource & { readonly old: boolean })[]
+  /** The day on which the vendor shuts the model down, as YYYY-MM-DD; null if it announced none. */
+  readonly ends: string | null
+  /** Whether there are differences, or one of the entries is older than 90 days. */
   readonly outdated: boolean
 }
 
@@ -61,6 +67,13 @@ function appliedPrice(
   const model = settings().models.get(name)
   const source = model.price ? sourceOf(liveConfig, stored, name) : 'none'
   const known = liveConfig.builtInPrice(name, model.vendor)
+  const { vendor } = known
+  const sources = sourcesOf({
+    model: name,
+    vendor,
+    channels: settings().channels.filter(({ models }) => models.includes(name)),
+    price: source === 'built-in' ? known : undefined,
+  }).map((one) => ({ ...one, old: isOldData(one.date, nowMs()) }))
   const differences =
     model.price && known.price && source !== 'built-in' ? differencesOf(model.price, known.price) : []
   return {
@@ -71,7 +84,9 @@ function appliedPrice(
     tiers: model.price ? tiersOf(model.price) : [],
     data_date: source === 'built-in' ? known.date : null,
     differences,
-    outdated: differences.length > 0 || (source === 'built-in' && isOldData(known.date, nowMs())),
+    sources,
+    ends: (vendor === undefined ? undefined : retirementOf(vendor, name)) ?? null,
+    outdated: differences.length > 0 || sources.some(({ old }) => old),
   }
 }
 

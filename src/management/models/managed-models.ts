@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Json } from '../../domain/json.ts'
 import { requireVersion, versionOf } from '../../domain/object-version.ts'
-import { priceTexts } from '../../domain/price.ts'
+import { FREE_PRICE, priceTexts } from '../../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
 import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import { GatewayError } from '../../errors.ts'
@@ -9,6 +9,7 @@ import type { EntryChange } from '../../store/operations/configuration.ts'
 import { versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
+import { servicePrices, servicePricesSchema } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 
@@ -16,7 +17,9 @@ const DAY_MS = 86_400_000
 const COUNTED_DAYS = 30
 
 const amount = z.string().describe('A decimal')
-const price = z.record(z.string(), z.union([amount, z.record(z.string(), amount)]))
+/** The price of a tier of service may be a price of its own. */
+const part = z.union([amount, z.record(z.string(), z.unknown())])
+const price = z.record(z.string(), z.union([amount, z.record(z.string(), part)]))
 
 /** A model with its price, in USD as in gateway.yaml. `docs/administration.md: Models`. */
 export const managedModelSchema = z.object({
@@ -24,6 +27,7 @@ export const managedModelSchema = z.object({
   vendor: z.string().nullable(),
   price: price.nullable(),
   tiers: z.array(z.object({ above: z.int() }).catchall(z.union([z.int(), amount]))),
+  ...servicePricesSchema,
   source: z.enum(['file', 'set', 'prices_file', 'built-in', 'none']),
   channels: z.array(z.string()),
   groups: z.array(z.string()),
@@ -54,6 +58,7 @@ export async function managedModels(services: AdministrationServices): Promise<M
       model,
       vendor: live.models.get(model).vendor ?? null,
       ...pricePart(live, liveConfig, stored, model),
+      ...servicePrices(live.models.get(model).price ?? FREE_PRICE, model, serving),
       channels: serving.map(({ name }) => name),
       groups: [...new Set(serving.flatMap(({ groups }) => groups))].toSorted(),
       calls_30d: calls.get(model) ?? 0,

@@ -11,6 +11,14 @@ import { kindsOf, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool
 import type { User } from '../../domain/records/user.ts'
 import { usableGroups } from '../users/user-object.ts'
 
+/** What tiers of service and regions cost, declared or by the vendor of the first channel. */
+export const servicePricesSchema = {
+  /** What tiers of service cost: a number that multiplies the prices of tokens, or prices of its own. */
+  service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
+  /** Numbers that multiply the prices of tokens, by region. */
+  regions: z.record(z.string(), z.number()),
+}
+
 const model = z.object({
   model_name: z.string(),
   /** 0 is by tokens, 1 is by calls. */
@@ -35,10 +43,7 @@ const model = z.object({
   image_price: z.record(z.string(), z.number()).optional(),
   /** USD per use of a tool that the provider runs, by kind; the highest price among the channels. */
   tool_prices: z.record(z.string(), z.number()),
-  /** What tiers of service cost: a number that multiplies the prices of tokens, or prices of its own. */
-  service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
-  /** Numbers that multiply the prices of tokens, by region. */
-  regions: z.record(z.string(), z.number()),
+  ...servicePricesSchema,
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
@@ -144,7 +149,7 @@ function priced(
 }
 
 /** The tiers and regions of a model: declared ones, else those of the vendor of its first channel by priority. */
-function servicePrices(
+export function servicePrices(
   price: Price,
   name: string,
   channels: readonly Channel[],

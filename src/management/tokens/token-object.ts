@@ -6,11 +6,13 @@ import { TOKEN, type Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
+import type { AccountName } from '../../store/bank.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { declareResponse, bodyShape } from '../record-schemas.ts'
 import {
   type BudgetUses,
   budgetUses,
+  heldSums,
   usageLimitFields,
   usageLimitSchema,
   usageLimitsWithUse,
@@ -36,6 +38,7 @@ const own = declareResponse(TOKEN.fields, 'holder')
 export const tokenSchema = z.object({
   ...own.schema.shape,
   key: z.string(),
+  held_quota: z.int().describe('quota units held for calls under way'),
   ...usageLimitSchema,
   ...remainingSchema,
   operator_limits: operatorLimits.optional(),
@@ -78,6 +81,7 @@ interface Surroundings {
   readonly settings: Settings
   readonly users: ReadonlyMap<number, User>
   readonly uses: BudgetUses
+  readonly held: ReadonlyMap<AccountName, number>
   readonly nowMs: number
 }
 
@@ -93,7 +97,14 @@ async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promis
     return user ? Object.values(budgetsOf(settings, user, token)) : [limitsOwner(token)]
   })
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
-  return { settings, users, uses: await budgetUses(store, [...distinct.values()], nowMs), nowMs }
+  const [uses, held] = await Promise.all([
+    budgetUses(store, [...distinct.values()], nowMs),
+    heldSums(
+      store,
+      tokens.map(({ id }) => `t:${id}` as const),
+    ),
+  ])
+  return { settings, users, uses, held, nowMs }
 }
 
 /** The ids of those tokens whose calls a budget refuses: their own, their user's or their group's. */
@@ -112,12 +123,13 @@ function limitsOwner(token: Token): LimitedOwner {
   return { owner: `t:${id}`, budget, rateLimit, isByOperator: isSetByOperator(token) }
 }
 
-function shown(token: Token, key: string, { settings, users, uses, nowMs }: Surroundings): TokenObject {
+function shown(token: Token, key: string, { settings, users, uses, held, nowMs }: Surroundings): TokenObject {
   const user = users.get(token.user_id)
   return {
     ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
+    held_quota: held.get(`t:${token.id}`) ?? 0,
     ...usageLimitsWithUse(limitsOwner(token), uses),
     ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),

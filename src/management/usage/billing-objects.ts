@@ -85,14 +85,22 @@ export const tokenUsageSchema = z.object({
   total_granted: z.int(),
   total_used: z.int(),
   total_available: z.int(),
+  held_quota: z.int().describe('quota units held for calls under way, a part of total_available'),
   unlimited_quota: z.boolean(),
   model_limits_enabled: z.boolean(),
   model_limits: z.record(z.string(), z.literal(true)),
   expires_at: z.int(),
 })
 
-/** The usage and balance of a token; an unlimited one shows 0. `limits` are the models that it may call. */
-export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
+/**
+ * The usage and balance of a token; an unlimited one shows 0. `limits` are the models that it may call, `held`
+ * is the sum of its open holds.
+ */
+export function tokenUsageObject(
+  token: Token,
+  limits: Iterable<string>,
+  held: number,
+): z.output<typeof tokenUsageSchema> {
   const { name, unlimited_quota, remain_quota, used_quota, model_limits_enabled } = token
   return {
     object: 'token_usage',
@@ -100,6 +108,7 @@ export function tokenUsageObject(token: Token, limits: Iterable<string>): z.outp
     total_granted: unlimited_quota ? 0 : remain_quota + used_quota,
     total_used: unlimited_quota ? 0 : used_quota,
     total_available: unlimited_quota ? 0 : remain_quota,
+    held_quota: held,
     unlimited_quota,
     model_limits_enabled,
     // `fromEntries` makes a model named `__proto__` an ordinary property.

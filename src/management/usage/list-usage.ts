@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tierName } from '@sluice/wire/service-tier'
 import type { Calendar } from '../../domain/calendar.ts'
 import { STATUS_WORDS } from '../../domain/call-outcome.ts'
 import { decimalText } from '../../domain/decimal.ts'
@@ -99,6 +100,8 @@ export const ownCallFilters = {
   token_name: textsFilter(),
   model_name: textsFilter(),
   group: textsFilter(),
+  service_tier: textsFilter(),
+  region: textsFilter(),
 }
 
 /** Filters that rows and sums of all calls have in common. */
@@ -117,7 +120,8 @@ export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,
 ): UsageFilter {
-  const { user_id, username, channel, channel_id, token_id, token_name, model_name, group } = query
+  const { user_id, model_name: model, ...others } = query
+  const { username, channel, channel_id, token_id, token_name, group, service_tier, region } = others
   return {
     user_id: userId ?? user_id,
     username,
@@ -125,8 +129,11 @@ export function callFilterOf(
     channel_id,
     token_id,
     token_name,
-    model: model_name,
+    model,
     group,
+    // `priority` and `default` are other names of tiers.
+    service_tier: service_tier?.map((name) => tierName(name) ?? name),
+    region,
   }
 }
 

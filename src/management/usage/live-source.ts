@@ -108,7 +108,7 @@ function matchOf(filter: UsageFilter): CallMatch {
     const wanted = filter[field]
     if (wanted === undefined) return []
     const values: readonly (string | number)[] = valuesOf<string | number>(wanted)
-    return [(call: SettledCall) => values.includes(call[field])]
+    return [(call: SettledCall) => values.includes(call[field] ?? '')]
   })
   if (fromMs !== undefined) matches.push(({ ended_ms }) => ended_ms >= fromMs)
   if (beforeMs !== undefined) matches.push(({ ended_ms }) => ended_ms < beforeMs)
@@ -133,6 +133,8 @@ const FIELDS = [
   'model',
   'channel',
   'group',
+  'service_tier',
+  'region',
 ] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
 /** Maximum number of calls shown in a second; more of them are reported as a gap. */

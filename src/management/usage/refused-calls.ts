@@ -62,12 +62,12 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 
 /** The filters of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
-  .omit({ reason: true, cause: true })
+  .omit({ reason: true, cause: true, service_tier: true, region: true })
   .extend({ code: textsFilter() })
 
 /** The filters of all refused calls. */
 export const refusedQuery = usageQuery
-  .omit({ reason: true, cause: true, channel: true, channel_id: true })
+  .omit({ reason: true, cause: true, service_tier: true, region: true, channel: true, channel_id: true })
   .extend({ code: textsFilter() })
 
 /** A page of refused calls, newest first. */

@@ -35,6 +35,8 @@ function calls(count: number): SettledCall[] {
       quota: below(1000),
       model: `m${below(4)}`,
       channel: `c${below(3)}`,
+      service_tier: ['standard', 'fast', 'flex'][below(3)] ?? '',
+      region: ['', 'us'][below(2)] ?? '',
       duration_ms: below(5000),
       first_byte_ms: reason === 'failed' ? null : below(500),
     })
@@ -56,6 +58,8 @@ const keyOf = {
   user: 'user_id',
   channel: 'channel',
   group: 'group',
+  service_tier: 'service_tier',
+  region: 'region',
 } as const
 
 describe.each(ENGINES)('a series of usage on $name', (engine) => {
@@ -86,6 +90,8 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
             { token_name: 'k3' },
             { channel: 'c1', group: 'default' },
             { username: 'nobody' },
+            { service_tier: ['fast', 'flex'] },
+            { user_id: 2, region: 'us' },
           ),
         }),
         async ({ from, length, tz, step, by, top, filter }) => {
@@ -101,7 +107,9 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
               (filter.user_id === undefined && filter.username === undefined ? true : call.user_id === 2) &&
               (filter.model === undefined || call.model === filter.model) &&
               (filter.token_name === undefined || call.token_id === 3) &&
-              (filter.channel === undefined || call.channel === filter.channel),
+              (filter.channel === undefined || call.channel === filter.channel) &&
+              (filter.service_tier === undefined || call.service_tier !== 'standard') &&
+              (filter.region === undefined || call.region === filter.region),
           )
           const calendar = new Calendar(tz)
           const stepOf = ({ ended_ms: endedMs }: SettledCall): number =>

@@ -209,7 +209,7 @@ export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ra
 
 /** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
-  by: oneOf(['model', 'token', 'group', 'none']),
+  by: oneOf(['model', 'token', 'group', 'service_tier', 'region', 'none']),
   rank,
   ...ownCallFilters,
 })

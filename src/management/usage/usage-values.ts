@@ -4,7 +4,7 @@ import { planSeries, type PlannedPeriod, type SeriesPlan } from '../../domain/se
 import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
-const OWN_FIELDS = ['model', 'token', 'group', 'cause', 'code'] as const
+const OWN_FIELDS = ['model', 'token', 'group', 'service_tier', 'region', 'cause', 'code'] as const
 const FIELDS = [...OWN_FIELDS, 'user', 'channel'] as const
 /** Maximum number of values that are listed. */
 const MAX_VALUES = 50

@@ -1,3 +1,11 @@
+import {
+  CHAT_BREAKPOINTS,
+  CHAT_MARKS,
+  type CacheMarkRules,
+  converseMarks,
+  MESSAGES_MARKS,
+  RESPONSES_BREAKPOINTS,
+} from '@sluice/wire/cache-marks'
 import { canSearch, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
 import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
 import type { Conversation, SharedField } from '@sluice/wire/conversation'
@@ -9,7 +17,7 @@ import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { maxTokensOf as responsesMaxTokens, RESPONSES_PROMPT, responsesCodec } from '@sluice/wire/responses'
 import type { OfferedTool } from '@sluice/wire/tool-use'
-import { isRouter } from '@sluice/wire/upstream-settings'
+import { isOpenAiHost, isRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
 import { versionHeaders } from './messages/version-headers.ts'
 
@@ -27,8 +35,8 @@ export interface UpstreamDialect {
    * plain name.
    */
   readonly hasThinkingField: boolean
-  /** Reports whether a channel's upstream accepts `cache_control`. */
-  takesCacheMarks(channel: Channel): boolean
+  /** The cache marks that a channel's upstream accepts; undefined if it accepts none. */
+  cacheMarks(channel: Channel, capabilities: Capabilities): CacheMarkRules | undefined
   /**
    * Reports whether a channel's upstream accepts a field that chat and responses share; absent if the codec
    * decides.
@@ -61,7 +69,7 @@ export const chatConversion: ConversionDialect = {
   beginsWithPrompt: false,
   endsWithAnswer: false,
   hasThinkingField: false,
-  takesCacheMarks,
+  cacheMarks: chatMarks,
   takesSharedField,
   search: ({ webSearch }, model) =>
     webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
@@ -69,11 +77,16 @@ export const chatConversion: ConversionDialect = {
 }
 
 /**
- * Reports whether a channel's upstream accepts `cache_control` in chat requests. Strict providers refuse it,
- * especially its `ttl`. `docs/configuration.md: Channels`, `allow`.
+ * The cache marks of chat requests. Strict providers refuse `cache_control`, especially its `ttl`, and OpenAI has
+ * breakpoints instead. `docs/configuration.md: Channels`, `allow`.
  */
-function takesCacheMarks({ allow, base_url }: Channel): boolean {
-  return allow.has('cache_control') || isRouter(base_url)
+function chatMarks(
+  { allow, base_url }: Channel,
+  { takesBreakpoints }: Capabilities,
+): CacheMarkRules | undefined {
+  const isAllowed = allow.has('cache_control')
+  if (isOpenAiHost(base_url)) return isAllowed || takesBreakpoints ? CHAT_BREAKPOINTS : undefined
+  return isAllowed || isRouter(base_url) ? CHAT_MARKS : undefined
 }
 
 /**
@@ -82,10 +95,10 @@ function takesCacheMarks({ allow, base_url }: Channel): boolean {
  */
 export function takesSharedField(
   field: SharedField,
-  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  channel: Pick<Channel, 'allow' | 'base_url'>,
   { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
 ): boolean {
-  return allow.has(field) || isOpenAi || isRouter(base_url)
+  return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
 }
 
 /** Messages, for conversion to and from other dialects. */
@@ -97,7 +110,7 @@ export const messagesConversion: ConversionDialect = {
   beginsWithPrompt: true,
   endsWithAnswer: true,
   hasThinkingField: true,
-  takesCacheMarks: () => true,
+  cacheMarks: () => MESSAGES_MARKS,
   search: ({ webSearch }) => webSearch && { type: 'web_search_20250305', maxUses: webSearch.maxUses },
   outputMaximum: messagesMaxTokens,
 }
@@ -111,7 +124,10 @@ export const responsesConversion: ConversionDialect = {
   beginsWithPrompt: false,
   endsWithAnswer: false,
   hasThinkingField: false,
-  takesCacheMarks: () => false,
+  cacheMarks: ({ allow, base_url }, { takesBreakpoints }) =>
+    allow.has('cache_control') || (isOpenAiHost(base_url) && takesBreakpoints)
+      ? RESPONSES_BREAKPOINTS
+      : undefined,
   search: ({ webSearch }) => webSearch && { type: 'web_search' },
   outputMaximum: responsesMaxTokens,
 }
@@ -125,7 +141,7 @@ export const geminiConversion: ConversionDialect = {
   beginsWithPrompt: false,
   endsWithAnswer: false,
   hasThinkingField: false,
-  takesCacheMarks: () => false,
+  cacheMarks: () => undefined,
   // Most models refuse functions together with web search; the functions are kept.
   search: ({ webSearch, tools }) => (webSearch && tools.length === 0 ? { type: 'googleSearch' } : undefined),
   outputMaximum: geminiMaxTokens,
@@ -139,8 +155,7 @@ export const converseConversion: UpstreamDialect = {
   headers: [],
   // Model names of some vendors end like this suffix.
   hasThinkingField: false,
-  // Depends on the model; the codec leaves the marks out if the model does not accept them.
-  takesCacheMarks: () => true,
+  cacheMarks: (_channel, capabilities) => converseMarks(capabilities.converse),
   search: () => undefined,
   outputMaximum: converseMaxTokens,
 }

@@ -6,7 +6,7 @@ import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
-import { withoutCacheMarks } from '@sluice/wire/cache-marks'
+import { withCacheMarks } from '@sluice/wire/cache-marks'
 import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
 import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/edit-request'
 import type {
@@ -20,12 +20,15 @@ import type {
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
 import { withCutOffStop } from '@sluice/wire/tool-input'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import { statesTier } from '@sluice/wire/upstream-settings'
+import { takesAnyTier } from '../../upstreams/channel-tier.ts'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
@@ -135,6 +138,7 @@ export class Conversions {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
       choices: PROTOCOLS[spoken].hasChoices ? choicesOf(conversation) : 1,
+      sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
@@ -188,6 +192,26 @@ export class Conversions {
   }
 }
 
+const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
+
+/** What a converted request says about thinking, encoded without its turns when it is asked for. */
+function sentThinking(
+  spoken: ProtocolName,
+  conversation: Conversation,
+  upstream: UpstreamModel,
+): SentRequest {
+  let scan: ScannedObject | undefined
+  return {
+    dialect: spoken,
+    model: upstream.name,
+    value(name) {
+      const { codec } = upstreamDialect(spoken)
+      const short = { ...conversation, system: [], turns: ANY_TURN, tools: [] }
+      return (scan ??= scanObject(codec.encodeRequest(short, upstream, new Set()))).value(name)
+    },
+  }
+}
+
 function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelPlan {
   return {
     channel,
@@ -220,9 +244,10 @@ function fit(
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
-  const marked = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
+  const marked = withCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
-  const conversation = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
+  const stated = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
+  const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
   const provider = providerFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
 }
@@ -280,6 +305,7 @@ function convertedReply(
     valid: true,
     error: false,
     usage: reply.usage,
+    served: reply.served,
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),

@@ -11,6 +11,7 @@ import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
+import type { Served } from '@sluice/wire/service-tier'
 import type { Call } from '../call.ts'
 import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
@@ -78,6 +79,10 @@ export class ConvertingTap implements Tap {
 
   get usage(): ReportedUsage | undefined {
     return this.#decoder.usage
+  }
+
+  get served(): Served | undefined {
+    return this.#decoder.served
   }
 
   get text(): string {

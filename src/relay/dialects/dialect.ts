@@ -14,6 +14,7 @@ import type { ArrivedMedia } from '@sluice/wire/received-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { Served } from '@sluice/wire/service-tier'
 import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { FormBody } from '../body-reader.ts'
@@ -66,6 +67,8 @@ export interface Tap extends StorableResponse {
   readonly isReplay?: true
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
+  /** What the stream has stated about how it is served; absent if only `usage` states it. */
+  readonly served?: Served | undefined
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined

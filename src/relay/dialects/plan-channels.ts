@@ -1,3 +1,5 @@
+import { keepsGoogleThinking } from '@sluice/wire/edit-request'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -46,6 +48,23 @@ function withOriginFirst(
     (channel) => channel.priority === own.priority && spoken.get(channel) !== dialect,
   )
   return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
+}
+
+/** A native request to a channel, for the model `name`. */
+export function nativeRequest(
+  channel: Channel,
+  dialect: ProtocolName,
+  name: string,
+  scan: ScannedObject,
+): Pick<ChannelPlan, 'sent'> {
+  return {
+    sent: {
+      dialect,
+      model: channel.model_mapping.get(name) ?? name,
+      value: (member) =>
+        member === 'extra_body' && !keepsGoogleThinking(channel) ? undefined : scan.value(member),
+    },
+  }
 }
 
 /** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */

@@ -3,7 +3,7 @@ import { charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
 import { servedRate } from '../../domain/served-rate.ts'
 import type { Served } from '@sluice/wire/service-tier'
-import { priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
+import { priceSetFrom, type Rate, rateOf, type SentService } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
@@ -62,6 +62,8 @@ interface OpenCall {
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
+  /** What its request asked for; absent for a response that an earlier version stored. */
+  readonly sent?: SentService | undefined
   /** Whether this node still reads its stream. */
   isStreamed: boolean
 }
@@ -104,8 +106,8 @@ export class BackgroundCalls {
     for (const hold of holds) {
       const response = byCall.get(hold.id)
       if (response?.rate) {
-        const { price, ratio, quotaPerUnit } = priceSetFrom(response.rate)
-        const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
+        const { price, ratio, quotaPerUnit, sent } = priceSetFrom(response.rate)
+        const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), sent, isStreamed: false }
         this.#open.set(hold.id, call)
       } else {
         const charged = {
@@ -134,7 +136,8 @@ export class BackgroundCalls {
       return false
     }
     const { rate, request } = call.plan
-    const open = { hold, response, rate, isStreamed: request.stream }
+    const sent = response.rate === null ? undefined : priceSetFrom(response.rate).sent
+    const open = { hold, response, rate, sent, isStreamed: request.stream }
     this.#open.set(call.incoming.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
@@ -221,7 +224,7 @@ export class BackgroundCalls {
   }
 
   async #settle(
-    { hold, response }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    { hold, response, sent }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
     charged: OutcomeCharge & Pick<Settlement, 'reason'>,
   ): Promise<void> {
     if (hold.isSettled) return
@@ -230,6 +233,7 @@ export class BackgroundCalls {
     const settlement = {
       ...charged,
       price_incomplete: charged.price_incomplete === true || response?.priceIncomplete === true,
+      requested_service_tier: sent?.requested ?? '',
       delivered: charged.reason !== 'failed',
       ...((charged.reason === 'failed' || charged.reason === 'cut') && { cause: 'provider_failed' as const }),
       model: response?.model ?? facts.model,
@@ -336,7 +340,7 @@ const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
 /** Prices what a response reported, including uses of the provider's tools. */
 function priceOutcome(
   settings: Settings,
-  { rate, response }: { readonly rate: Rate; readonly response: StoredResponse },
+  { rate, response, sent }: Pick<OpenCall, 'rate' | 'response' | 'sent'>,
   reported: Usage,
   uses: readonly ToolUse[],
   served: Served | undefined,
@@ -348,13 +352,21 @@ function priceOutcome(
   const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
   const tools = pricedTools(searches, usesExcept(uses, 'web_search'), pricing)
   const usage = { ...reported, webSearches: searches }
-  const at = channel && servedRate(rate, channel, model, served ?? {})
+  const tier = served?.tier ?? sent?.tier
+  const region = served?.region ?? sent?.region
+  const at =
+    channel &&
+    servedRate(rate, channel, model, {
+      ...(tier !== undefined && { tier }),
+      ...(region !== undefined && { region }),
+    })
+  const isGuessed = served?.tier === undefined && sent?.isGuessed === true
   return {
     quota: charge(at?.rate ?? rate, usage, {}, tools),
     usage,
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
-    ...(at?.isUnpriced && { price_incomplete: true }),
+    ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),
     particulars: particularsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
   }
 }

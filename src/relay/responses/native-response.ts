@@ -7,6 +7,7 @@ import { NATIVE_RETENTION_MS, type Provenance, type StoredResponse } from '../..
 import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import type { Target } from '../request-stages.ts'
+import { sentService } from '../served-price.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import { newResponseId } from './response-id.ts'
@@ -95,7 +96,7 @@ export class NativeResponse {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.incoming.id,
-      rate: priceSetText(call.plan.rate),
+      rate: priceSetText(call.plan.rate, sentService(call, target)),
       priceIncomplete: call.noteUnlisted(target),
     }
     return this.#services.background.begin(call, response)

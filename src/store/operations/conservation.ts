@@ -4,6 +4,10 @@ import { DIMENSION_COLUMNS, kindFor } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
 
 const DAYS = sql.lit(kindFor('day', DIMENSION_COLUMNS).kind)
+const DIMENSIONS = sql.join(DIMENSION_COLUMNS.map((name) => sql.ref(name)))
+const EQUAL_DIMENSIONS = DIMENSION_COLUMNS.map(
+  (name) => sql`${sql.ref(`days.${name}`)} = ${sql.ref(`log.${name}`)}`,
+)
 const DAY_KEYS = sql.lit(kindFor('day', ['token_id']).kind)
 
 /** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
@@ -66,14 +70,13 @@ async function daysOutOfBalance(db: Db): Promise<number[]> {
   const { rows } = await sql<{ day: number }>`
     select distinct log.day
     from (
-      select ended_ms / 86400000 as day, user_id, token_id, model, channel, group_name, sum(quota) as quota,
+      select ended_ms / 86400000 as day, ${DIMENSIONS}, sum(quota) as quota,
         sum(${tokensOf('usage_log')}) as tokens
       from usage_log
-      group by ended_ms / 86400000, user_id, token_id, model, channel, group_name
+      group by ended_ms / 86400000, ${DIMENSIONS}
     ) as log
     left join (select * from usage_sums where kind = ${DAYS}) as days
-      on days.start = log.day and days.user_id = log.user_id and days.token_id = log.token_id
-      and days.model = log.model and days.channel = log.channel and days.group_name = log.group_name
+      on days.start = log.day and ${sql.join(EQUAL_DIMENSIONS, sql` and `)}
     where days.start is null
       or days.quota < log.quota
       or ${tokensOf('days')} < log.tokens

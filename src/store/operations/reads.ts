@@ -4,6 +4,7 @@ export { findPendingAlerts, hasAlertState, waitingAlerts } from './alerts.ts'
 export { lastActive } from './last-active.ts'
 export { auditBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
+export { heldByNodes, heldOn } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
 export { conservation } from './conservation.ts'
 export {

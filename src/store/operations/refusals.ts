@@ -10,7 +10,7 @@ import {
 import { namesOf, type Db } from './operation.ts'
 import { valuesOf } from '../../domain/usage-filter.ts'
 import { withUser } from './usage-log.ts'
-import { isAmong } from './usage-sum-queries.ts'
+import { isAmong } from './read-sums.ts'
 
 /** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
 export interface RefusedInSlot {

@@ -7,7 +7,7 @@ import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { UsageLimitColumns } from '../../domain/records/usage-limits.ts'
-import { dimensionsIn, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
+import { dimensionsIn, NO_DIMENSION, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 /** Users and tokens that seeding created. */
 interface SeedResult {
@@ -356,7 +356,7 @@ async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Sec
   await createToken(db, token, secrets)
   const { user_id, id: token_id, group = '', used_quota } = token
   if (used_quota <= 0) return
-  const values = { user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
+  const values = { ...NO_DIMENSION, user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
   const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
   for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
     const row = [kind.kind, day, ...dimensionsIn(kind, values), used_quota]

@@ -384,7 +384,7 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageC
 /** Condition of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
-  const { reasons, causes } = filter
+  const { service_tier: tier, region, reasons, causes } = filter
   const userId = scannedUser(filter)
   const wanted: Expression<SqlBool>[] = []
   if (typeof users === 'object') wanted.push(eb('usage_log.user_id', 'in', users))
@@ -403,6 +403,8 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   if (model !== undefined) wanted.push(eb('model', 'in', valuesOf(model)))
   if (channel !== undefined) wanted.push(eb('channel', 'in', valuesOf(channel)))
   if (group !== undefined) wanted.push(eb('usage_log.group_name', 'in', valuesOf(group)))
+  if (tier !== undefined) wanted.push(eb('service_tier', 'in', valuesOf(tier)))
+  if (region !== undefined) wanted.push(eb('region', 'in', valuesOf(region)))
   if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
   if (causes !== undefined) wanted.push(eb('cause', 'in', causes))
   return eb.and(wanted)

@@ -16,7 +16,7 @@ export interface UsageValue {
 }
 
 /** Fields whose values are listed. */
-export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group'
+export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
  * Lists the values that calls of a period have, those with the most calls first, with `q` in their label in any
@@ -46,7 +46,7 @@ export async function usageValues(
       label: labels.get(value) ?? String(value),
       calls: sums.reduce((sum, count) => sum + count, 0),
     }))
-    .filter(({ label, calls }) => calls > 0 && label.toLowerCase().includes(wanted))
+    .filter(({ label, calls }) => calls > 0 && label !== '' && label.toLowerCase().includes(wanted))
     .toSorted((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
     .slice(0, limit)
 }

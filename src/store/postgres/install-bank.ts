@@ -18,6 +18,7 @@ import {
   NO_DIMENSION,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
+  SUM_KEY,
   SUM_KINDS,
   WHOLE_REASONS,
 } from '../sum-kinds.ts'
@@ -88,6 +89,10 @@ const SUM_PARTS = {
   sum_of_slots: SUM_COLUMNS.map((column) => `sum(slots.${column})`).join(', '),
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),
   sum_keys: KEYS.join(', '),
+  sum_dimensions: DIMENSION_COLUMNS.join(', '),
+  sum_key: SUM_KEY.join(', '),
+  sum_key_of_kinds: SUM_KEY.map((column) => `c.${column}`).join(', '),
+  sum_key_of_rows: SUM_KEY.map((column) => `s.${column}`).join(', '),
 } as const
 
 /** Parts of the SQL that are generated from lists of columns; the SQL contains `{{name}}` in their place. */

@@ -6,7 +6,7 @@ import { kindIs } from '../../../test/usage-sums-rows.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
-import { LATENCY_COLUMNS, SUM_KEY } from '../sum-kinds.ts'
+import { LATENCY_COLUMNS, NO_DIMENSION, SUM_KEY } from '../sum-kinds.ts'
 
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
@@ -48,7 +48,7 @@ async function daysIn(
   return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !others.has(name))))
 }
 
-test('settlements are summed up by the day of their end (UTC), user, token, model, channel and group', async () => {
+test('settlements are summed up by the day of their end (UTC), user, token, model, channel, group, tier and region', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, userId, tokenId, who } = await storeWithAccount(path)
   const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
@@ -60,7 +60,9 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   await call('f', { model: 'other' })
   await call('g', { channel: 'other' })
   await call('h', { group: 'other' })
-  const key = { user_id: userId, token_id: tokenId, model: 'm', channel: 'c', group_name: 'default' }
+  await call('i', { service_tier: 'fast', region: 'us' })
+  const account = { user_id: userId, token_id: tokenId }
+  const key = { ...NO_DIMENSION, ...account, model: 'm', channel: 'c', group_name: 'default' }
   const sums = (of: number, quota: number, failed = 0) => ({
     requests: of,
     failed,
@@ -89,6 +91,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     { start: DAY - 1, ...key, ...sums(1, 300) },
     // The calls a, b and e; d was not answered.
     { start: DAY, ...key, ...sums(3, 605, 1) },
+    { start: DAY, ...key, service_tier: 'fast', region: 'us', ...sums(1, 300) },
     { start: DAY, ...key, group_name: 'other', ...sums(1, 300) },
     { start: DAY, ...key, channel: 'other', ...sums(1, 300) },
     { start: DAY, ...key, model: 'other', ...sums(1, 300) },

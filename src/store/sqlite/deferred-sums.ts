@@ -41,6 +41,8 @@ type SlotKey = readonly [
   model: string,
   channel: string,
   group: string,
+  serviceTier: string,
+  region: string,
 ]
 
 /** Key of the half hours by all dimensions, and the amounts to add to their sums. */
@@ -83,12 +85,12 @@ export class DeferredSums {
 
   /** Adds a call that the open transaction settles. */
   add(call: SettledCall): void {
-    const { user_id, token_id, model, channel, group, ended_ms } = call
+    const { user_id, token_id, model, channel, group, service_tier = '', region = '', ended_ms } = call
     const slot = Math.floor(ended_ms / SLOT_MS)
-    const name = nameOf(slot, token_id, model, channel, group)
+    const name = nameOf(slot, token_id, model, channel, group, service_tier, region)
     let row = this.#open.get(name)
     if (!row) {
-      row = [[slot, user_id, token_id, model, channel, group], SUM_COLUMNS.map(() => 0)]
+      row = [[slot, user_id, token_id, model, channel, group, service_tier, region], SUM_COLUMNS.map(() => 0)]
       this.#open.set(name, row)
     }
     addCall(row[1], call)
@@ -154,8 +156,8 @@ export class DeferredSums {
   }
 
   // Once for each half hour, not for each call.
-  #addToKinds([[slot, user_id, token_id, model, channel, group], sums]: SlotRow): void {
-    const values = { user_id, token_id, model, channel, group_name: group }
+  #addToKinds([[slot, user_id, token_id, model, channel, group, service_tier, region], sums]: SlotRow): void {
+    const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {
       const start = kind.unit === 'slot' ? slot : Math.floor(slot / SLOTS_PER_DAY)
       this.#rows.add([kind.kind, start, ...dimensionsIn(kind, values)], sums)
@@ -176,8 +178,8 @@ function addAll(sums: number[], values: readonly number[]): void {
 }
 
 // NUL separates the parts, because no text contains it. The user follows from the token.
-function nameOf(slot: number, token_id: number, model: string, channel: string, group: string): string {
-  return `${slot}\0${token_id}\0${model}\0${channel}\0${group}`
+function nameOf(slot: number, token_id: number, ...texts: readonly string[]): string {
+  return `${slot}\0${token_id}\0${texts.join('\0')}`
 }
 
 /** Row of sums: its key in the order of the key's columns, and its sums. */

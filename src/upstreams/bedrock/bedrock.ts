@@ -34,7 +34,7 @@ export const bedrock: Provider = {
     const { body } = request
     if (!Buffer.isBuffer(body)) throw new ProviderRefusal(`Bedrock channels do not serve ${request.path}`)
     const headers = ['accept', request.stream === true ? EVENT_STREAM : JSON_TYPE]
-    return { ...request, path, headers: [...headers, ...credentials(path, body, target)] }
+    return { ...request, path, headers: [...headers, ...tierOf(request), ...credentials(path, body, target)] }
   },
   responses(request, listener) {
     if (isCount(request)) return new BedrockResponses(new BedrockCount(listener), request.protocol)
@@ -60,6 +60,12 @@ const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   responses: undefined,
   gemini: undefined,
   rerank: undefined,
+}
+
+/** The tier as name and value; it is no header of requests that count tokens. */
+function tierOf(request: WireRequest): readonly string[] {
+  const at = isCount(request) ? -1 : request.headers.indexOf(BEDROCK_TIER_HEADER)
+  return at === -1 ? [] : request.headers.slice(at, at + 2)
 }
 
 function isCount({ path }: WireRequest): boolean {

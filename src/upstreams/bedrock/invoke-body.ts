@@ -3,6 +3,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
 import type { AdaptedBody } from '../provider.ts'
+import { bedrockTier } from '../tier-headers.ts'
 
 /** Version of the messages protocol that Bedrock expects in the body. */
 const VERSION = 'bedrock-2023-05-31'
@@ -34,7 +35,9 @@ const BETAS: ReadonlySet<string> = new Set([
 ])
 
 /** Members that Bedrock refuses. */
-const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'service_tier', 'speed'] as const
+const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'speed'] as const
+/** Member that is a header at Bedrock. */
+const TIER = 'service_tier'
 /** Members that it accepts only with a beta feature. */
 const OF_BETAS: Readonly<Record<string, string>> = {
   context_management: 'context-management-2025-06-27',
@@ -47,8 +50,8 @@ const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-1
 
 /**
  * Converts a messages request for `invoke`: version and beta features go into the body, model and `stream`
- * into the path. What Bedrock, or the model of this name, refuses is left out and reported. All other bytes
- * stay.
+ * into the path, the tier of service into a header. What Bedrock, or the model of this name, refuses is left out
+ * and reported. All other bytes stay.
  */
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
@@ -61,7 +64,9 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   for (const [name, beta] of Object.entries(OF_BETAS))
     if (scan.has(name) && !betas.includes(beta)) dropped.push(name)
   const replace = new Map<string, string>()
-  const remove = ['model', 'stream', ...dropped]
+  const remove = ['model', 'stream', TIER, ...dropped]
+  const tier = scan.has(TIER) ? bedrockTier(scan.value(TIER)) : undefined
+  if (tier?.isLacking) dropped.push(TIER)
   if (body !== given) dropped.push('cache_control.ttl')
   if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))
   if (named.some((name) => !betas.includes(name))) dropped.push('anthropic_beta')
@@ -74,7 +79,11 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
     // Bedrock refuses a tool choice without tools.
     else remove.push('tools', 'tool_choice')
   }
-  return { body: applyEdits(body, scan, { remove, replace }), dropped }
+  return {
+    body: applyEdits(body, scan, { remove, replace }),
+    dropped,
+    ...(tier && tier.header.length > 0 && { headers: [...headers, ...tier.header] }),
+  }
 }
 
 function betasIn(value: unknown): string[] {

@@ -1,11 +1,17 @@
-import { VERTEX_TIER_HEADER } from '../tier-headers.ts'
+import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER, vertexTier } from '../tier-headers.ts'
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Channel } from '../../domain/records/channel.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
-import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
+import {
+  type AdaptedBody,
+  type JsonRequest,
+  type WireRequest,
+  type Provider,
+  ProviderRefusal,
+} from '../provider.ts'
 import { AccessTokens, type PostForm } from './access-tokens.ts'
 
 const BEARER = 'Bearer '
@@ -29,7 +35,9 @@ export function vertex(post: PostForm): Provider {
     readHeaders: [VERTEX_TIER_HEADER],
     adapt(request) {
       const { protocol, body } = request
-      return { body: APIS[protocol]?.body?.(body, isCount(request)) ?? body, dropped: [] }
+      const api = APIS[protocol]
+      const adapted = api?.body?.(body, isCount(request)) ?? body
+      return withTierHeader({ ...request, body: adapted }, api?.tiers ?? [])
     },
     async request(request, target) {
       const { channel, key } = target
@@ -56,18 +64,40 @@ function projectPath({ provider, project: own, location }: Channel, account: Ser
 interface VertexApi {
   /** Path below the project's location. */
   readonly path: (request: WireRequest) => string
+  /** Members of its requests that name a tier, which Vertex reads from a header. */
+  readonly tiers?: readonly string[]
   /** Converts the body; absent if it stays as it is. */
   readonly body?: (body: Buffer, isCount: boolean) => Buffer
 }
 
 /** The API of each protocol; undefined if Vertex has none. */
 const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
-  chat: { path: ({ path }) => `/endpoints/openapi${path}` },
+  chat: { path: ({ path }) => `/endpoints/openapi${path}`, tiers: ['service_tier'] },
   messages: { path: rawPredictPath, body: rawPredictBody },
-  gemini: { path: ({ path }) => `/publishers/google${path}` },
+  gemini: {
+    path: ({ path }) => `/publishers/google${path}`,
+    tiers: ['serviceTier', 'service_tier'],
+  },
   responses: undefined,
   converse: undefined,
   rerank: undefined,
+}
+
+/** Moves the tier from the member that names it into the header. */
+function withTierHeader(
+  { body, headers: given }: Pick<JsonRequest, 'body' | 'headers'>,
+  members: readonly string[],
+): AdaptedBody {
+  if (!members.some((name) => body.includes(`"${name}"`))) return { body, dropped: [] }
+  const scan = scanObject(body)
+  const named = members.filter((name) => scan.has(name))
+  const tiers = named.map((name) => ({ name, ...vertexTier(scan.value(name)) }))
+  const headers = tiers.flatMap(({ header }) => header).slice(0, 2)
+  return {
+    body: applyEdits(body, scan, { remove: named, replace: new Map() }),
+    dropped: tiers.flatMap(({ name, isLacking }) => (isLacking ? [name] : [])),
+    ...(headers.length > 0 && { headers: [...given, ...headers] }),
+  }
 }
 
 function pathOf(request: WireRequest): string {
@@ -94,7 +124,12 @@ function passedHeaders(request: WireRequest): string[] {
 }
 
 const COUNT_HEADERS: ReadonlySet<string> = new Set(['accept'])
-const HEADERS: ReadonlySet<string> = new Set([...COUNT_HEADERS, 'anthropic-beta'])
+const HEADERS: ReadonlySet<string> = new Set([
+  ...COUNT_HEADERS,
+  'anthropic-beta',
+  VERTEX_TIER_HEADER,
+  VERTEX_TYPE_HEADER,
+])
 
 /** Version of the messages protocol that Vertex expects in the body. */
 const VERSION = 'vertex-2023-10-16'

@@ -1,3 +1,4 @@
+import { BREAKPOINT, readBreakpoint, writeBreakpoint } from '../cache-marks.ts'
 import type { Cache } from '../conversation.ts'
 import { fieldsAt, type Fields, present, enumAt } from '../field.ts'
 
@@ -7,18 +8,24 @@ const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
   ['1h', '1h'],
 ])
 
-/** Reads the `cache_control` of a part, a message or a tool, for spreading into a part. */
+/** Reads the `cache_control` or the breakpoint of a part, a message or a tool, for spreading into a part. */
 export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   const value = present(fields['cache_control'])
-  if (value === undefined) return {}
+  if (value === undefined) return readBreakpoint(fields)
   const mark = fieldsAt(value, `${path}.cache_control`)
   enumAt(TYPES, mark['type'], `${path}.cache_control.type`)
   const ttl = present(mark['ttl'])
   return { cache: { ttl: ttl === undefined ? undefined : enumAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
 }
 
+/** Reports whether a part has a mark. */
+export function hasMark(part: Fields): boolean {
+  return 'cache_control' in part || BREAKPOINT in part
+}
+
 /** Renders the mark for chat, for spreading. */
 export function cacheControl(cache: Cache | undefined): Fields {
   if (!cache) return {}
+  if (cache.field === BREAKPOINT) return writeBreakpoint(cache)
   return { cache_control: { type: 'ephemeral', ...(cache.ttl && { ttl: cache.ttl }) } }
 }

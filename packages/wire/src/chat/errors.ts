@@ -9,9 +9,9 @@ function chatError({ code, message, type }: ErrorContent): ChatError {
   return { error: { code, message, type } }
 }
 
-/** Renders the envelope as a body. */
-export function chatErrorBody(parts: ErrorContent): Buffer {
-  return Buffer.from(JSON.stringify(chatError(parts)))
+/** Renders the envelope as a body; `numbers` are further members of the error. */
+export function chatErrorBody(parts: ErrorContent, numbers: Readonly<Record<string, number>> = {}): Buffer {
+  return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...numbers } }))
 }
 
 /** Renders the envelope as a frame of a stream. */

@@ -48,6 +48,8 @@ export interface GatewayErrorContent {
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
+  /** Numbers for programs, by name. */
+  readonly numbers?: Readonly<Record<string, number>> | undefined
 }
 
 /** Renders an error of the gateway in Google's envelope; `docs/api.md: Envelopes`. */
@@ -57,8 +59,11 @@ export function geminiErrorText({
   code,
   requestId,
   retryAfter,
+  numbers = {},
 }: GatewayErrorContent): string {
-  const metadata = { ...(requestId !== undefined && { request_id: requestId }) }
+  // Values of the metadata are texts.
+  const texts = Object.entries(numbers).map(([name, value]) => [name, String(value)])
+  const metadata = { ...(requestId !== undefined && { request_id: requestId }), ...Object.fromEntries(texts) }
   const details = [
     { '@type': ERROR_INFO, reason: code, domain: 'sluice', metadata },
     ...(retryAfter === undefined ? [] : [{ '@type': RETRY_INFO, retryDelay: `${retryAfter}s` }]),

@@ -1,7 +1,7 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
-import { firstServedTier, withServed } from '../service-tier.ts'
+import { firstServedTier, type Served, withServed } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
   countAt,
@@ -118,10 +118,12 @@ export class StreamUsage {
   /** The usage so far; undefined without a plausible report. */
   get usage(): ReportedUsage | undefined {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
-    return (
-      usage &&
-      withServed(usage, firstServedTier(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType']))
-    )
+    return usage && withServed(usage, this.served)
+  }
+
+  /** What the chunks so far state about how they are served. */
+  get served(): Served {
+    return firstServedTier(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType'])
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Cache } from '../conversation.ts'
+import type { Cache, CacheLifetime } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
 /** `cache_control` in the format of messages. */
 interface CacheControl {
   readonly type: 'ephemeral'
-  readonly ttl?: '5m' | '1h'
+  readonly ttl?: CacheLifetime
 }
 
 /**

@@ -6,10 +6,12 @@ export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
+    /** Further members of the error. */
+    readonly numbers?: Readonly<Record<string, number>> | undefined
   },
 ): Buffer {
-  const { type, message, code, requestId } = parts
-  const error = { type, message, ...(code !== undefined && { code }) }
+  const { type, message, code, requestId, numbers } = parts
+  const error = { type, message, ...(code !== undefined && { code }), ...numbers }
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 

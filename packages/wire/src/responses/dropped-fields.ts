@@ -61,7 +61,6 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['include', asksFor('reasoning.encrypted_content', INCLUDE_LOGPROBS)],
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
-  ['prompt_cache_options', isNotEmpty],
   ['truncation', (value) => value !== 'disabled'],
   // Describes the client; the model never reads it.
   ['client_metadata', () => false],

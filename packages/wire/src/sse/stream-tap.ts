@@ -3,6 +3,7 @@ import type { ErrorContent } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
 import { FrameLoop, type FrameAction } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
+import type { Served } from '../service-tier.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
 import { NO_TOOLS, type SeenTools } from '../tool-use.ts'
@@ -57,6 +58,8 @@ const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 export abstract class StreamTap extends FrameLoop {
   /** The latest valid usage. */
   usage: ReportedUsage | undefined
+  /** What the stream has stated about how it is served; undefined if nothing, or if only `usage` states it. */
+  served: Served | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
   /** Whether the terminator was seen. */

@@ -3,11 +3,12 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
+import { mayNameTier } from '../../../upstreams/channel-tier.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
 type ChatRequest = Parameters<typeof gateChatRequest>[1] & {
@@ -38,9 +39,13 @@ export function chatRequests(
         channel,
         outputMaximum: request.maxTokens,
         choices,
+        ...nativeRequest(channel, 'chat', request.model, scan),
         ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
-          const gated = gateChatRequest(scan, request, channel, passThrough)
+          const gated = gateChatRequest(scan, request, channel, {
+            passThrough,
+            statesTier: mayNameTier(endpoint.path(request.model, request.stream)),
+          })
           const { body, dropped, upstreamModel, addedUsageOption } = gated
           return {
             protocol: 'chat',

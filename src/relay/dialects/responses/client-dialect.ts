@@ -19,7 +19,7 @@ import {
 } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -59,6 +59,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       channel,
       outputMaximum: request.maxTokens,
       choices: 1,
+      ...nativeRequest(channel, 'responses', name, ownScan),
       ...nativeTools(channel, 'responses', name, request.providerTools),
       ...(origin?.channel === channel.name && {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,

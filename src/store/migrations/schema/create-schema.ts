@@ -33,6 +33,8 @@ const USAGE_SUMS: Table = {
     model: 'text',
     channel: 'text',
     group_name: 'text',
+    service_tier: 'text',
+    region: 'text',
     ...Object.fromEntries(
       SUM_COLUMNS.map((name) => [
         name,

@@ -17,14 +17,14 @@ begin
   ), fresh as (
     select given.* from given join logged using (id)
   ), slots as (
-    select ended_ms / 1800000 as slot, user_id, token_id, model, channel, group_name, {{sum_of_calls}}
-    from fresh group by 1, 2, 3, 4, 5, 6
+    select ended_ms / 1800000 as slot, user_id, token_id, model, channel, group_name, service_tier, region, {{sum_of_calls}}
+    from fresh group by 1, 2, 3, 4, 5, 6, 7, 8
   ), sums as (
-    insert into usage_sums as s (kind, start, user_id, token_id, model, channel, group_name, {{sum_columns}})
-    select c.kind, c.start, c.user_id, c.token_id, c.model, c.channel, c.group_name, {{sum_of_slots}}
-    from slots, lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)
-    group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
-    on conflict (kind, start, user_id, token_id, model, channel, group_name) do update set {{sum_updates}}
+    insert into usage_sums as s ({{sum_key}}, {{sum_columns}})
+    select {{sum_key_of_kinds}}, {{sum_of_slots}}
+    from slots, lateral (values {{sum_keys}}) as c ({{sum_key}})
+    group by {{sum_key_of_kinds}} order by {{sum_key_of_kinds}}
+    on conflict ({{sum_key}}) do update set {{sum_updates}}
   ), spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
     from (

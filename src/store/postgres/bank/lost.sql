@@ -92,11 +92,9 @@ begin
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
     update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, failed_gateway = s.failed_gateway - 1,
         unanswered = s.unanswered - 1
-      from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '')) as slots
-          (slot, user_id, token_id, model, channel, group_name),
-        lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)
-      where s.kind = c.kind and s.start = c.start and s.user_id = c.user_id and s.token_id = c.token_id
-        and s.model = c.model and s.channel = c.channel and s.group_name = c.group_name;
+      from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '', '', '')) as slots (slot, {{sum_dimensions}}),
+        lateral (values {{sum_keys}}) as c ({{sum_key}})
+      where ({{sum_key_of_rows}}) = ({{sum_key_of_kinds}});
     update tokens set used_quota = used_quota - lost.quota, remain_quota = remain_quota + lost.quota
       where id = lost.token_id;
     update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;

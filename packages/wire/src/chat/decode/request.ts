@@ -19,6 +19,7 @@ import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
+import { withRequestLifetime } from '../../cache-marks.ts'
 import { reportDropped, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
 import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
@@ -46,7 +47,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   const stop = value('stop') ?? []
   const search = value('web_search_options')
   nameDroppedFields(scan, dropped)
-  return {
+  const conversation: Conversation = {
     model: value('model') as string,
     stream: value('stream') === true,
     ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
@@ -68,8 +69,9 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     ...readChoiceCount('n', value('n')),
     ...readLogprobsRequest(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
-    ...sharedFields(scan),
+    ...sharedFields(scan, dropped),
   }
+  return withRequestLifetime(conversation, value('prompt_cache_options'))
 }
 
 /** Settings of thinking as clients of Google's chat endpoint send them. */

@@ -13,8 +13,9 @@ import type {
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
+import { isSystemText, withSystemInPlace } from '../../system-in-place.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { cacheControl } from '../cache-control.ts'
+import { cacheControl, hasMark } from '../cache-control.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
@@ -86,13 +87,15 @@ function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped
 /** Message in chat's format. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** Rules of a model about thoughts in earlier messages. */
-type ThoughtRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts'>
+/** Rules of a model about messages of the history. */
+type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
 
 /** Parts of a turn, sorted by the message field or message they go to. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
+  /** Contents of further messages of a user's turn: each system text, and what follows it. */
+  readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
   /** Media of tool results. Chat's tool messages carry only text, so media go into the next user message. */
@@ -103,11 +106,8 @@ interface SortedTurn {
  * Encodes a conversation as `messages`, system texts first. Parts that chat cannot express are reported in
  * `dropped`. Throws `invalid_request` if nothing is left.
  */
-function encodeMessages(
-  { system, turns }: Conversation,
-  capabilities: ThoughtRules,
-  dropped: Dropped,
-): ChatMessage[] {
+function encodeMessages(requested: Conversation, capabilities: ModelRules, dropped: Dropped): ChatMessage[] {
+  const { system, turns } = withSystemInPlace(requested)
   const messages = turns.flatMap((turn) => encodeTurn(turn, capabilities, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
@@ -122,19 +122,23 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 /** Encodes a turn. Tool results become messages of their own, before the other parts of the turn. */
 function encodeTurn(
   turn: Turn,
-  { takesThoughts, requiresThoughts }: ThoughtRules,
+  { takesThoughts, requiresThoughts, isOpenAi }: ModelRules,
   dropped: Dropped,
 ): ChatMessage[] {
-  const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
+  const sorted: SortedTurn = { thinking: [], content: [], later: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
   const { calls, results, media } = sorted
   if (sorted.thinking.length > 0 && !takesThoughts) reportDropped(dropped, 'reasoning_content')
   const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
+    const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: contentOf(content) }] : []
+    // Servers of other models may refuse a second system message.
+    for (const { isSystem, content: text } of sorted.later)
+      said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
     // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
-    if (content.length === 0 && results.length > 0) return results
-    return [...results, { role: 'user', content: contentOf(content) }]
+    if (said.length + results.length === 0) return [{ role: 'user', content: '' }]
+    return [...results, ...said]
   }
   if (content.length + calls.length + thinking.length === 0) return results
   const hasThoughts = thinking.length > 0 || (requiresThoughts && calls.length > 0)
@@ -151,9 +155,15 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
   switch (part.kind) {
     case 'text':
     case 'media':
-    case 'opaque':
-      turn.content.push(...encodePart(part, dropped))
+    case 'opaque': {
+      const content = encodePart(part, dropped)
+      const last = turn.later.at(-1)
+      if (isSystemText(part)) turn.later.push({ isSystem: true, content })
+      else if (!last) turn.content.push(...content)
+      else if (last.isSystem) turn.later.push({ isSystem: false, content })
+      else last.content.push(...content)
       return
+    }
     case 'search':
       reportDropped(dropped, 'content')
       return
@@ -190,7 +200,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   if (part.isError) reportDropped(dropped, 'is_error')
   // A cache mark on the result moves to its last text.
   const last = content.at(-1)
-  if (part.cache && last && !('cache_control' in last))
+  if (part.cache && last && !hasMark(last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
   else if (part.cache) reportDropped(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
@@ -217,7 +227,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
-  const isPlain = second === undefined && first['type'] === 'text' && first['cache_control'] === undefined
+  const isPlain = second === undefined && first['type'] === 'text' && !hasMark(first)
   return isPlain ? (first['text'] as string) : parts
 }
 

@@ -22,7 +22,12 @@ function gate(
 ): GatedRequest & { same: boolean } {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
-  const gated = gateChatRequest(scan, readChatRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  const gated = gateChatRequest(
+    scan,
+    readChatRequest(scan),
+    { ...CHANNEL, ...channel },
+    { passThrough, statesTier: true },
+  )
   return { ...gated, same: gated.body === bytes }
 }
 
@@ -125,7 +130,10 @@ describe('encrypted reasoning of other providers', () => {
   const gatedMessages = (message: string): string => {
     const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
     const scan = scanObject(Buffer.from(body))
-    return gateChatRequest(scan, readChatRequest(scan), settingsOf({}), false).body.toString()
+    return gateChatRequest(scan, readChatRequest(scan), settingsOf({}), {
+      passThrough: false,
+      statesTier: true,
+    }).body.toString()
   }
 
   test.each([

@@ -20,6 +20,13 @@ export interface GatedRequest extends EditedRequest {
  */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
+/** Options of `gateChatRequest`. */
+export interface GateOptions {
+  readonly passThrough: boolean
+  /** Whether the endpoint has tiers of service; that of text completions has none. */
+  readonly statesTier: boolean
+}
+
 /**
  * Adapts a native request to a channel: maps the model's name, removes filtered fields, and requests usage in
  * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option; the channel
@@ -29,7 +36,7 @@ export function gateChatRequest(
   scan: ScannedObject,
   request: ChatRequest,
   channel: UpstreamSettings,
-  passThrough: boolean,
+  { passThrough, statesTier: mayState }: GateOptions,
 ): GatedRequest {
   const remove: string[] = []
   const replace = new Map<string, string>()
@@ -43,7 +50,7 @@ export function gateChatRequest(
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
-    if (statesTier(channel)) replace.set('service_tier', DEFAULT_TIER)
+    if (mayState && statesTier(channel)) replace.set('service_tier', DEFAULT_TIER)
     addedUsageOption = request.stream && !request.includeUsage
     const options = streamOptions(scan, channel, addedUsageOption)
     if (options === '{}') remove.push('stream_options')

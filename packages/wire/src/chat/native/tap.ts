@@ -5,6 +5,7 @@ import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
+import { laterServed, servedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
@@ -98,6 +99,7 @@ export class ChatTap extends StreamTap {
 
   #take(facts: ChunkFacts): FrameAction {
     this.usage = preferLaterUsage(this.usage, facts.usage)
+    this.served = laterServed(this.served, servedTier(facts.chunk['service_tier']))
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)
@@ -190,6 +192,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   return {
     valid: Array.isArray(choices) && !error,
     usage: usageOf(reply),
+    served: servedTier(reply['service_tier']),
     ...(citesPageIn(choices) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
     error,
     text: () => textOf(choices),

@@ -5,6 +5,7 @@ import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
+import { laterServed, type Served, servedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { SEARCH_KNOWN_BY_CITATION, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
@@ -41,6 +42,7 @@ export class ChatStreamDecoder extends FrameReader {
   #model = ''
   #isStarted = false
   #usage: ReportedUsage | undefined
+  served: Served | undefined
 
   readonly tools = new ToolTally()
 
@@ -96,6 +98,7 @@ export class ChatStreamDecoder extends FrameReader {
     this.#id ||= textOr(chunk['id'])
     this.#model ||= textOr(chunk['model'])
     this.#usage = preferLaterUsage(this.#usage, usageOf(chunk))
+    this.served = laterServed(this.served, servedTier(chunk['service_tier']))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()

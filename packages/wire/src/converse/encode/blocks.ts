@@ -42,7 +42,7 @@ export class BlockWriter {
       case 'text':
         return this.writeText(part)
       case 'media':
-        return [this.#writeMedia(part), ...this.#cachePoint(part.cache)]
+        return [this.#writeMedia(part), ...this.cachePoint(part.cache)]
       case 'thinking':
         return this.#writeThought(part)
       case 'tool-call':
@@ -61,25 +61,13 @@ export class BlockWriter {
 
   /** Encodes a text; an empty list for a blank one, which upstreams refuse. */
   writeText({ text, cache }: TextPart): string[] {
-    return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.#cachePoint(cache)]
+    return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.cachePoint(cache)]
   }
 
-  /** Encodes the cache mark after a call, a result or a tool. */
+  /** Encodes the cache mark after a part or a tool. */
   cachePoint(cache: Cache | undefined): string[] {
-    if (!cache || this.#capabilities.cache === 'everywhere') return this.#cachePoint(cache)
-    reportDropped(this.#dropped, 'cache_control')
-    return []
-  }
-
-  #cachePoint(cache: Cache | undefined): string[] {
     if (!cache) return []
-    if (this.#capabilities.cache === 'nowhere') {
-      reportDropped(this.#dropped, 'cache_control')
-      return []
-    }
-    const isHour = cache.ttl === '1h'
-    if (isHour && !this.#capabilities.cachesForAnHour) reportDropped(this.#dropped, 'cache_control.ttl')
-    const ttl = isHour && this.#capabilities.cachesForAnHour ? '1h' : undefined
+    const ttl = cache.ttl === '5m' ? undefined : cache.ttl
     return [JSON.stringify({ cachePoint: { type: 'default', ttl } })]
   }
 

@@ -2,8 +2,6 @@ import type { Dropped } from '../../codec.ts'
 
 /** Names of other dialects' fields that this codec may report. The list is fixed. */
 type DroppedName =
-  | 'cache_control'
-  | 'cache_control.ttl'
   | 'content'
   | 'image_url.detail'
   | 'parallel_tool_calls'

@@ -7,6 +7,7 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
+import { withSystemInPlace } from '../../system-in-place.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { BlockWriter, PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
@@ -29,7 +30,10 @@ export function encodeRequest(
   dropLogprobs(requested, dropped)
   refuseChoices(requested)
   const { converse } = capabilities
-  const conversation = withSystem(withSupportedFormat(requested, capabilities, dropped), converse.takesSystem)
+  const conversation = withSystem(
+    withSupportedFormat(withSystemInPlace(requested), capabilities, dropped),
+    converse.takesSystem,
+  )
   const writer = new BlockWriter(converse, dropped)
   const system = conversation.system.flatMap((part) => writer.writeText(part))
   const { outputFormat } = conversation

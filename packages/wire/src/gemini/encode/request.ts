@@ -3,7 +3,6 @@ import type {
   Conversation,
   MediaPart,
   Part,
-  SystemText,
   TextPart,
   Thinking,
   ThinkingPart,
@@ -15,6 +14,7 @@ import type {
 } from '../../conversation.ts'
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
+import { withSystemInPlace } from '../../system-in-place.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { WireError } from '../../wire-error.ts'
@@ -157,36 +157,6 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
   if (isTaken) shared.delete('service_tier')
   dropSharedFields({ ...conversation, shared }, dropped)
   return isTaken ? tier : undefined
-}
-
-/** Converts system texts after the first turn to user texts at the same positions. */
-function withSystemInPlace(conversation: Conversation): Conversation {
-  const later = conversation.system.filter(({ at }) => at !== undefined)
-  if (later.length === 0) return conversation
-  const system = conversation.system.filter(({ at }) => at === undefined)
-  return { ...conversation, system, turns: withTexts(conversation.turns, later) }
-}
-
-function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[] {
-  const withTexts: Turn[] = []
-  for (let number = 0; number <= turns.length; number++) {
-    const turn = turns[number]
-    const texts = later.filter(({ at }) => at?.turn === number)
-    if (turn?.role === 'user') withTexts.push({ ...turn, parts: merged(turn.parts, texts) })
-    else {
-      if (texts.length > 0) withTexts.push({ role: 'user', parts: texts })
-      if (turn) withTexts.push(turn)
-    }
-  }
-  return withTexts
-}
-
-function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly Part[] {
-  if (texts.length === 0) return parts
-  return Array.from({ length: parts.length + 1 }, (_, number) => [
-    ...texts.filter(({ at }) => at?.part === number),
-    ...parts.slice(number, number + 1),
-  ]).flat()
 }
 
 /** Placeholder for an empty turn, because upstreams require parts. */

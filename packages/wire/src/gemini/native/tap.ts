@@ -109,6 +109,7 @@ export class GeminiTap extends StreamTap {
   #takeUsage(chunk: Fields): void {
     this.#usage.read(chunk)
     this.usage = this.#usage.usage
+    this.served = this.#usage.served
   }
 }
 

@@ -2,6 +2,7 @@ import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import { isError } from '../../reply-facts.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
+import type { Served } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
@@ -60,6 +61,10 @@ export class GeminiStreamDecoder extends FrameReader {
 
   get usage(): ReportedUsage | undefined {
     return this.#usage.usage
+  }
+
+  get served(): Served {
+    return this.#usage.served
   }
 
   protected read(data: string, frame: string): void {

@@ -6,6 +6,7 @@ import type {
   OpaquePart,
   Part,
   SearchLocation,
+  SystemText,
   TextPart,
   Thinking,
   Tool,
@@ -77,12 +78,9 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/**
- * Joins system messages between the turns with the system prompt, because other dialects have only one place
- * for both.
- */
-function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[]; turns: Turn[] } {
-  const system: TextPart[] = []
+/** Decodes the system prompt and the turns. System messages between the turns keep their positions. */
+function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: SystemText[]; turns: Turn[] } {
+  const system: SystemText[] = []
   const turns: Turn[] = []
   const top = scan.span('system')
   if (top && scan.kindOf(top.node) !== 'null')
@@ -92,8 +90,11 @@ function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[
     const path = `messages[${i}].content`
     const role = scan.parse(scan.memberOf(message, 'role') as Node)
     const place = { scan, node: scan.memberOf(message, 'content') as Node, path, dropped }
-    if (role === 'system') system.push(...decodeSystem(place))
-    else if (role === 'user' || role === 'assistant') turns.push({ role, parts: decodeContent(place, role) })
+    if (role === 'system') {
+      const at = turns.length === 0 ? undefined : { turn: turns.length, part: 0 }
+      system.push(...decodeSystem(place).map((part) => (at ? { ...part, at } : part)))
+    } else if (role === 'user' || role === 'assistant')
+      turns.push({ role, parts: decodeContent(place, role) })
     else refuse(`messages[${i}].role`, `'user' or 'assistant'`, 'another role')
   }
   return { system, turns }
@@ -265,12 +266,26 @@ function decodeContent(place: Place, role: Turn['role']): Part[] {
 function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
   return parts.flatMap((part, i) => {
-    if (part.kind === 'text') return [part]
+    if (part.kind === 'text') return withoutBillingHeader(part, place.dropped)
     return part.kind === 'opaque' || part.kind === 'search'
       ? []
       : refuse(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
   })
 }
+
+/**
+ * Claude Code begins a system block with a line for Anthropic's billing. It differs in each request, so that no
+ * other provider could find the prompt in its cache.
+ */
+function withoutBillingHeader(part: TextPart, dropped: Dropped): TextPart[] {
+  if (!part.text.startsWith(BILLING_HEADER)) return [part]
+  reportDropped(dropped, 'billing_header')
+  const end = part.text.indexOf('\n')
+  const text = end < 0 ? '' : part.text.slice(end + 1)
+  return text.trim() === '' ? [] : [{ ...part, text }]
+}
+
+const BILLING_HEADER = 'x-anthropic-billing-header:'
 
 /** Types of blocks that only one role may use. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([

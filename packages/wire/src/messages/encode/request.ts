@@ -16,6 +16,7 @@ import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
+import { withSystemInPlace } from '../../system-in-place.ts'
 import { inputObject } from '../../tool-input.ts'
 import { writeCache } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
@@ -27,6 +28,8 @@ import { encodeSampling } from './thinking.ts'
 /** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
+const TIER = 'service_tier'
+
 /**
  * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
  * give equal bytes, which hit the upstream's cache. Throws `invalid_request` if messages cannot express
@@ -37,12 +40,13 @@ export function encodeRequest(
   { name: upstreamModel, capabilities }: UpstreamModel,
   dropped: Dropped,
 ): Buffer {
-  dropSharedFields(requested, dropped, { keepsEndUser: true })
+  const tier = requested.takesAnyTier ? requested.shared?.get(TIER) : undefined
+  dropSharedFields(requested, dropped, { keepsEndUser: true, keepsTier: tier !== undefined })
   dropLogprobs(requested, dropped)
   if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
   else refuseChoices(requested)
   dropSeedAndPenalties(requested, dropped)
-  const conversation = withSupportedFormat(requested, capabilities, dropped)
+  const conversation = withSupportedFormat(withSystemInPlace(requested), capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled
@@ -65,6 +69,7 @@ export function encodeRequest(
       metadata: conversation.endUser && { user_id: conversation.endUser.id },
       service_tier: conversation.isStandardTier && STANDARD_TIER,
     }),
+    [TIER, tier],
   ])
   return Buffer.from(body)
 }

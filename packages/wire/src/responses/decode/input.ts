@@ -4,6 +4,8 @@ import type {
   MediaPart,
   MediaSource,
   Part,
+  PartPosition,
+  SystemText,
   TextPart,
   ToolCallPart,
   ToolForm,
@@ -11,6 +13,7 @@ import type {
   Turn,
 } from '../../conversation.ts'
 import { customArguments } from '../../openai-tools.ts'
+import { readBreakpoint } from '../../cache-marks.ts'
 import { openEnvelope } from '../../envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
 import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
@@ -23,7 +26,7 @@ import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 
 /** System texts and turns of a conversation. */
 export interface Transcript {
-  readonly system: readonly TextPart[]
+  readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
 }
 
@@ -50,16 +53,16 @@ interface Place {
 }
 
 /**
- * Reads `input`. Consecutive items of one role become one turn. System messages before the first turn become
- * system texts; later ones become user texts, so that they keep their position. The output of a tool moves to
- * the turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
+ * Reads `input`. A user's message after another begins a turn, so that it changes nothing before it; other
+ * consecutive items of one role become one turn. System messages keep their position. The output of a tool moves
+ * to the user's turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
  * its output, and for an output without its call.
  */
 export class InputReader {
   readonly #scan: ScannedObject
   readonly #reader: CallReader
   readonly #tools: OfferedTools
-  readonly #system: TextPart[] = []
+  readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
   /** Calls without an output so far, with their turns. */
   readonly #openCalls = new Map<string, OpenTurn>()
@@ -76,15 +79,15 @@ export class InputReader {
     if (instructions !== undefined) this.#readInstructions(instructions)
     const input = this.#scan.span('input')
     if (!input) return { system: this.#system, turns: this.#turns }
-    if (this.#scan.kindOf(input.node) === 'string')
-      this.#turnOf('user').parts.push(...decodeContent(this.#scan.value('input'), 'input', this.#dropped))
-    else
+    if (this.#scan.kindOf(input.node) === 'string') {
+      const parts = decodeContent(this.#scan.value('input'), 'input', this.#dropped)
+      if (parts.length > 0) this.#turnOf('user').parts.push(...parts)
+    } else
       for (const [index, node] of this.#scan.elements(input.node).entries())
         this.#readItem({ node, path: `input[${index}]` })
     const [waiting] = this.#openCalls.keys()
     if (waiting !== undefined) refuseCall('output', 'call', waiting)
-    const turns = this.#turns.filter(({ parts }) => parts.length > 0)
-    return { system: this.#system, turns: turns.map(({ role, parts }) => ({ role, parts })) }
+    return { system: this.#system, turns: this.#turns.map(({ role, parts }) => ({ role, parts })) }
   }
 
   get #dropped(): Dropped {
@@ -148,13 +151,12 @@ export class InputReader {
     switch (role) {
       case 'user':
       case 'assistant':
-        this.#turnOf(role).parts.push(...parts)
+        if (parts.length > 0) this.#turnOfMessage(role).parts.push(...parts)
         return
       case 'system':
       case 'developer': {
-        const texts = textsOf(parts, `${path}.content`)
-        if (this.#turns.length === 0) this.#system.push(...texts)
-        else this.#turnOf('user').parts.push(...texts)
+        const at = this.#place
+        this.#system.push(...textsOf(parts, `${path}.content`).map((part) => (at ? { ...part, at } : part)))
         return
       }
       default:
@@ -175,14 +177,33 @@ export class InputReader {
       encrypted === undefined
         ? undefined
         : openEnvelope(textAt(encrypted, `${path}.encrypted_content`), 'responses')
-    const { parts } = this.#turnOf('assistant')
-    if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
-    else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })
+    if (enclosed && 'opaque' in enclosed) this.#turnOf('assistant').parts.push(enclosed.opaque)
+    else if (text !== '' || enclosed)
+      this.#turnOf('assistant').parts.push({ kind: 'thinking', text, ...enclosed })
+  }
+
+  /** Position of the next message; undefined before the first turn. A message joins the results before it. */
+  get #place(): PartPosition | undefined {
+    const last = this.#turns.at(-1)
+    if (!last) return undefined
+    if (last.role === 'user' && last.parts.at(-1)?.kind === 'tool-result')
+      return { turn: last.number, part: last.parts.length }
+    return { turn: this.#turns.length, part: 0 }
+  }
+
+  /** The turn of a message. A user's message after another is a new turn. */
+  #turnOfMessage(role: Turn['role']): OpenTurn {
+    const last = this.#turns.at(-1)
+    const isNew = role === 'user' && last?.role === role && last.parts.at(-1)?.kind !== 'tool-result'
+    return isNew ? this.#newTurn(role) : this.#turnOf(role)
   }
 
   #turnOf(role: Turn['role']): OpenTurn {
     const last = this.#turns.at(-1)
-    if (last?.role === role) return last
+    return last?.role === role ? last : this.#newTurn(role)
+  }
+
+  #newTurn(role: Turn['role']): OpenTurn {
     const turn: OpenTurn = { role, parts: [], number: this.#turns.length }
     this.#turns.push(turn)
     return turn
@@ -386,7 +407,7 @@ function decodeContent(content: unknown, path: string, dropped: Dropped): Conten
 
 function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
   const value = textAt(part[key], `${path}.${key}`)
-  return value === '' ? undefined : { kind: 'text', text: value, ...cacheOf(part) }
+  return value === '' ? undefined : { kind: 'text', text: value, ...readBreakpoint(part) }
 }
 
 function imagePart(part: Fields, path: string): MediaPart {
@@ -425,10 +446,5 @@ function nameOf(part: Fields, path: string): { name?: string } {
 }
 
 function media(source: MediaSource, part: Fields): MediaPart {
-  return { kind: 'media', source, ...cacheOf(part) }
-}
-
-/** Breakpoint up to which the prompt may be cached. */
-function cacheOf(part: Fields): Pick<TextPart, 'cache'> {
-  return present(part['prompt_cache_breakpoint']) === undefined ? {} : { cache: { ttl: undefined } }
+  return { kind: 'media', source, ...readBreakpoint(part) }
 }

@@ -4,6 +4,7 @@ import { checkMembers, refuse } from '../../field-check.ts'
 import { fieldsAt, present } from '../../field.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
+import { withRequestLifetime } from '../../cache-marks.ts'
 import { sharedField, sharedFields } from '../../shared-fields.ts'
 import { CONVERSION_CHECKS } from '../native/request.ts'
 import { InputReader } from './input.ts'
@@ -40,8 +41,11 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     'verbosity',
     text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
   )
-  const shared = new Map([...(sharedFields(scan, SHARED_TOP_LEVEL_FIELDS).shared ?? []), ...verbosity])
-  return {
+  const shared = new Map([
+    ...(sharedFields(scan, dropped, SHARED_TOP_LEVEL_FIELDS).shared ?? []),
+    ...verbosity,
+  ])
+  const conversation: Conversation = {
     model: value('model') as string,
     stream: value('stream') === true,
     system,
@@ -65,6 +69,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     ...(shared.size > 0 && { shared }),
     repeated: repeatedFields(scan),
   }
+  return withRequestLifetime(conversation, value('prompt_cache_options'))
 }
 
 function requestsLogprobs(include: unknown): boolean {

@@ -2,7 +2,6 @@ import { WireError } from '../../wire-error.ts'
 import { refuseChoices } from '../../reply.ts'
 import type { Dropped, UpstreamModel } from '../../codec.ts'
 import type {
-  Cache,
   Conversation,
   CustomDefinition,
   MediaPart,
@@ -15,11 +14,13 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
+import { BREAKPOINT, writeBreakpoint } from '../../cache-marks.ts'
 import { customInput, searchSizeFor } from '../../openai-tools.ts'
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
+import { isSystemText, withSystemInPlace } from '../../system-in-place.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { reportDropped, INCLUDE_LOGPROBS } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
@@ -150,7 +151,8 @@ interface Items {
 const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
-function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
+function encodeItems(requested: Conversation, dropped: Dropped): Items {
+  const { system, turns } = withSystemInPlace(requested)
   const custom = customCalls(turns)
   const items = turns.flatMap((turn) =>
     turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
@@ -177,15 +179,24 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
 /** Tool outputs become items of their own, before the other parts of the turn. */
 function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
   const results: Written[] = []
-  const content: Written[] = []
+  const messages: Written[] = []
+  let content: Written[] = []
+  const endMessage = (): void => {
+    if (content.length > 0) messages.push({ type: 'message', role: 'user', content: contentOf(content) })
+    content = []
+  }
   for (const part of parts) {
     if (part.kind === 'tool-result') results.push(encodeResult(part, custom, dropped))
-    else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
+    else if (isSystemText(part)) {
+      endMessage()
+      messages.push({ type: 'message', role: 'system', content: contentOf(encodePart(part, dropped)) })
+    } else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
       content.push(...encodePart(part, dropped))
   }
+  endMessage()
+  const items = [...results, ...messages]
   // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
-  if (content.length === 0 && results.length > 0) return results
-  return [...results, { type: 'message', role: 'user', content: contentOf(content) }]
+  return items.length > 0 ? items : [{ type: 'message', role: 'user', content: '' }]
 }
 
 /** Consecutive texts become one message; every other part becomes an item at its position. */
@@ -272,9 +283,9 @@ type Written = Readonly<Record<string, unknown>>
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
   switch (part.kind) {
     case 'text':
-      return [{ type: 'input_text', text: part.text, ...breakpoint(part.cache) }]
+      return [{ type: 'input_text', text: part.text, ...writeBreakpoint(part.cache) }]
     case 'media':
-      return [{ ...encodeMedia(part), ...breakpoint(part.cache) }]
+      return [{ ...encodeMedia(part), ...writeBreakpoint(part.cache) }]
     case 'opaque':
       reportDropped(dropped, 'content')
       return []
@@ -285,18 +296,13 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
 function contentOf(parts: readonly Written[]): string | readonly Written[] {
   const [first, second] = parts
   if (!first) return ''
-  const isPlain = second === undefined && 'text' in first && first['prompt_cache_breakpoint'] === undefined
+  const isPlain = second === undefined && 'text' in first && !(BREAKPOINT in first)
   return isPlain ? (first['text'] as string) : parts
 }
 
 /** Images and documents can be sent by URL; other media, and those of unknown type, must be fetched. */
 export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
   return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
-}
-
-/** Marks that the prompt may be cached up to here. The provider decides for how long. */
-function breakpoint(cache: Cache | undefined): Written {
-  return cache ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 }
 
 function encodeMedia(part: MediaPart): Written {

@@ -3,6 +3,7 @@ import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
+import { laterServed, servedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
@@ -177,6 +178,7 @@ export class ResponsesTap extends StreamTap {
     this.responseId ||= textOr(response['id'])
     this.previousId ||= textOr(response['previous_response_id'])
     this.#model ||= textOr(response['model'])
+    this.served = laterServed(this.served, servedTier(response['service_tier']))
     const created = response['created_at']
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
   }
@@ -254,6 +256,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     itemIds: inItems(output, itemIdIn),
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
+    served: servedTier(response['service_tier']),
     tools: toolsOf(response),
     error,
     text: () =>

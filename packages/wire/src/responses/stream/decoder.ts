@@ -1,5 +1,6 @@
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
+import { laterServed, type Served, servedTier } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { type CopiedPart, textOf } from '../../frame-writer.ts'
@@ -45,6 +46,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
   #isStarted = false
   #usage: ReportedUsage | undefined
+  served: Served | undefined
   /** Uses of tools by the items so far; the last event may leave items out. */
   readonly tools = new ToolTally()
 
@@ -130,6 +132,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   protected handleClose(): void {}
 
   #start(response: Event): void {
+    this.served = laterServed(this.served, servedTier(response['service_tier']))
     if (this.#isStarted) return
     this.#isStarted = true
     this.emit({

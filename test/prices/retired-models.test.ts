@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { builtInPrices } from './built-in-prices.ts'
-import { isRetired } from './retired-models.ts'
-import { VENDORS } from './vendors.ts'
+import { builtInPrices } from '../../src/config/built-in-prices.ts'
+import { isRetired } from '../../src/domain/price-data/retired-models.ts'
+import { VENDORS } from '../../src/config/vendors.ts'
 
 const TODAY = new Date('2026-11-21T12:00:00Z')
 

@@ -1,0 +1,100 @@
+import { ActionIcon, Autocomplete, Button, TextInput } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { NO_REGION, NO_SERVICE, type PriceRows, type TypedRegion, type TypedService } from './edited-price.ts'
+import classes from './models-page.module.css'
+import type { PriceForm } from './price-inputs.tsx'
+
+/** Tiers that providers have. */
+const TIERS = ['flex', 'batch', 'fast', 'ultrafast']
+
+/** What tiers of service cost; those without a row have the price of the vendor. */
+export function ServiceTiers({ form }: { readonly form: PriceForm }) {
+  const { models } = useTexts()
+  return (
+    <Rows form={form} rows="service" texts={models.service} blank={NO_SERVICE}>
+      {(at) => (
+        <>
+          <Autocomplete
+            label={models.tier}
+            data={TIERS}
+            autoComplete="off"
+            {...form.getInputProps(`${at}.tier`)}
+          />
+          {(['factor', 'input', 'output'] as const).map((name) => (
+            <TextInput
+              key={name}
+              label={name === 'factor' ? models.factor : models.prices[name]}
+              inputMode="decimal"
+              autoComplete="off"
+              {...form.getInputProps(`${at}.${name}`)}
+            />
+          ))}
+        </>
+      )}
+    </Rows>
+  )
+}
+
+/** Numbers that multiply the prices of tokens in a region. */
+export function Regions({ form }: { readonly form: PriceForm }) {
+  const { models } = useTexts()
+  return (
+    <Rows form={form} rows="regions" texts={models.regions} blank={NO_REGION}>
+      {(at) => (
+        <>
+          <TextInput label={models.region} autoComplete="off" {...form.getInputProps(`${at}.region`)} />
+          <TextInput
+            label={models.factor}
+            inputMode="decimal"
+            autoComplete="off"
+            {...form.getInputProps(`${at}.factor`)}
+          />
+        </>
+      )}
+    </Rows>
+  )
+}
+
+function Rows({
+  form,
+  rows,
+  texts,
+  blank,
+  children,
+}: {
+  readonly form: PriceForm
+  readonly rows: Exclude<PriceRows, 'tiers'>
+  readonly texts: {
+    readonly title: string
+    readonly hint: string
+    readonly add: string
+    of(place: number): string
+    remove(place: number): string
+  }
+  readonly blank: TypedService | TypedRegion
+  readonly children: (at: string) => ReactNode
+}) {
+  return (
+    <div role="group" aria-label={texts.title} className={classes['tiers']}>
+      <p>{texts.hint}</p>
+      {form.values[rows].map((_, place) => (
+        <div key={place} role="group" aria-label={texts.of(place + 1)}>
+          {children(`${rows}.${place}`)}
+          <ActionIcon aria-label={texts.remove(place + 1)} onClick={() => form.removeListItem(rows, place)}>
+            <IconX size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      <Button
+        variant="default"
+        size="compact-sm"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        onClick={() => form.insertListItem(rows, blank)}
+      >
+        {texts.add}
+      </Button>
+    </div>
+  )
+}

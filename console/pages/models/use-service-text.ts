@@ -1,0 +1,20 @@
+import type { ManagedModel } from '../../api/models.ts'
+import { useFormats } from '../../components/session.tsx'
+import { useTierNames } from '../../components/use-tier-names.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+/** What the tiers and regions of a model cost, in a line: `Flex ×0.5, Fast ×2, us ×1.1`. */
+export function useServiceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
+  const { models } = useTexts()
+  const { price } = useFormats()
+  const { nameOf } = useTierNames()
+  const costOf = (one: ManagedModel['service'][string]): string =>
+    typeof one === 'number'
+      ? `×${one}`
+      : models.ownPrices(price(Number(one['input'])), price(Number(one['output'])))
+  return ({ service, regions }) =>
+    [
+      ...Object.entries(service).map(([tier, one]) => `${nameOf(tier)} ${costOf(one)}`),
+      ...Object.entries(regions).map(([region, factor]) => `${region} ×${factor}`),
+    ].join(', ')
+}

@@ -1,0 +1,180 @@
+/**
+ * Takes pictures of every page of the console in a world of three months, in both themes, three widths and both
+ * languages, and prints what axe finds, headings that are missing, and pages that are wider than the window:
+ * `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375 --theme dark --language en`
+ * takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
+ */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { chromiumPath } from './chromium.ts'
+import { startConsoleStage } from './console-stage.ts'
+import { PASSWORDS } from './world-catalogue.ts'
+
+const TARGET = join(import.meta.dirname, 'screenshots')
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
+const HEIGHTS: Readonly<Record<number, number>> = { 375: 740, 768: 1024, 1280: 800 }
+const LANGUAGES = { en: 'en-US', zh: 'zh-CN' } as const
+
+/** Pages by the names of their pictures; the last ones are those of a member. */
+const PAGES: readonly (readonly [name: string, path: string, user: string])[] = [
+  ['overview', '/', 'root'],
+  ['keys', '/keys', 'root'],
+  ['key', '/keys/1', 'root'],
+  ['create-key', '/keys?new=1', 'root'],
+  ['playground', '/playground', 'root'],
+  ['usage', '/usage', 'root'],
+  ['usage-users', '/usage?period=90d&by=user', 'root'],
+  ['usage-errors', '/usage?period=30d&by=channel', 'root'],
+  ['logs', '/logs', 'root'],
+  ['logs-failed', '/logs?status=failed&period=7d', 'root'],
+  ['call', 'call', 'root'],
+  ['failed-call', 'failed-call', 'root'],
+  ['models', '/models', 'root'],
+  ['live', '/live', 'root'],
+  ['what-if', '/what-if', 'root'],
+  ['channels', '/channels', 'root'],
+  ['channel', '/channels/8', 'root'],
+  ['new-channel', '/channels/new', 'root'],
+  ['routing', '/routing?model=gpt-5-mini', 'root'],
+  ['users', '/users', 'root'],
+  ['user', '/users/3', 'root'],
+  ['add-user', '/users?new=1', 'root'],
+  ['audit', '/audit', 'root'],
+  ['setup', '/setup', 'root'],
+  ['settings', '/settings', 'root'],
+  ['account', '/account', 'root'],
+  ['member-overview', '/', 'ann'],
+  ['member-keys', '/keys', 'ann'],
+  ['member-models', '/models', 'ann'],
+  ['sign-in', '/login', ''],
+]
+
+const { values: given } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    width: { type: 'string' },
+    theme: { type: 'string' },
+    language: { type: 'string' },
+    url: { type: 'string' },
+    whole: { type: 'boolean', default: false },
+  },
+})
+
+const wanted = (name: string, choice: string | undefined): boolean =>
+  choice?.split(',').includes(name) ?? true
+
+/** What one combination of theme, width and language is shown with. */
+interface Look {
+  readonly theme: 'light' | 'dark'
+  readonly width: number
+  readonly language: keyof typeof LANGUAGES
+}
+
+let faults = 0
+
+function report(name: string, fault: string): void {
+  faults += 1
+  console.log(`${name}: ${fault}`)
+}
+
+/** Opens a page as a user, with cookies of a sign-in that is made once. */
+async function openAs(
+  browser: Browser,
+  url: string,
+  user: string,
+  { theme, width, language }: Look,
+): Promise<Page> {
+  const context = await browser.newContext({
+    baseURL: url,
+    colorScheme: theme,
+    locale: LANGUAGES[language],
+    timezoneId: 'Europe/Berlin',
+    viewport: { width, height: HEIGHTS[width] ?? 800 },
+  })
+  if (user !== '') {
+    const data = { username: user, password: PASSWORDS[user] }
+    const answer = await context.request.post('/api/user/login', { data })
+    if (!answer.ok()) throw new Error(`${user} cannot sign in: ${await answer.text()}`)
+  }
+  return context.newPage()
+}
+
+/** The path of a page; those of calls are found in the log. */
+async function pathOf(page: Page, path: string): Promise<string> {
+  if (path.startsWith('/')) return path
+  const query = path === 'failed-call' ? 'reason=failed' : 'reason=complete'
+  const answer = await page.request.get(`/api/log/?page_size=1&${query}`)
+  const { data } = (await answer.json()) as { data: { items: { id?: string; request_id?: string }[] } }
+  const [call] = data.items
+  return `/logs/${call?.request_id ?? call?.id}`
+}
+
+async function settle(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle')
+  await page.evaluate(() =>
+    Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => undefined))),
+  )
+  await sleep(400)
+}
+
+async function picture(page: Page, name: string, { theme, width, language }: Look): Promise<void> {
+  const file = `${name}-${width}-${theme}-${language}`
+  await settle(page)
+  const { scrollWidth, headings } = await page.evaluate(() => ({
+    scrollWidth: document.documentElement.scrollWidth,
+    headings: document.querySelectorAll('h1').length,
+  }))
+  if (scrollWidth > width) report(file, `is ${scrollWidth} pixels wide`)
+  if (headings !== 1) report(file, `has ${headings} headings of the first level`)
+  const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
+  for (const { id, nodes } of violations)
+    for (const { html, failureSummary } of nodes) report(file, `${id}: ${html} ${failureSummary}`)
+  await page.screenshot({ path: join(TARGET, `${file}.png`), fullPage: given.whole })
+}
+
+async function takeAll(browser: Browser, url: string): Promise<void> {
+  const looks = (['light', 'dark'] as const).flatMap((theme) =>
+    [375, 768, 1280].flatMap((width) =>
+      (['en', 'zh'] as const).map((language) => ({ theme, width, language })),
+    ),
+  )
+  for (const look of looks) {
+    const { theme, width, language } = look
+    if (
+      !wanted(theme, given.theme) ||
+      !wanted(String(width), given.width) ||
+      !wanted(language, given.language)
+    )
+      continue
+    const pages = PAGES.filter(([name]) => wanted(name, given.only))
+    for (const user of new Set(pages.map(([, , one]) => one))) {
+      const page = await openAs(browser, url, user, look)
+      for (const [name, path] of pages.filter(([, , one]) => one === user)) {
+        await page.goto(await pathOf(page, path))
+        await picture(page, name, look)
+      }
+      await page.context().close()
+    }
+  }
+}
+
+mkdirSync(TARGET, { recursive: true })
+await using opened = new AsyncDisposableStack()
+let { url } = given
+if (url === undefined) {
+  const stage = opened.adopt(await startConsoleStage('world'), (one) => one.close())
+  // A few calls now, so that the failing channel is known to fail.
+  for (let call = 0; call < 8; call += 1) await stage.call('mistral-large-latest')
+  for (let call = 0; call < 4; call += 1) await stage.call('gpt-5-mini')
+  ;({ url } = stage.gateway)
+}
+const browser = opened.adopt(
+  await chromium.launch({ executablePath: chromiumPath() ?? 'chromium', args: ['--no-sandbox'] }),
+  (one) => one.close(),
+)
+await takeAll(browser, url)
+console.log(`${faults} faults; the pictures are in ${TARGET}`)

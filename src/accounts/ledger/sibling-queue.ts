@@ -1,0 +1,375 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AccountSource } from './account-source.ts'
+import type { Balance } from './balance.ts'
+import { affordableAmount, countPendingWrites, namesOf, type Payer } from './payer.ts'
+import { heldRefusal, isAffordableAlone, QuotaHeld, refusalOf } from './quota-refusal.ts'
+
+/** Interval at which quota is requested from the bank again, because calls of other nodes end without a word. */
+const ASK_AGAIN_MS = 100
+/** The same after a call of this node has ended. */
+const ASK_SOON_MS = 20
+/** Time after which other loans are requested although one is not answered, as on a locked row. */
+const MAX_ANSWER_MS = 250
+/** Maximum number of loans requested at once for one user. */
+const MAX_LOANS_AT_ONCE = 16
+
+/** A call, or the growth of a hold, that the holds of other calls prevent. */
+export interface Waiting {
+  readonly amount: number
+  /** Whether it is the growth of a hold; such come first, because their calls are under way. */
+  readonly isGrowth: boolean
+  /** Takes the amount from these balances, on all of which it is free. */
+  readonly admit: (payer: Payer) => void
+  /** Called instead of `admit` if no end of another call can help. */
+  readonly refuse: (error: unknown) => void
+}
+
+/** A call or a growth in the queue. */
+export interface Queued {
+  /** Ends the wait without a word. */
+  leave(): void
+  /** Ends the wait with a refusal, at the latest when the bank has answered for the first time. */
+  expire(): void
+}
+
+/** A place in the queue. */
+class Place {
+  readonly waiting: Waiting
+  /** Rises with each arrival. */
+  readonly order: number
+  #payer: Payer
+  isOpen = true
+  /** Whether a loan is being requested. */
+  isAsking = false
+  /** Whether the bank has answered, so that the balances are known. */
+  isAnswered = false
+  /** Whether it is refused with the next answer. */
+  isExpired = false
+
+  constructor(waiting: Waiting, payer: Payer, order: number) {
+    this.waiting = waiting
+    this.order = order
+    this.#payer = payer
+    countPendingWrites(payer, 1)
+  }
+
+  get payer(): Payer {
+    return this.#payer
+  }
+
+  /** The balances stay in memory as long as somebody waits for them. */
+  set payer(payer: Payer) {
+    countPendingWrites(payer, 1)
+    countPendingWrites(this.#payer, -1)
+    this.#payer = payer
+  }
+
+  get isAffordable(): boolean {
+    return this.waiting.amount <= affordableAmount(this.#payer.account, this.#payer.budgets)
+  }
+
+  get balances(): Balance[] {
+    return [this.#payer.account.user, ...this.#payer.budgets.map(({ balance }) => balance)]
+  }
+
+  /** Names the balances; of two places with the same, only the amounts differ. */
+  get balancesKey(): string {
+    return `${this.#payer.account.token.id} ${namesOf(this.#payer.budgets).join(' ')}`
+  }
+
+  close(): void {
+    this.isOpen = false
+    countPendingWrites(this.#payer, -1)
+  }
+}
+
+/** Those that wait for one balance, in order of arrival. */
+class Line {
+  readonly #growths = new Set<Place>()
+  readonly #calls = new Set<Place>()
+  /** Bounds of the amounts, kept while the line is not empty. */
+  #least = Number.POSITIVE_INFINITY
+  #most = 0
+  /** The highest `order` so far. */
+  #latest = 0
+
+  get size(): number {
+    return this.#growths.size + this.#calls.size
+  }
+
+  add(place: Place): void {
+    const { amount, isGrowth } = place.waiting
+    const places = isGrowth ? this.#growths : this.#calls
+    places.add(place)
+    if (place.order < this.#latest) sort(places)
+    this.#latest = Math.max(this.#latest, place.order)
+    this.#least = Math.min(this.#least, amount)
+    this.#most = Math.max(this.#most, amount)
+  }
+
+  delete(place: Place): void {
+    ;(place.waiting.isGrowth ? this.#growths : this.#calls).delete(place)
+  }
+
+  /** Whether nobody can be admitted, nor be refused for good. */
+  isStuck({ free, remain }: Balance): boolean {
+    return free < this.#least && remain >= this.#most
+  }
+
+  *[Symbol.iterator](): Iterator<Place> {
+    yield* this.#growths
+    yield* this.#calls
+  }
+}
+
+function sort(places: Set<Place>): void {
+  const sorted = [...places].toSorted((one, other) => one.order - other.order)
+  places.clear()
+  for (const place of sorted) places.add(place)
+}
+
+/**
+ * Calls that wait for the open holds of others, in order of arrival for each balance. A smaller amount may fit
+ * before a larger one that came first. Whatever is admitted takes its amount at once, so that nothing is
+ * granted twice.
+ */
+export class SiblingQueue {
+  readonly #accounts: Pick<AccountSource, 'lends' | 'borrow'>
+  /** Lines by the balances of users and budgets; whoever waits for a token stands in the line of its user. */
+  readonly #lines = new Map<Balance, Line>()
+  /** Everybody by user, for whom quota is borrowed. */
+  readonly #borrowers = new Map<number, Borrower>()
+  #arrivals = 0
+
+  constructor(accounts: Pick<AccountSource, 'lends' | 'borrow'>) {
+    this.#accounts = accounts
+  }
+
+  /** Adds a call or a growth that is not affordable now. */
+  add(waiting: Waiting, payer: Payer): Queued {
+    const place = new Place(waiting, payer, (this.#arrivals += 1))
+    this.#enter(place)
+    const userId = payer.account.user.id
+    const borrower = this.#borrowers.get(userId) ?? new Borrower()
+    this.#borrowers.set(userId, borrower)
+    borrower.places.add(place)
+    if (this.#accounts.lends) this.#schedule(userId, borrower, 0)
+    return { leave: () => this.#remove(place), expire: () => this.#expire(place) }
+  }
+
+  /** Admits whoever can be, now that quota of these balances is free. */
+  released({ account, budgets }: Payer): void {
+    if (this.#lines.size === 0) return
+    for (const { balance } of budgets) this.#admitFrom(balance)
+    this.#admitFrom(account.user)
+  }
+
+  /** Tries everybody again, because a balance was changed by hand. */
+  retryAll(): void {
+    for (const balance of [...this.#lines.keys()]) this.#admitFrom(balance)
+  }
+
+  #admitFrom(balance: Balance): void {
+    const line = this.#lines.get(balance)
+    if (!line) return
+    const { lends } = this.#accounts
+    for (const place of line) {
+      if (!lends && line.isStuck(balance)) return
+      if (this.#admitted(place)) continue
+      if (lends) this.#askSoon(place)
+      else if (!isAffordableAlone(place.payer, place.waiting.amount))
+        this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
+    }
+  }
+
+  #askSoon({ payer }: Place): void {
+    const userId = payer.account.user.id
+    const borrower = this.#borrowers.get(userId)
+    if (borrower) this.#schedule(userId, borrower, ASK_SOON_MS)
+  }
+
+  #admitted(place: Place): boolean {
+    if (!place.isAffordable) return false
+    const { payer, waiting } = place
+    this.#remove(place)
+    waiting.admit(payer)
+    return true
+  }
+
+  #refuse(place: Place, error: unknown): void {
+    this.#remove(place)
+    place.waiting.refuse(error)
+  }
+
+  #expire(place: Place): void {
+    if (!place.isOpen) return
+    place.isExpired = true
+    if (this.#accounts.lends && !place.isAnswered) return
+    this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
+  }
+
+  #enter(place: Place): void {
+    for (const balance of place.balances) {
+      const line = this.#lines.get(balance) ?? new Line()
+      this.#lines.set(balance, line)
+      line.add(place)
+    }
+  }
+
+  #exit(place: Place): void {
+    for (const balance of place.balances) {
+      const line = this.#lines.get(balance)
+      line?.delete(place)
+      if (line?.size === 0) this.#lines.delete(balance)
+    }
+  }
+
+  #remove(place: Place): void {
+    if (!place.isOpen) return
+    this.#exit(place)
+    place.close()
+    const userId = place.payer.account.user.id
+    const borrower = this.#borrowers.get(userId)
+    borrower?.places.delete(place)
+    if (borrower?.places.size === 0) {
+      clearTimeout(borrower.timer)
+      this.#borrowers.delete(userId)
+    }
+  }
+
+  #schedule(userId: number, borrower: Borrower, inMs: number): void {
+    if (borrower.isAsking) {
+      borrower.nextMs = Math.min(borrower.nextMs, inMs)
+      return
+    }
+    const dueAt = performance.now() + inMs
+    if (borrower.timer && borrower.dueAt <= dueAt) return
+    clearTimeout(borrower.timer)
+    borrower.dueAt = dueAt
+    borrower.timer = setTimeout(() => void this.#ask(userId, borrower), inMs).unref()
+  }
+
+  // Loans are requested in order of arrival, and the bank answers in that order. As long as the first is
+  // refused, the others are not asked for.
+  async #ask(userId: number, borrower: Borrower): Promise<void> {
+    borrower.timer = undefined
+    borrower.isAsking = true
+    borrower.nextMs = ASK_AGAIN_MS
+    /** The smallest amount that was refused on these balances. */
+    const refused = new Map<string, number>()
+    const places = [...borrower.places].toSorted(byTurn)
+    for (let at = 0, size = 1; at < places.length; size = refused.size > 0 ? 1 : MAX_LOANS_AT_ONCE) {
+      const next = places.slice(at, at + size)
+      at += size
+      const asked = Promise.all(next.map((place) => this.#borrow(place, refused)))
+      await Promise.race([asked, delay(MAX_ANSWER_MS)])
+    }
+    borrower.isAsking = false
+    if (this.#borrowers.get(userId) === borrower) this.#schedule(userId, borrower, borrower.nextMs)
+  }
+
+  async #borrow(place: Place, refused: Map<string, number>): Promise<void> {
+    if (!place.isOpen || place.isAsking || this.#admitted(place)) return
+    const { amount } = place.waiting
+    const key = place.balancesKey
+    if (amount >= (refused.get(key) ?? Number.POSITIVE_INFINITY)) return this.#answered(place)
+    place.isAsking = true
+    try {
+      const { payer, refusal } = await this.#accounts.borrow(place.payer, amount)
+      place.isAsking = false
+      if (!place.isOpen) return
+      this.#moveTo(place, payer)
+      if (this.#admitted(place) || !refusal) return
+      if (!(refusal instanceof QuotaHeld)) return this.#refuse(place, refusal)
+      refused.set(key, Math.min(amount, refused.get(key) ?? amount))
+      this.#answered(place)
+    } catch (error) {
+      if (place.isOpen) this.#refuse(place, error)
+    }
+  }
+
+  // A loan may return other objects, as after a change of the account.
+  #moveTo(place: Place, payer: Payer): void {
+    if (haveSameBalances(place.payer, payer)) return
+    this.#exit(place)
+    place.payer = payer
+    this.#enter(place)
+  }
+
+  #answered(place: Place): void {
+    place.isAnswered = true
+    if (place.isExpired) this.#refuse(place, heldRefusal(place.payer, place.waiting.amount))
+  }
+}
+
+/** Requests for loans on behalf of the waiting calls of one user. */
+class Borrower {
+  readonly places = new Set<Place>()
+  timer: NodeJS.Timeout | undefined
+  /** Time of the timer, by `performance.now()`. */
+  dueAt = 0
+  isAsking = false
+  /** Time from the end of the requests under way to the next ones. */
+  nextMs = ASK_AGAIN_MS
+}
+
+function haveSameBalances(one: Payer, other: Payer): boolean {
+  const { account, budgets } = one
+  return (
+    account === other.account &&
+    budgets.length === other.budgets.length &&
+    budgets.every(({ balance }, at) => balance === other.budgets[at]?.balance)
+  )
+}
+
+function byTurn(one: Place, other: Place): number {
+  return Number(other.waiting.isGrowth) - Number(one.waiting.isGrowth) || one.order - other.order
+}
+
+/** What limits the wait of a call. */
+export interface Patience {
+  readonly waitMs: number
+  /** Calls the listener when the client has left; returns a function that removes it. */
+  readonly onLeft: (listener: () => void) => () => void
+}
+
+/** Maximum delay of a timer. */
+const MAX_DELAY_MS = 2 ** 31 - 1
+
+/**
+ * Resolves to what `admit` returns once the amount is free on all balances. Rejects with the refusal if that
+ * is not before the end of the patience, or cannot be.
+ */
+export function waitForSiblings<Admitted>(
+  queue: SiblingQueue,
+  payer: Payer,
+  amount: number,
+  { waitMs, onLeft }: Patience,
+  admit: (payer: Payer) => Admitted,
+): Promise<Admitted> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      stopListening()
+      queued.leave()
+    }
+    const refuse = (error: unknown): void => {
+      end()
+      reject(error as Error)
+    }
+    const queued = queue.add(
+      {
+        amount,
+        isGrowth: false,
+        refuse,
+        admit(found) {
+          end()
+          resolve(admit(found))
+        },
+      },
+      payer,
+    )
+    const stopListening = onLeft(() => refuse(heldRefusal(payer, amount)))
+    const timer = setTimeout(() => queued.expire(), Math.min(waitMs, MAX_DELAY_MS)).unref()
+  })
+}

@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger-banks.ts'
+import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
+import { newToken } from '../../../test/store-rows.ts'
+import { payerOf } from './find-payer.ts'
+import type { OpenHold } from './open-hold.ts'
+import { affordableAmount } from './payer.ts'
+import { BudgetExceeded, InsufficientQuota, QuotaHeld } from './quota-refusal.ts'
+
+/** Waits that the calls of these tests do not reach. */
+const LONG_MS = 60_000
+const BUDGET = { amount: 1000, period: 'month' } as const
+
+/** One call: its key, its group's budget, and when its client leaves. */
+interface Wanted {
+  readonly token?: number
+  readonly amount: number
+  readonly waitMs?: number
+  readonly left?: Promise<void>
+}
+
+describe.each(LEDGER_PLACES)('$name', ({ open }) => {
+  async function stage() {
+    const { store, userId, tokenId, nodes } = await open(2)
+    const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
+    let made = 0
+    const call = async (
+      { token = tokenId, amount, waitMs = LONG_MS, left }: Wanted,
+      at = 0,
+    ): Promise<OpenHold> => {
+      const { ledger } = nodes[at % nodes.length] as LedgerProcess
+      const payer = await payerOf(ledger.accounts, {
+        token: { id: token, budget: undefined },
+        user: { id: userId, budget: undefined },
+        groups: [{ name: 'default', budget: BUDGET }],
+        startedMs: Date.now(),
+      })
+      const facts = factsOf(`call ${(made += 1)}`)
+      if (amount <= affordableAmount(payer.account, payer.budgets))
+        return ledger.admit(payer.account, amount, facts, payer.budgets)
+      return ledger.admitInTime(payer, amount, facts, {
+        waitMs,
+        onLeft(listener) {
+          void left?.then(listener)
+          return () => {}
+        },
+      })
+    }
+    return { call, tokenId, otherId: other.id, nodes }
+  }
+
+  test('a call waits for the holds of others, and is admitted when one ends', async () => {
+    const { call } = await stage()
+    const first = await call({ amount: 900 })
+    const second = call({ amount: 600 }, 1)
+    await expect(Promise.race([second, delay(50, 'waits')])).resolves.toBe('waits')
+    await first.settle(settlementOf(400))
+    expect((await second).amount).toBe(600)
+  })
+
+  test('calls that wait are admitted in order of arrival, and a smaller one does not wait for them', async () => {
+    const { call, otherId } = await stage()
+    // Both keys are known from now on.
+    await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
+    const first = await call({ amount: 900 })
+    const order: string[] = []
+    const admitted = async (name: string, wanted: Wanted): Promise<void> => {
+      const hold = await call(wanted)
+      order.push(name)
+      await delay(1)
+      await hold.settle(settlementOf(0))
+    }
+    const waiting = [admitted('a', { amount: 800 })]
+    await delay(20)
+    waiting.push(admitted('b', { amount: 800, token: otherId }))
+    await delay(20)
+    waiting.push(admitted('c', { amount: 800 }))
+    await delay(20)
+    await admitted('small', { amount: 100 })
+    await first.settle(settlementOf(100))
+    await Promise.all(waiting)
+    expect(order).toEqual(['small', 'a', 'b', 'c'])
+  })
+
+  test('a call is refused as held when its wait is over, at once without a wait, and when its client leaves', async () => {
+    const { call } = await stage()
+    await call({ amount: 900 })
+    await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeld)
+    await expect(call({ amount: 101, waitMs: 0 })).rejects.toMatchObject({
+      code: 'quota_held',
+      retryAfter: 1,
+      limit: { kind: 'budget', spent: 0, held: 900, left: 100, needed: 101 },
+    })
+    const leaving = Promise.withResolvers<void>()
+    const call3 = call({ amount: 101, left: leaving.promise })
+    leaving.resolve()
+    await expect(call3).rejects.toThrow(QuotaHeld)
+  })
+
+  test('a call that would not be affordable alone is refused at once, and one for which a charge leaves too little then', async () => {
+    const { call } = await stage()
+    const first = await call({ amount: 900 })
+    await expect(call({ amount: 1001 })).rejects.toThrow(BudgetExceeded)
+    await expect(call({ amount: 1_000_001 })).rejects.toThrow(InsufficientQuota)
+    const second = call({ amount: 600 })
+    const refused = expect(second).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      limit: { spent: 401, held: 0, left: 599, needed: 600 },
+    })
+    await delay(20)
+    await first.settle(settlementOf(401))
+    await refused
+  })
+
+  test('a hold that could not grow grows when another call ends, before calls that wait', async () => {
+    const { call } = await stage()
+    const growing = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const waiting = call({ amount: 700 })
+    await delay(20)
+    expect(growing.grow(200)).toBe(false)
+    await first.settle(settlementOf(0))
+    await expect.poll(() => growing.amount).toBe(300)
+    expect((await waiting).amount).toBe(700)
+    expect([growing.grow(200), growing.amount]).toEqual([true, 300])
+  })
+
+  test('whoever holds what, no more is held than there is', async () => {
+    const { call, nodes } = await stage()
+    const holds: OpenHold[] = []
+    const calls = Array.from({ length: 60 }, async (_, at) => {
+      const hold = await call({ amount: 100 + ((at * 37) % 150) }, at)
+      holds.push(hold)
+      const sum = nodes
+        .flatMap(({ ledger }) => [...ledger.openHolds])
+        .reduce((all, { amount }) => all + amount, 0)
+      expect(sum).toBeLessThanOrEqual(1000)
+      await delay(5)
+      await hold.settle(settlementOf(10))
+    })
+    await Promise.all(calls)
+    expect(holds).toHaveLength(60)
+  })
+})

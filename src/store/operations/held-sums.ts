@@ -1,0 +1,40 @@
+import { sql } from 'kysely'
+import { type AccountName, accountsOf } from '../bank.ts'
+import type { Db } from './operation.ts'
+
+/** The sum of the open holds on one account, in quota units. */
+export interface HeldSum {
+  readonly account: AccountName
+  readonly held: number
+}
+
+interface Accounts {
+  readonly accounts: readonly AccountName[]
+}
+
+/** Reads the sums of the open holds on these accounts, as far as they are written; without those that have none. */
+export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
+  if (accounts.length === 0) return []
+  const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
+    select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(
+    db,
+  )
+  const wanted = new Set<AccountName>(accounts)
+  const sums = new Map<AccountName, number>()
+  for (const row of rows)
+    for (const account of accountsOf(row))
+      if (wanted.has(account)) sums.set(account, (sums.get(account) ?? 0) + row.held)
+  return [...sums].map(([account, held]) => ({ account, held }))
+}
+
+/** Like `heldOn`, in a database that several nodes share: what each node but one has reported last. */
+export async function heldByNodes(
+  db: Db,
+  { accounts, except }: Accounts & { readonly except: string },
+): Promise<HeldSum[]> {
+  if (accounts.length === 0) return []
+  const { rows } = await sql<{ account: AccountName; held: number }>`
+    select account, sum(held)::bigint as held from leases
+    where held > 0 and node <> ${except} and account in (${sql.join(accounts)}) group by account`.execute(db)
+  return rows.map(({ account, held }) => ({ account, held: Number(held) }))
+}

@@ -1,0 +1,215 @@
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { FAST_MODE_BETA, STANDARD, tierName } from '@sluice/wire/service-tier'
+import { serviceVendor } from '../domain/price-data/index.ts'
+import { OPENAI } from '../domain/price-data/openai.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER } from './tier-headers.ts'
+
+/** What naming a tier changes in a request. */
+export interface TierEdits {
+  /** Top-level members with their JSON texts. */
+  readonly set: ReadonlyMap<string, string>
+  /** Members that would name another tier. */
+  readonly remove: readonly string[]
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+}
+
+/** How requests name tiers. */
+interface Spelling {
+  /** Members that name a tier. */
+  readonly members: readonly string[]
+  /** By the name of a tier in rows; `auto` leaves the choice to the provider. */
+  readonly tiers: Readonly<Record<string, Partial<TierEdits>>>
+  /** Spelling of all other names; absent if the provider has no other tiers. */
+  readonly others?: (written: string) => Partial<TierEdits>
+}
+
+/** A tier that is not named, because the provider serves it anyway. */
+const UNNAMED: Partial<TierEdits> = {}
+
+const member = (name: string, value: unknown): Partial<TierEdits> => ({
+  set: new Map([[name, JSON.stringify(value)]]),
+})
+const header = (name: string, value: string): Partial<TierEdits> => ({ headers: [name, value] })
+
+const ofOpenAi = (value: string): Partial<TierEdits> => member('service_tier', value)
+const OPENAI_TIERS: Spelling = {
+  members: ['service_tier'],
+  tiers: {
+    auto: ofOpenAi('auto'),
+    [STANDARD]: ofOpenAi('default'),
+    flex: ofOpenAi('flex'),
+    fast: ofOpenAi('priority'),
+    ultrafast: ofOpenAi('ultrafast'),
+    reserved: ofOpenAi('scale'),
+  },
+}
+
+/** Servers of other vendors, which have tiers of their own. A batch is not a tier that a request can name. */
+const COMPATIBLE_TIERS: Spelling = {
+  ...OPENAI_TIERS,
+  others: (written) => ofOpenAi(written.toLowerCase()),
+}
+
+const MESSAGES_TIERS: Spelling = {
+  members: ['service_tier', 'speed'],
+  tiers: {
+    auto: member('service_tier', 'auto'),
+    [STANDARD]: member('service_tier', 'standard_only'),
+    fast: { ...member('speed', 'fast'), ...header('anthropic-beta', FAST_MODE_BETA) },
+  },
+}
+
+const ofGemini = (value: string): Partial<TierEdits> => member('serviceTier', value)
+const GEMINI_TIERS: Spelling = {
+  members: ['serviceTier', 'service_tier'],
+  tiers: {
+    auto: UNNAMED,
+    [STANDARD]: ofGemini('standard'),
+    flex: ofGemini('flex'),
+    fast: ofGemini('priority'),
+  },
+}
+
+const ofConverse = (type: string): Partial<TierEdits> => member('serviceTier', { type })
+const CONVERSE_TIERS: Spelling = {
+  members: ['serviceTier'],
+  tiers: {
+    auto: UNNAMED,
+    [STANDARD]: ofConverse('default'),
+    flex: ofConverse('flex'),
+    fast: ofConverse('priority'),
+    reserved: ofConverse('reserved'),
+  },
+}
+
+/** Requests of messages to Bedrock: the member becomes a header when the request is adapted. */
+const INVOKE_TIERS: Spelling = {
+  members: ['service_tier', 'speed'],
+  tiers: {
+    auto: UNNAMED,
+    [STANDARD]: ofOpenAi('default'),
+    flex: ofOpenAi('flex'),
+    fast: ofOpenAi('priority'),
+    reserved: ofOpenAi('reserved'),
+  },
+}
+
+const VERTEX_TIERS: Spelling = {
+  members: ['service_tier', 'serviceTier', 'speed'],
+  tiers: {
+    auto: UNNAMED,
+    [STANDARD]: UNNAMED,
+    flex: header(VERTEX_TIER_HEADER, 'flex'),
+    fast: header(VERTEX_TIER_HEADER, 'priority'),
+    provisioned: header(VERTEX_TYPE_HEADER, 'dedicated'),
+  },
+}
+
+/** Spellings by protocol; undefined where requests have no tier. */
+const BY_PROTOCOL: Readonly<Record<ProtocolName, Spelling | undefined>> = {
+  chat: COMPATIBLE_TIERS,
+  responses: COMPATIBLE_TIERS,
+  messages: MESSAGES_TIERS,
+  gemini: GEMINI_TIERS,
+  converse: CONVERSE_TIERS,
+  rerank: undefined,
+}
+
+type ByProtocol = Readonly<Partial<Record<ProtocolName, Spelling>>>
+
+/** Spellings of providers, where they differ from those of the protocol. */
+const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
+  generic: {},
+  azure: {},
+  bedrock: { messages: INVOKE_TIERS },
+  vertex: { chat: VERTEX_TIERS, messages: VERTEX_TIERS, gemini: VERTEX_TIERS },
+}
+
+/** Endpoints of upstreams whose requests may name a tier. */
+const TIERED =
+  /^\/(?:chat\/completions|messages|responses|converse|converse-stream)$|:(?:generateContent|streamGenerateContent)\b/
+
+/** Whether requests to a path, as its protocol states it, may name a tier. */
+export function mayNameTier(path: string): boolean {
+  return TIERED.test(path)
+}
+
+type Provided = Pick<Channel, 'provider' | 'base_url'>
+
+function spellingOf(channel: Provided, protocol: ProtocolName): Spelling | undefined {
+  const spelling = BY_PROVIDER[channel.provider][protocol] ?? BY_PROTOCOL[protocol]
+  return spelling === COMPATIBLE_TIERS && serviceVendor(channel) === OPENAI ? OPENAI_TIERS : spelling
+}
+
+/** Whether requests to a channel may name tiers that their protocol lacks. */
+export function takesAnyTier({ provider }: Pick<Channel, 'provider'>, protocol: ProtocolName): boolean {
+  return BY_PROVIDER[provider][protocol] === INVOKE_TIERS
+}
+
+/** Names that are not tiers of requests: batches are endpoints, and a capacity that is bought has no name. */
+const NOT_REQUESTED: ReadonlySet<string> = new Set(['batch', 'provisioned'])
+
+function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | undefined {
+  const tier = tierName(written)
+  if (tier === undefined) return undefined
+  if (Object.hasOwn(spelling.tiers, tier)) return spelling.tiers[tier]
+  return NOT_REQUESTED.has(tier) ? undefined : spelling.others?.(written)
+}
+
+/** Describes the error of a tier that requests to a channel cannot name; undefined if they can. */
+export function tierError(
+  {
+    provider,
+    base_url = '',
+    protocol,
+  }: { readonly base_url?: string | undefined } & Pick<Channel, 'provider' | 'protocol'>,
+  written: string,
+): string | undefined {
+  const spellings = protocol.flatMap((one) => spellingOf({ provider, base_url }, one) ?? [])
+  if (spellings.length === 0) return 'requests of this protocol have no tier of service'
+  const lacking = spellings.find((spelling) => editsFor(spelling, written) === undefined)
+  if (!lacking) return undefined
+  const names = Object.keys(lacking.tiers).map((name) => OTHER_SPELLINGS.get(name) ?? name)
+  return `expected a tier of service that the provider has (${names.join(', ')}), found "${written}"`
+}
+
+const OTHER_SPELLINGS: ReadonlyMap<string, string> = new Map([['fast', 'fast or priority']])
+
+const NOTHING: TierEdits = { set: new Map(), remove: [], headers: [] }
+const cache = new WeakMap<object, Map<ProtocolName, TierEdits>>()
+
+/** The changes by which requests to a channel name its own tier; undefined if it has none. */
+export function channelTierEdits(
+  channel: Provided & Pick<Channel, 'service_tier'>,
+  protocol: ProtocolName,
+): TierEdits | undefined {
+  const { service_tier: written } = channel
+  if (written === null) return undefined
+  let known = cache.get(channel)
+  if (!known) cache.set(channel, (known = new Map()))
+  let edits = known.get(protocol)
+  if (!edits) {
+    const spelling = spellingOf(channel, protocol)
+    const own = spelling && editsFor(spelling, written)
+    edits = own && spelling ? { ...NOTHING, remove: spelling.members, ...own } : NOTHING
+    known.set(protocol, edits)
+  }
+  return edits
+}
+
+/** Headers with others added; a list of beta features is continued, other headers are replaced. */
+export function withTierHeaders(given: readonly string[], added: readonly string[]): readonly string[] {
+  if (added.length === 0) return given
+  const headers = new Map<string, string>()
+  for (let at = 0; at < given.length; at += 2) headers.set(given[at] ?? '', given[at + 1] ?? '')
+  for (let at = 0; at < added.length; at += 2) {
+    const [name = '', value = ''] = added.slice(at, at + 2)
+    const before = name === 'anthropic-beta' ? headers.get(name) : undefined
+    const names = (before ?? '').split(',').map((one) => one.trim())
+    if (names.includes(value)) continue
+    headers.set(name, before === undefined || before === '' ? value : `${before},${value}`)
+  }
+  return [...headers].flat()
+}

@@ -1,0 +1,224 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call, CERTAINLY_GONE_MS, send } from '../fixtures/client.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+/** At four units a token. */
+const MAXIMUM = 100_000
+const STEP = 1000
+/** The prompt of a short request costs less. */
+const PROMPT = 2000
+/** One call with the maximum, and not a second one. */
+const FOR_ONE = 4 * MAXIMUM + PROMPT
+/** Ten tokens of the prompt, and five of the output. */
+const COST = 30
+const MODELS = ['m', 'o3', 'deepseek-r1', 'gemini-2.5-pro'] as const
+
+let waiting: Fixture
+let atOnce: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  const start = (options: object): Promise<Fixture> =>
+    startFixture((upstream) => ({
+      options: { hold_tokens: STEP, ...options },
+      models: priced([...MODELS, 'claude-sonnet-4-5']),
+      channels: [
+        channel('m', upstream.baseUrl('m'), { models: [...MODELS] }),
+        channel('claude', upstream.baseUrl('claude'), {
+          models: ['claude-sonnet-4-5'],
+          protocol: 'messages',
+        }),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('one', { remain_quota: FOR_ONE }), token('rich')], {
+          access_token: ANN.accessToken,
+        }),
+        user(3, 'bob', [token('bob')], { budget: FOR_ONE, budget_period: 'month' }),
+      ],
+    }))
+  ;[waiting, atOnce] = await Promise.all([start({ hold_wait: '20s' }), start({ hold_wait: 0 })])
+  database = databaseOf(waiting.gateway.dataDir)
+})
+afterAll(() => Promise.all([waiting?.close(), atOnce?.close()]))
+
+/** Begins a call that holds nearly all of a key's quota until it is told to end. */
+async function holding({ upstream, chat }: Fixture, key = 'one', usage = usageText(10, 5)) {
+  const { promise: after, resolve: end } = Promise.withResolvers<void>()
+  onTestFinished(() => end())
+  upstream.script('m', { kind: 'whole', usage, after }, { kind: 'whole', usage: usageText(10, 5) })
+  const first = chat(key, ask('m', { max_tokens: MAXIMUM }))
+  await upstream.receivedAtLeast('m', 1)
+  return { first, end }
+}
+
+describe('a call whose quota other calls hold', () => {
+  test('a call waits until a call that holds its quota has ended, and is then served', async () => {
+    const { first, end } = await holding(waiting)
+    const second = waiting.chat('one', ask('m', { max_tokens: 1000 }))
+    await delay(100)
+    expect(waiting.upstream.received('m')).toHaveLength(1)
+    end()
+    expect([(await first).status, (await second).status]).toEqual([200, 200])
+  })
+
+  test('a call is refused with 403 once the charge of another leaves too little', async () => {
+    const { first, end } = await holding(waiting, 'bob', usageText(10, 99_000))
+    const second = waiting.chat('bob', ask('m', { max_tokens: 5000 }))
+    await delay(100)
+    end()
+    expect((await first).status).toBe(200)
+    const refused = await second
+    expect(refused.status).toBe(403)
+    expect(refused.json().error).toMatchObject({ code: 'budget_exceeded', spent: 396_010, held: 0 })
+  })
+
+  test('a call whose client leaves is not sent, and what it waited for stays free', async () => {
+    const { first, end } = await holding(waiting)
+    const leaving = send(waiting.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'one' })
+    leaving.on('error', () => {})
+    await delay(100)
+    leaving.destroy()
+    await delay(CERTAINLY_GONE_MS)
+    end()
+    expect((await first).status).toBe(200)
+    expect(waiting.upstream.received('m')).toHaveLength(1)
+    expect(database.openHolds()).toEqual([])
+  })
+
+  test.each([
+    ['/v1/chat/completions', ask('m', { max_tokens: 1000 }), 'rate_limit_error'],
+    ['/v1/messages', ask('m', { max_tokens: 1000 }), 'gateway_error'],
+    ['/v1/responses', { model: 'm', input: 'hi', max_output_tokens: 1000 }, 'rate_limit_error'],
+  ])('with hold_wait 0 it is refused at once at %s, with the sums', async (path, body, type) => {
+    const { first, end } = await holding(atOnce)
+    const refused = await atOnce.chat('one', body, { path })
+    expect(refused.status, refused.text).toBe(429)
+    expect(refused.headers['retry-after']).toBe('1')
+    expect(refused.headers['x-should-retry']).toBeUndefined()
+    const { error } = JSON.parse(refused.text)
+    expect(error).toMatchObject({ type, code: 'quota_held' })
+    const { spent, held, left, needed } = error
+    expect(spent + held + left).toBe(FOR_ONE)
+    expect(held).toBeGreaterThan(4 * MAXIMUM)
+    expect(needed).toBeGreaterThan(left)
+    for (const sum of [spent, held, left, needed]) expect(error.message).toContain(String(sum))
+    expect(error.message).toContain('$')
+    end()
+    await first
+  })
+
+  test('at a Gemini path it is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
+    const { first, end } = await holding(atOnce)
+    const body = { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1000 } }
+    const refused = await atOnce.chat('one', body, { path: '/v1beta/models/m:generateContent' })
+    expect(refused.status).toBe(429)
+    const { error } = JSON.parse(refused.text)
+    expect(error.status).toBe('RESOURCE_EXHAUSTED')
+    expect(error.details).toMatchObject([
+      { reason: 'quota_held', metadata: { left: expect.stringMatching(/^\d+$/), held: expect.any(String) } },
+      { retryDelay: '1s' },
+    ])
+    end()
+    await first
+  })
+
+  test('what is not affordable alone is a 403 with the sums, whoever holds what', async () => {
+    const { first, end } = await holding(atOnce)
+    const refused = await atOnce.chat('one', ask('m', { max_tokens: 2 * MAXIMUM }))
+    expect(refused.status).toBe(403)
+    expect(refused.headers['x-should-retry']).toBe('false')
+    const { error } = JSON.parse(refused.text)
+    expect(error.code).toBe('insufficient_quota')
+    expect(error.spent + error.held + error.left).toBe(FOR_ONE)
+    end()
+    await first
+  })
+})
+
+test('held quota is shown while a call is under way, of the key and of a budget', async () => {
+  const { first, end } = await holding(atOnce)
+  const bob = await holding(atOnce, 'bob')
+  const usage = async (key: string): Promise<number> => {
+    const answer = await call(atOnce.gateway.url, undefined, {
+      key,
+      method: 'GET',
+      path: '/api/usage/token/',
+    })
+    return JSON.parse(answer.text).data.held_quota
+  }
+  await expect.poll(() => usage('one')).toBeGreaterThan(4 * MAXIMUM)
+  const list = () =>
+    manage<{ items: { id: number; name: string; held_quota: number }[] }>(
+      atOnce.gateway.url,
+      ANN,
+      'GET /api/token/?p=1&size=10',
+    )
+  const { items } = (await list()).data
+  const one = items.find(({ name }) => name === 'token-one')
+  expect(one?.held_quota).toBeGreaterThan(4 * MAXIMUM)
+  expect(items.find(({ name }) => name === 'token-rich')?.held_quota).toBe(0)
+  const detail = await manage<{ held_quota: number }>(
+    atOnce.gateway.url,
+    ANN,
+    `GET /api/token/${one?.id ?? 0}`,
+  )
+  expect(detail.data.held_quota).toBe(one?.held_quota)
+  const as = { id: 1, accessToken: ROOT.access_token }
+  const users = await manage<{ budget_held: number }>(atOnce.gateway.url, as, 'GET /api/user/3')
+  expect(users.data.budget_held).toBeGreaterThan(4 * MAXIMUM)
+  end()
+  bob.end()
+  await Promise.all([first, bob.first])
+  expect(await usage('one')).toBe(0)
+})
+
+describe('what a stream holds', () => {
+  test.each([
+    ['a step, where it names a maximum', 'm', { max_tokens: MAXIMUM }, STEP],
+    ['its maximum, where that is less than a step', 'm', { max_tokens: 10 }, 10],
+    ['a step for each choice', 'm', { max_tokens: MAXIMUM, n: 3 }, 3 * STEP],
+    ['its maximum, where its model thinks unseen', 'o3', { max_completion_tokens: MAXIMUM }, MAXIMUM],
+    ['a step, where its provider streams all thoughts', 'deepseek-r1', { max_tokens: MAXIMUM }, STEP],
+    ['a step, where it names no maximum', 'o3', {}, STEP],
+    [
+      'its budget of thinking and a step',
+      'gemini-2.5-pro',
+      { max_tokens: MAXIMUM, extra_body: { google: { thinking_config: { thinking_budget: 5000 } } } },
+      MAXIMUM,
+    ],
+    [
+      'its budget of reasoning and a step',
+      'gemini-2.5-pro',
+      { max_tokens: MAXIMUM, reasoning: { max_tokens: 5000 } },
+      5000 + STEP,
+    ],
+  ])('a stream holds %s', async (_, model, fields, tokens) => {
+    const { promise: after, resolve: end } = Promise.withResolvers<void>()
+    atOnce.upstream.script('m', { kind: 'stream', usage: usageText(10, 5), after })
+    const answer = atOnce.chat('rich', askStream(model, fields))
+    const file = databaseOf(atOnce.gateway.dataDir)
+    await expect.poll(() => file.openHolds().length).toBe(1)
+    const amount = file.openHolds()[0]?.amount ?? 0
+    const sent = JSON.parse(atOnce.upstream.only('m').text)
+    end()
+    expect((await answer).status).toBe(200)
+    expect(amount).toBeGreaterThan(4 * tokens)
+    expect(amount).toBeLessThan(4 * tokens + PROMPT)
+    for (const name of ['max_tokens', 'max_completion_tokens'] as const)
+      expect(sent[name]).toBe((fields as Record<string, unknown>)[name])
+  })
+})
+
+test('balances are what was granted and charged', () => {
+  for (const { gateway } of [waiting, atOnce]) {
+    const ann = databaseOf(gateway.dataDir).user('ann')
+    expect(ann.quota + ann.used_quota).toBe(AMPLE)
+    expect(ann.used_quota % COST).toBe(0)
+  }
+})
