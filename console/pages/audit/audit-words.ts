@@ -59,7 +59,7 @@ function valueInWords(
       )
       .join(', ')
   const { owner } = object
-  if (field === 'user_id' && owner?.id === value) return owner.name
+  if (field === 'user_id' && owner && owner.id === value) return owner.name
   if (object.kind !== 'price' && object.kind !== 'model') {
     if (field === 'status') return statuses?.[text] ?? text
     if (field === 'role') return roles?.[text] ?? text
