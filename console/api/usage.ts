@@ -20,7 +20,7 @@ export interface UsageQuery extends OriginFilter {
   readonly step: CalendarStep
   readonly by: string
   readonly top: number
-  readonly rank?: string
+  readonly rank?: string | undefined
 }
 
 function usagePath(scope: Scope): string {
@@ -44,8 +44,8 @@ export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
 export type CountedCalls = z.output<typeof countedCallsSchema>
 
 /** The failed calls of a period, divided by `by`. */
-export function failuresQuery(userId: number, scope: Scope, { rank: _, ...params }: UsageQuery, by: string) {
-  return countedQuery(userId, scope, 'failures', { ...params, by })
+export function failuresQuery(userId: number, scope: Scope, params: UsageQuery, by: string) {
+  return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
 }
 
 /** The refused calls of a period. Of the filters, only keys and users apply to them. */

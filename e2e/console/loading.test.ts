@@ -73,14 +73,18 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     const page = await stage.open('root', '/channels')
     await page.getByText('idle 50', { exact: true }).waitFor()
     await page.waitForLoadState('networkidle')
+    const network = await page.context().newCDPSession(page)
+    await network.send('Network.enable')
     let [bytes, polls] = [0, 0]
-    page.on('requestfinished', (request) => {
-      if (request.url().endsWith('/api/channel/health')) polls += 1
-      void request.sizes().then((sizes) => {
-        bytes += sizes.requestHeadersSize + sizes.requestBodySize
-        bytes += sizes.responseHeadersSize + sizes.responseBodySize
-      })
+    network.on('Network.requestWillBeSent', ({ request }) => {
+      if (request.url.endsWith('/api/channel/health')) polls += 1
     })
+    network.on(
+      'Network.requestWillBeSentExtraInfo',
+      ({ headers }) => (bytes += JSON.stringify(headers).length),
+    )
+    // With the headers of the response.
+    network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength))
     await new Promise((resolve) => setTimeout(resolve, 60_000))
     console.info(`the page of channels moved ${bytes} bytes in a minute`)
     expect(polls).toBeGreaterThanOrEqual(6)

@@ -10,7 +10,7 @@ import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { keyFieldsOf, showAtField, type TypedKey, useKeyForm } from './key-form.ts'
-import { useSuggestedKeyName } from './new-key-name.ts'
+import { useSuggestedKeyName } from './suggested-key-name.ts'
 
 /** Creates a key, then shows it. */
 export function CreateKeyDialog({

@@ -3,12 +3,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createUserKey, type ManagedUser, userKeysQuery } from '../../api/users.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { unusedKeyName, useNewKeyName } from '../keys/new-key-name.ts'
 
 interface Dialog {
   readonly user: ManagedUser

@@ -30,7 +30,7 @@ const SIGHTS: Readonly<Record<string, readonly Triple[]>> = {
 
 const LIGHT = ['#2457c5', '#6f205f', '#2398e7', '#4f4f17', '#d16177', '#8f8f00']
 
-const css = readFileSync(join(import.meta.dirname, 'theme.css'), 'utf8')
+const css = readFileSync(join(import.meta.dirname, '../../console/app/theme.css'), 'utf8')
 
 function coloursOf(theme: 'light' | 'dark'): Readonly<Record<string, string>> {
   const start = css.indexOf(`:root[data-theme="${theme}"] {`)
