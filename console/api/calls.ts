@@ -41,6 +41,8 @@ export interface OriginFilter {
   readonly username?: OneOrMore
   readonly channel?: OneOrMore
   readonly group?: OneOrMore
+  readonly service_tier?: OneOrMore
+  readonly region?: OneOrMore
 }
 
 /** The filters that the gateway supports; empty ones are absent. */
@@ -89,7 +91,9 @@ export function callsQuery(
 export type ListedRefusal = z.output<typeof refusedCallSchema>
 
 /** The filters that refused calls support. */
-export type RefusedFilter = Omit<CallFilter, 'channel' | 'reason' | 'cause'> & { readonly code?: OneOrMore }
+export interface RefusedFilter extends CallFilter {
+  readonly code?: OneOrMore
+}
 
 /** A page of refused calls, newest first. */
 export function refusedCallsQuery(userId: number, scope: Scope, filter: RefusedFilter, page: number) {

@@ -75,6 +75,23 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
+  test('141: usage is divided by tier, and a tier of the table filters usage and log', async () => {
+    await callIn('flex', 'flex')
+    const page = await stage.open('root', '/usage?period=today&model=tiered')
+    await page.getByRole('combobox', { name: 'Group by' }).click()
+    await page.getByRole('option', { name: 'Tier' }).click()
+    const table = page.getByRole('table', { name: 'Breakdown' })
+    await table.getByRole('row', { name: /^Standard / }).waitFor()
+    await table.getByRole('button', { name: 'Flex' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('tier')).toBe('flex')
+    await expect.poll(() => table.getByRole('row', { name: /^Standard / }).count()).toBe(0)
+    await page.goto('/logs?tier=flex&model=tiered')
+    const rows = page.getByRole('table', { name: 'Calls' }).getByRole('row', { name: /tiered/ })
+    await rows.filter({ hasText: 'Flex' }).first().waitFor()
+    expect(await rows.filter({ hasText: 'Standard' }).count()).toBe(0)
+    await page.context().close()
+  })
+
   test('142: the cost of a call says what was asked for and served, and its lines add up at these prices', async () => {
     await callIn('priority', 'default')
     await callIn('flex', 'flex')

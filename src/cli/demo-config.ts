@@ -4,7 +4,14 @@ import type { Simulator } from '@sluice/simulator'
 /** URLs of the simulated upstreams. */
 export type DemoUrls = Pick<
   Simulator,
-  'chatUrl' | 'messagesUrl' | 'responsesUrl' | 'geminiUrl' | 'rerankUrl' | 'embeddingsUrl' | 'mediaUrl'
+  | 'chatUrl'
+  | 'messagesUrl'
+  | 'responsesUrl'
+  | 'geminiUrl'
+  | 'bedrockUrl'
+  | 'rerankUrl'
+  | 'embeddingsUrl'
+  | 'mediaUrl'
 >
 
 /**
@@ -12,7 +19,9 @@ export type DemoUrls = Pick<
  * creates the root user and its key, and prints them.
  */
 export function demoYaml(urls: DemoUrls): string {
-  const { chatUrl, messagesUrl, responsesUrl, geminiUrl, rerankUrl, embeddingsUrl, mediaUrl } = urls
+  const { chatUrl, messagesUrl, responsesUrl, geminiUrl, bedrockUrl } = urls
+  const { rerankUrl, embeddingsUrl, mediaUrl } = urls
+  const [invoked, conversed] = DEMO_MODELS.bedrock
   return `# The demo: one simulated upstream of each protocol, one of embeddings, and one of images and audio.
 groups:
   default: { ratio: 1 }
@@ -21,19 +30,25 @@ groups:
 models:
   demo-chat:
     vendor: simulator
-    price: { input: 0.5, output: 2, cache_read: 0.05 }
+    price: { input: 0.5, output: 2, cache_read: 0.05, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-reason:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125 }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-claude:
     vendor: simulator
-    price: { input: 3, output: 15 }
+    price: { input: 3, output: 15, service: { fast: 2 }, regions: { us: 1.1 } }
   demo-responses:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125 }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 2, ultrafast: 6 } }
   demo-gemini:
     vendor: simulator
-    price: { input: 1.25, output: 10, cache_read: 0.125 }
+    price: { input: 1.25, output: 10, cache_read: 0.125, service: { flex: 0.5, fast: 1.8 } }
+  ${invoked}:
+    vendor: simulator
+    price: { input: 3, output: 15 }
+  ${conversed}:
+    vendor: simulator
+    price: { input: 0.06, output: 0.24 }
   demo-rerank:
     vendor: simulator
     price: { search_unit: 0.002 }
@@ -57,24 +72,46 @@ channels:
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.chat.join(', ')} ]
     groups: [ default, vip ]
+    allow: [ service_tier ]
   - name: demo-messages-upstream
     protocol: messages
     base_url: ${messagesUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.messages.join(', ')} ]
     groups: [ default, vip ]
+    allow: [ service_tier, speed, inference_geo ]
   - name: demo-responses-upstream
     protocol: responses
     base_url: ${responsesUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.responses.join(', ')} ]
     groups: [ default, vip ]
+    allow: [ service_tier ]
   - name: demo-gemini-upstream
     protocol: gemini
     base_url: ${geminiUrl}
     keys: [ simulated-key ]
     models: [ ${DEMO_MODELS.gemini.join(', ')} ]
     groups: [ default, vip ]
+    allow: [ service_tier ]
+  - name: demo-bedrock-claude-upstream
+    provider: bedrock
+    region: us-east-1
+    protocol: messages
+    base_url: ${bedrockUrl}
+    keys: [ simulated-key-of-bedrock ]
+    models: [ ${invoked} ]
+    groups: [ default, vip ]
+    allow: [ service_tier ]
+  - name: demo-bedrock-nova-upstream
+    provider: bedrock
+    region: us-east-1
+    protocol: converse
+    base_url: ${bedrockUrl}
+    keys: [ simulated-key-of-bedrock ]
+    models: [ ${conversed} ]
+    groups: [ default, vip ]
+    allow: [ service_tier ]
   - name: demo-rerank-upstream
     protocol: rerank
     base_url: ${rerankUrl}

@@ -34,7 +34,14 @@ import {
   priceUsage,
 } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
-import { rateServed, type ServedCall, servedAt, withSentLifetime } from './served-price.ts'
+import {
+  rateServed,
+  type ServedByHead,
+  servedByResponse,
+  type ServedCall,
+  servedAt,
+  withSentLifetime,
+} from './served-price.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -83,7 +90,7 @@ export class Call implements MediaRequester {
   readonly words: RequestWords
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
-  servedByHead: Served | undefined
+  servedByHead: ServedByHead | undefined
   #served: ServedCall | undefined
   /** The attempt under way. */
   attempt: RunningAttempt | undefined
@@ -195,7 +202,7 @@ export class Call implements MediaRequester {
   costOf(target: Target, { tokens, uses, served }: OutputSoFar): number {
     const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
-    const { rate } = rateServed(this, target, states(served) ? served : this.servedByHead)
+    const { rate } = rateServed(this, target, servedByResponse(this.servedByHead, served))
     return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
   }
 
@@ -252,7 +259,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
-    const { rate } = this.noteServed(target, this.servedByHead)
+    const { rate } = this.noteServed(target, this.servedByHead?.served)
     const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
     await this.#book(target, priced, delivered, undefined, form)
   }
@@ -337,10 +344,6 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-function states(served: Served | undefined): boolean {
-  return served?.tier !== undefined || served?.region !== undefined
-}
-
 /** Prices a response of the target; nothing if there is none. */
 function priceResponse(
   call: Call,
@@ -349,7 +352,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { rate } = call.noteServed(target, states(basis.served) ? basis.served : call.servedByHead)
+  const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 

@@ -25,16 +25,36 @@ import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-heade
 import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
 
-/** Headers in which Vertex and Bedrock state the tier. */
-const TIER_HEADERS = [VERTEX_TIER_HEADER, BEDROCK_TIER_HEADER] as const
+/** Headers in which providers state the tier, and whether it counts more than the body's. */
+const TIER_HEADERS = [
+  { name: VERTEX_TIER_HEADER, isFirst: false },
+  // The body is that of the model's vendor, whose tiers are not Bedrock's.
+  { name: BEDROCK_TIER_HEADER, isFirst: true },
+] as const
 
-/** What the head of a response states about the tier; undefined if nothing. */
-export function servedByHead(headers: Readonly<Record<string, string>>): Served | undefined {
-  for (const name of TIER_HEADERS) {
+/** What the head of a response states about the tier. */
+export interface ServedByHead {
+  readonly served: Served
+  /** Whether it counts more than the tier that the body states. */
+  readonly isFirst: boolean
+}
+
+/** Reads what the head of a response states about the tier; undefined if nothing. */
+export function servedByHead(headers: Readonly<Record<string, string>>): ServedByHead | undefined {
+  for (const { name, isFirst } of TIER_HEADERS) {
     const value = headers[name]
-    if (value !== undefined) return firstServedTier(value)
+    if (value !== undefined) return { served: firstServedTier(value), isFirst }
   }
   return undefined
+}
+
+/** What a response states, by its head and its body. */
+export function servedByResponse(
+  head: ServedByHead | undefined,
+  body: Served | undefined,
+): Served | undefined {
+  if (!head) return body
+  return head.isFirst ? { ...body, ...head.served } : { ...head.served, ...body }
 }
 
 /** Members that name a tier in the bodies of requests. */

@@ -19,6 +19,11 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 /** A limit that one call uses up, and one that two calls use up. */
 const ONE_CALL = { tokens: 100, window: '1h' }
 const TWO_CALLS = { tokens: 200, window: '1h' }
+/** A channel that sends the tier that a client requests, which costs twice as much. */
+const TIERED = {
+  channel: { allow: ['service_tier'] },
+  model: { price: { ...PLAIN_PRICE, service: { fast: 2 } } },
+}
 /** Each key makes one call, except in the case of the key's limit. */
 const CASES: Cases = {
   held: {},
@@ -35,6 +40,8 @@ const CASES: Cases = {
   left: {},
   parts: {},
   told: {},
+  tier: TIERED,
+  restarted: TIERED,
 }
 
 let fixture: Fixture
@@ -126,6 +133,31 @@ describe('a response in the background', () => {
     expect(row.output_tokens).toBeGreaterThan(0)
     expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens + 1_000)
   })
+
+  test.each(['tier', 'restarted'])(
+    'a background response is charged at the tier that was requested, also after a restart: %s',
+    async (name) => {
+      const on = stage(name)
+      const { client } = on
+      const { id } = await client.responses.create({
+        model: name,
+        input: 'hi',
+        background: true,
+        service_tier: 'priority',
+      })
+      if (name === 'restarted') {
+        await fixture.gateway.stop()
+        await fixture.gateway.restart()
+      }
+      on.provider.backgroundStatus = 'completed'
+      await clientOf(fixture.gateway, name).responses.retrieve(id)
+      expect(await charged(on)).toMatchObject({
+        quota: 2 * CHARGE,
+        service_tier: 'fast',
+        requested_service_tier: 'fast',
+      })
+    },
+  )
 
   test('a failed background response costs nothing', async () => {
     const on = stage('failed')

@@ -2,7 +2,16 @@
 export const usage = {
   title: 'Usage',
   groupBy: 'Group by',
-  groupings: { model: 'Model', key: 'Key', user: 'User', channel: 'Channel', group: 'Group' },
+  groupings: {
+    model: 'Model',
+    key: 'Key',
+    user: 'User',
+    channel: 'Channel',
+    group: 'Group',
+    tier: 'Tier',
+    region: 'Region',
+  },
+  unserved: { tier: 'No tier', region: 'No region' },
   addFilter: 'Add filter',
   totals: 'Totals',
   spend: 'Spend',

@@ -4,7 +4,16 @@ import type { Texts } from '../en.ts'
 export const usage: Texts['usage'] = {
   title: '用量',
   groupBy: '分组依据',
-  groupings: { model: '模型', key: '密钥', user: '用户', channel: '渠道', group: '分组' },
+  groupings: {
+    model: '模型',
+    key: '密钥',
+    user: '用户',
+    channel: '渠道',
+    group: '分组',
+    tier: '服务层级',
+    region: '区域',
+  },
+  unserved: { tier: '无层级', region: '无区域' },
   addFilter: '添加筛选',
   totals: '合计',
   spend: '消费',

@@ -16,6 +16,8 @@ export const VALUE_FILTERS = [
   { name: 'cause', field: 'cause' },
   { name: 'code', field: 'code' },
   { name: 'group', field: 'group' },
+  { name: 'tier', field: 'service_tier' },
+  { name: 'region', field: 'region' },
 ] as const satisfies readonly { readonly name: string; readonly field: ValuedField }[]
 
 /** The period of an address without one. */
@@ -48,7 +50,7 @@ export function statusOf({ status }: SearchState): Status | undefined {
 
 /** Filters that only refused calls have, or do not have. */
 const OF_REFUSED: ReadonlySet<string> = new Set(['code'])
-const NOT_OF_REFUSED: ReadonlySet<string> = new Set(['channel', 'cause'])
+const NOT_OF_REFUSED: ReadonlySet<string> = new Set(['channel', 'cause', 'tier', 'region'])
 
 /** Whether calls of that status can be filtered by this. */
 export function hasFilter(status: Status | undefined, name: string): boolean {
@@ -98,6 +100,8 @@ export function filterOf(search: SearchState, scope: Scope, { from, to }: Span):
     username: isAll ? valuesIn(search['user']) : [],
     channel: isAll ? valuesIn(search['channel']) : [],
     group: valuesIn(search['group']),
+    service_tier: valuesIn(search['tier']),
+    region: valuesIn(search['region']),
     request_id: idIn(search['id']),
     reason: status === undefined || status === REFUSED ? undefined : STATUSES[status],
     cause: valuesIn(search['cause']).filter((cause) => CAUSES.has(cause)),
@@ -106,6 +110,14 @@ export function filterOf(search: SearchState, scope: Scope, { from, to }: Span):
 
 /** The filter of refused calls in the address. */
 export function refusedFilterOf(search: SearchState, scope: Scope, span: Span): RefusedFilter {
-  const { channel: _channel, reason: _reason, cause: _cause, ...filter } = filterOf(search, scope, span)
-  return { ...filter, code: valuesIn(search['code']) }
+  const wanted = filterOf(search, scope, span)
+  return {
+    ...wanted,
+    channel: undefined,
+    reason: undefined,
+    cause: undefined,
+    service_tier: undefined,
+    region: undefined,
+    code: valuesIn(search['code']),
+  }
 }

@@ -5,6 +5,7 @@ import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { FoldedToolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
+import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
@@ -20,6 +21,9 @@ import {
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
+/** Filters that come from a chart of usage only. */
+const OF_CHARTS: ReadonlySet<string> = new Set(['group', 'tier', 'region'])
+
 /** The filters of calls, which are kept in the address. */
 export function LogFilters({
   scope,
@@ -33,17 +37,20 @@ export function LogFilters({
   readonly onChange: (changes: SearchState) => void
 }) {
   const { logs, common } = useTexts()
-  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    cause: logs.causes,
-    code: logs.refusals,
+  const causes: Readonly<Record<string, string>> = logs.causes
+  const refusals: Readonly<Record<string, string>> = logs.refusals
+  const { nameOf } = useTierNames()
+  const wordsOf: Partial<Record<string, (value: string) => string>> = {
+    cause: (cause) => causes[cause] ?? cause,
+    code: (code) => refusals[code] ?? code,
+    service_tier: nameOf,
   }
   const status = statusOf(search)
-  // A filter by group comes from a chart of usage only.
   const offered = VALUE_FILTERS.filter(
     ({ name }) =>
       hasFilter(status, name) &&
       (scope === 'all' || !OF_ADMINS.has(name)) &&
-      (name !== 'group' || (search[name] ?? '') !== ''),
+      (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
   )
   return (
     <FoldedToolbar set={countFilters(search)}>
@@ -65,7 +72,7 @@ export function LogFilters({
           span={span}
           value={search[name]}
           isFirst={index === 0}
-          {...(words[field] && { wordOf: (one: string) => words[field]?.[one] ?? one })}
+          {...(wordsOf[field] && { wordOf: wordsOf[field] })}
           onChange={(text) => onChange({ [name]: text })}
         />
       ))}

@@ -14,7 +14,7 @@ import {
   latencyData,
   type SeriesName,
 } from './chart-rows.ts'
-import { errorGroupingOf, errorGroupings, FIELDS, type Grouping } from './usage-filter.ts'
+import { ERROR_GROUPINGS, errorGroupingOf, errorGroupings, FIELDS, type Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
 /** Where the charts of a page get their data and filters from. */
@@ -118,6 +118,10 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
           otherLabel: texts.other,
           isFilter: by !== undefined,
         })
+  // The page can be divided by more than failed calls can.
+  const own = ERROR_GROUPINGS.some((one) => one === grouping)
+    ? undefined
+    : { value: grouping, label: texts.groupings[grouping] }
   const options = errorGroupings(scope).map((value) => ({ value, label: texts.errorGroupings[value] }))
   return (
     <ChartFigure
@@ -132,7 +136,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
         size="xs"
         aria-label={texts.errorsBy}
         allowDeselect={false}
-        data={grouping === 'group' ? [{ value: 'group', label: texts.groupings.group }, ...options] : options}
+        data={own === undefined ? options : [own, ...options]}
         value={chosen ?? grouping}
         onChange={(errors) => onSearch({ errors: errors === grouping ? undefined : (errors ?? undefined) })}
       />

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { filterOf } from '../logs/log-filter.ts'
 import { usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
@@ -19,6 +20,21 @@ test.each([
 test('a period of chosen days ends with the last of them', () => {
   const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
+})
+
+test('141: sums are grouped and filtered by tier of service and region, and lead to the log of these calls', () => {
+  const search = { by: 'tier', tier: 'fast', region: 'us' }
+  expect(usageQueryOf(search, 'own', NOW, 'UTC')).toMatchObject({
+    by: 'service_tier',
+    service_tier: ['fast'],
+    region: ['us'],
+  })
+  const slot = slotSearch(search, NOW / 1000, { step: 'day', tz: 'UTC' })
+  expect(slot).toMatchObject({ tier: 'fast', region: 'us' })
+  expect(filterOf(slot, 'own', { from: 0, to: undefined })).toMatchObject({
+    service_tier: ['fast'],
+    region: ['us'],
+  })
 })
 
 test('members can neither group nor filter by user and channel', () => {

@@ -1,4 +1,5 @@
 import type { Scope } from '../../api/calls.ts'
+import type { ValuedField } from '../../api/log-values.ts'
 import type { UsageQuery } from '../../api/usage.ts'
 import { periodIn, spanOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
@@ -9,7 +10,7 @@ import { dayText, hourText, startOfMonth } from '../../components/time.ts'
 export const DEFAULT_PERIOD = '30d'
 
 /** The dimensions that sums can be grouped by, as in the address. */
-export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group'] as const
+export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group', 'tier', 'region'] as const
 
 /** A dimension that sums are grouped by. */
 export type Grouping = (typeof GROUPINGS)[number]
@@ -18,13 +19,15 @@ export type Grouping = (typeof GROUPINGS)[number]
 export const ADMIN_DIMENSIONS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The dimensions as the gateway calls them. */
-export const FIELDS: Readonly<Record<Grouping, 'model' | 'token' | 'user' | 'channel' | 'group'>> = {
+export const FIELDS = {
   model: 'model',
   key: 'token',
   user: 'user',
   channel: 'channel',
   group: 'group',
-}
+  tier: 'service_tier',
+  region: 'region',
+} as const satisfies Readonly<Record<Grouping, ValuedField>>
 const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
@@ -87,6 +90,8 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
       channel: valuesIn(search['channel']),
     }),
     group: valuesIn(search['group']),
+    service_tier: valuesIn(search['tier']),
+    region: valuesIn(search['region']),
   }
 }
 

@@ -6,6 +6,7 @@ import { type Span, USAGE_PERIODS } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
+import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { DEFAULT_PERIOD, FIELDS, type Grouping, groupingOf, groupings } from './usage-filter.ts'
@@ -24,6 +25,7 @@ export function UsageFilters({
 }) {
   const { usage, common } = useTexts()
   const [added, setAdded] = useState<readonly Grouping[]>([])
+  const { nameOf } = useTierNames()
   const all = groupings(scope)
   const open = all.filter((name) => added.includes(name) || (search[name] ?? '') !== '')
   return (
@@ -44,6 +46,7 @@ export function UsageFilters({
           scope={scope}
           span={span}
           value={search[name]}
+          {...(name === 'tier' && { wordOf: nameOf })}
           onChange={(value) => onChange({ [name]: value })}
         />
       ))}

@@ -18,6 +18,7 @@ import type { SeriesName } from './chart-rows.ts'
 import { Totals } from './totals.tsx'
 import { usageQueryOf, filterText, type Grouping, groupingOf, slotSearch } from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
+import { useSeriesNames } from './use-series-names.ts'
 import classes from './usage-page.module.css'
 
 const REFRESH_MS = 60_000
@@ -37,6 +38,7 @@ export function UsagePage() {
     refetchInterval: REFRESH_MS,
   })
   const grouping = groupingOf(search, scope)
+  const named = useSeriesNames()
   return (
     <>
       <PageHead title={usage.title}>
@@ -54,7 +56,7 @@ export function UsagePage() {
       <QueryResult query={query} rows={12}>
         {(found) => (
           <Sums
-            usage={found}
+            usage={named(found, grouping)}
             scope={scope}
             grouping={grouping}
             isStale={query.isPlaceholderData}

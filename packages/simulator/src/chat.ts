@@ -10,7 +10,10 @@ import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream 
 
 /** Common members of a stream's chunks. */
 type Head = Readonly<
-  Record<'id' | 'object' | 'model' | 'system_fingerprint' | 'service_tier', string> & { created: number }
+  Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & {
+    created: number
+    service_tier: string | undefined
+  }
 >
 
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
@@ -28,7 +31,7 @@ export function chatUpstream(models: readonly string[], cache: PromptCache): Ups
 function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const prompt = chatPrompt(body, model)
   const outputs = Array.from({ length: requestedChoices(body) }, (_, index) => generate(prompt, index))
-  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs)
+  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs, body)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),
     object,

@@ -1,6 +1,7 @@
 import type { ModelOutput, StopCause } from './model-output.ts'
 import { type Fields, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
+import { openAiWrites } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import type { Frame } from './upstream.ts'
 
@@ -24,15 +25,21 @@ export function requestedChoices(body: Fields): number {
 }
 
 /** Counts the usage of a call; `knownCharacters` of its prompt are cached. */
-export function usageOf(transcript: string, knownCharacters: number, outputs: readonly ModelOutput[]) {
+export function usageOf(
+  transcript: string,
+  knownCharacters: number,
+  outputs: readonly ModelOutput[],
+  body: Fields = {},
+) {
   const prompt = tokensOf(transcript.length)
   const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
   const known = Math.floor(knownCharacters / 512) * 128
+  const cached = known < MIN_CACHED_TOKENS ? 0 : known
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, audio_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0, ...openAiWrites(body, prompt - cached) },
     completion_tokens_details: {
       reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
       audio_tokens: 0,

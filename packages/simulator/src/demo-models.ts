@@ -4,6 +4,7 @@ export const DEMO_MODELS = {
   messages: ['demo-claude'],
   responses: ['demo-responses'],
   gemini: ['demo-gemini'],
+  bedrock: ['demo-bedrock-claude', 'demo-bedrock-nova'],
   rerank: ['demo-rerank'],
   embeddings: ['demo-embed'],
   media: ['demo-image', 'demo-speech', 'demo-transcribe'],

@@ -22,6 +22,7 @@ function ask(body: object): Reply {
     method: 'POST',
     path: '/models/m:generateContent',
     query: new URLSearchParams(),
+    headers: {},
     body: { ...body },
   }
   return geminiUpstream(['m'], new PromptCache()).reply(call.body, 'm', stamp, call)

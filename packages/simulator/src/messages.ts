@@ -4,7 +4,7 @@ import { type CacheMark, messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
-import { messagesService } from './service-tier.ts'
+import { cacheWrites, messagesService } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
@@ -31,15 +31,19 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
     bodyIfServed: postTo('/messages'),
     models,
     keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
-    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    reply: (body, model, stamp) => messagesReply(body, model, stamp, cache),
     refuse,
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
+/** Replies to a request of messages. */
+export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
   const { prompt, mark } = messagesPrompt(body, model)
   const output = generate(prompt)
-  const input = { ...inputUsage(prompt.model, prompt.transcript, mark, cache), ...messagesService(body) }
+  const input = {
+    ...withWrites(body, inputUsage(prompt.model, prompt.transcript, mark, cache)),
+    ...messagesService(body),
+  }
   const content = blocks(output, prompt.transcript, stamp)
   const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
   const message = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }
@@ -77,7 +81,23 @@ function inputUsage(model: string, transcript: string, mark: CacheMark | undefin
       ephemeral_5m_input_tokens: mark?.ttl === '1h' ? 0 : written,
       ephemeral_1h_input_tokens: mark?.ttl === '1h' ? written : 0,
     },
-    service_tier: 'standard',
+  }
+}
+
+type InputUsage = ReturnType<typeof inputUsage>
+
+/** Adds what the request makes the provider write to its cache. */
+function withWrites(body: Fields, usage: InputUsage): InputUsage {
+  const { '5m': short, '1h': long } = cacheWrites(body, usage.input_tokens)
+  const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation
+  return {
+    ...usage,
+    input_tokens: usage.input_tokens - short - long,
+    cache_creation_input_tokens: usage.cache_creation_input_tokens + short + long,
+    cache_creation: {
+      ephemeral_5m_input_tokens: before5m + short,
+      ephemeral_1h_input_tokens: before1h + long,
+    },
   }
 }
 

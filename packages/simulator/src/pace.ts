@@ -21,6 +21,7 @@ export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs
 export async function sendAtPace(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
+  for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value)
   if (reply.kind !== 'stream') {
     const generating = pace.firstTokenMs + reply.tokens * pace.tokenMs
     await sleep(Math.min(generating, pace.maxWholeMs), undefined, { signal: gone.signal })
@@ -28,14 +29,15 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
     response.end(reply.kind === 'bytes' ? reply.bytes : JSON.stringify(reply.body))
     return
   }
-  response.setHeader('content-type', 'text/event-stream; charset=utf-8')
+  const { contentType = 'text/event-stream; charset=utf-8', encoding = 'utf8' } = reply
+  response.setHeader('content-type', contentType)
   response.setHeader('cache-control', 'no-cache')
   response.flushHeaders()
   await sleep(pace.firstTokenMs, undefined, { signal: gone.signal })
   const random = seededBy(String(reply.frames.length))
   for (const text of paced(reply.frames)) {
     if (text === undefined) await sleep(jittered(pace.tokenMs, random), undefined, { signal: gone.signal })
-    else if (!response.write(text)) await drained(response, gone.signal)
+    else if (!response.write(text, encoding)) await drained(response, gone.signal)
   }
   response.end()
 }

@@ -5,7 +5,7 @@ import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesPrompt } from './responses-request.ts'
-import { openAiTier } from './service-tier.ts'
+import { openAiTier, openAiWrites } from './service-tier.ts'
 import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
 import {
@@ -55,7 +55,7 @@ function reply(
   const complete = made.map((item) => item.complete)
   const head = { id: stamp.id('resp_'), object: 'response', created_at: stamp.created }
   const response = (state: object): Fields => ({ ...head, ...state, ...settings(body, model) })
-  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output)
+  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output, body)
   const end = response({ ...ending(output, stamp), output: complete, usage })
   if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
@@ -137,12 +137,22 @@ const DEFAULTS: Fields = {
   user: null,
 }
 
-function usageOf(transcript: string, knownCharacters: number, { tokens, thinking }: ModelOutput): object {
+function usageOf(
+  transcript: string,
+  knownCharacters: number,
+  { tokens, thinking }: ModelOutput,
+  body: Fields,
+): object {
   const input = tokensOf(transcript.length)
   const known = Math.floor(knownCharacters / 512) * 128
+  const cached = known < MIN_CACHED_TOKENS ? 0 : known
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, cache_write_tokens: 0 },
+    input_tokens_details: {
+      cached_tokens: cached,
+      cache_write_tokens: 0,
+      ...openAiWrites(body, input - cached),
+    },
     output_tokens: tokens,
     output_tokens_details: { reasoning_tokens: thinking.length },
     total_tokens: input + tokens,

@@ -48,6 +48,7 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
     method: request.method ?? '',
     path: pathname.replace(/^\/v1/, ''),
     query: searchParams,
+    headers: request.headers,
     ...(form ?? { body: bytes.length === 0 ? {} : parsed(bytes) }),
   }
 }

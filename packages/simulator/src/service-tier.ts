@@ -1,25 +1,130 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Fields } from './fields.ts'
 
-const OPENAI_TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority', 'ultrafast'])
-const GOOGLE_TIERS: ReadonlySet<unknown> = new Set(['standard', 'flex', 'priority'])
-
-/** The tier that chat and responses state: the one that was asked for, else the default. */
-export function openAiTier({ service_tier: asked }: Fields): string {
-  const tier = asked === 'fast' ? 'priority' : asked
-  return OPENAI_TIERS.has(tier) ? String(tier) : 'default'
+/** What a request makes the simulated provider state; see the README. */
+interface Directive {
+  /** The tier that is served in place of the requested one; `none` states nothing. */
+  readonly tier?: string
+  /** Where the provider worked. */
+  readonly region?: string
+  /** Whether Gemini states the tier as its type of traffic. */
+  readonly traffic: boolean
+  /** Tokens of the prompt that are written to a cache, by lifetime. */
+  readonly writes: Readonly<Record<Lifetime, number>>
 }
 
-/** What the usage of messages states about speed and region, if the request names them. */
-export function messagesService({ speed, inference_geo: region }: Fields): Fields {
+type Lifetime = '5m' | '30m' | '1h' | '12h'
+
+const DIRECTIVE = /simulate\(([^()"\\]{0,200})\)/g
+
+/** Reads the last `simulate(tier=flex, write_12h=100)` in the texts of a request. */
+function directiveIn(body: Fields): Directive {
+  const text = JSON.stringify(body)
+  const given = text.includes('simulate(') ? [...text.matchAll(DIRECTIVE)].at(-1)?.[1] : undefined
+  const members = new Map(
+    (given ?? '').split(',').map((member) => {
+      const [name = '', value = ''] = member.split('=').map((one) => one.trim())
+      return [name, value]
+    }),
+  )
+  const tokens = (lifetime: Lifetime): number =>
+    Math.trunc(Number(members.get(`write_${lifetime}`) ?? 0)) || 0
   return {
-    ...(speed !== undefined && { speed: speed === 'fast' ? 'fast' : 'standard' }),
+    ...(members.has('tier') && { tier: members.get('tier') ?? '' }),
+    ...(members.has('region') && { region: members.get('region') ?? '' }),
+    traffic: members.has('traffic'),
+    writes: { '5m': tokens('5m'), '30m': tokens('30m'), '1h': tokens('1h'), '12h': tokens('12h') },
+  }
+}
+
+const OPENAI_TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority', 'ultrafast', 'scale'])
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['fast', 'priority'],
+  ['standard', 'default'],
+  ['reserved', 'scale'],
+])
+
+/** The tier that chat and responses state: the one that was requested, otherwise the default. */
+export function openAiTier(body: Fields): string | undefined {
+  const { tier } = directiveIn(body)
+  if (tier === 'none') return undefined
+  if (tier !== undefined) return OTHER_NAMES.get(tier) ?? tier
+  const { service_tier: asked } = body
+  const named = asked === 'fast' ? 'priority' : asked
+  return OPENAI_TIERS.has(named) ? String(named) : 'default'
+}
+
+/** What the usage of messages states about tier, speed and region. */
+export function messagesService(body: Fields): Fields {
+  const { tier, region = body.inference_geo } = directiveIn(body)
+  const { speed } = body
+  const isFast = tier === undefined ? speed === 'fast' : tier === 'fast'
+  const stated = tier === 'reserved' ? 'priority' : tier === undefined || isFast ? 'standard' : tier
+  return {
+    ...(tier !== 'none' && { service_tier: stated }),
+    ...((speed !== undefined || isFast) && tier !== 'none' && { speed: isFast ? 'fast' : 'standard' }),
     ...(typeof region === 'string' && { inference_geo: region }),
   }
 }
 
-/** What the usage of Gemini states about the tier, if the request names one. */
-export function geminiService({ serviceTier: asked }: Fields): Fields {
-  if (typeof asked !== 'string') return {}
-  const tier = asked.toLowerCase()
-  return { serviceTier: GOOGLE_TIERS.has(tier) ? tier : 'standard' }
+const GOOGLE_TIERS: ReadonlySet<unknown> = new Set(['standard', 'flex', 'priority'])
+const TRAFFIC: ReadonlyMap<string, string> = new Map([
+  ['standard', 'ON_DEMAND'],
+  ['flex', 'ON_DEMAND_FLEX'],
+  ['fast', 'ON_DEMAND_PRIORITY'],
+  ['priority', 'ON_DEMAND_PRIORITY'],
+  ['offpeak', 'ON_DEMAND_OFFPEAK'],
+  ['provisioned', 'PROVISIONED_THROUGHPUT'],
+])
+
+/** What the usage of Gemini states about the tier: as a tier, or as a type of traffic. */
+export function geminiService(body: Fields): Fields {
+  const { tier, traffic } = directiveIn(body)
+  const { serviceTier: asked } = body
+  const named = tier ?? (typeof asked === 'string' ? asked.toLowerCase() : undefined)
+  if (named === undefined || named === 'none') return traffic ? { trafficType: 'ON_DEMAND' } : {}
+  const type = TRAFFIC.get(named)
+  if (type !== undefined && (traffic || named === 'offpeak' || named === 'provisioned'))
+    return { trafficType: type }
+  if (tier !== undefined) return { serviceTier: tier === 'fast' ? 'priority' : tier }
+  return { serviceTier: GOOGLE_TIERS.has(named) ? named : 'standard' }
+}
+
+/** Header in which Bedrock states the tier of `invoke`, and in which requests name it. */
+export const BEDROCK_HEADER = 'x-amzn-bedrock-service-tier'
+const BEDROCK_TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority', 'reserved'])
+
+/** The tier that Bedrock states: that of the header or of the body, otherwise the default. */
+export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string | undefined {
+  const { tier } = directiveIn(body)
+  if (tier === 'none') return undefined
+  if (tier !== undefined) return tier === 'reserved' ? tier : (OTHER_NAMES.get(tier) ?? tier)
+  const { serviceTier } = body
+  const inBody =
+    typeof serviceTier === 'object' && serviceTier !== null ? Reflect.get(serviceTier, 'type') : undefined
+  const named: unknown = headers[BEDROCK_HEADER] ?? inBody
+  return BEDROCK_TIERS.has(named) ? String(named) : 'default'
+}
+
+/** Tokens that a request makes the provider write to a cache, as far as the prompt has them. */
+export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
+  let left = prompt
+  const { writes } = directiveIn(body)
+  const taken = (lifetime: Lifetime): number => {
+    const tokens = Math.min(Math.max(writes[lifetime], 0), left)
+    left -= tokens
+    return tokens
+  }
+  return { '5m': taken('5m'), '30m': taken('30m'), '1h': taken('1h'), '12h': taken('12h') }
+}
+
+/** Details of chat and responses about tokens that are written to a cache; empty if there are none. */
+export function openAiWrites(body: Fields, prompt: number): Fields {
+  const writes = cacheWrites(body, prompt)
+  const written = writes['30m'] + writes['12h']
+  if (written === 0) return {}
+  return {
+    cache_write_tokens: written,
+    cache_write_tokens_details: { ttl_30m_tokens: writes['30m'], ttl_12h_tokens: writes['12h'] },
+  }
 }

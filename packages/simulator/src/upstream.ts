@@ -8,8 +8,8 @@ export interface Frame {
   readonly tokens: number
 }
 
-/** Reply as it is sent: a body that took a number of tokens, or frames. */
-export type Reply =
+/** Reply as it is sent: a body that took a number of tokens, or frames; with headers of its own. */
+export type Reply = (
   | {
       readonly kind: 'bytes'
       readonly bytes: Buffer
@@ -17,7 +17,15 @@ export type Reply =
       readonly tokens: number
     }
   | { readonly kind: 'whole'; readonly body: unknown; readonly tokens: number }
-  | { readonly kind: 'stream'; readonly frames: readonly Frame[] }
+  | {
+      readonly kind: 'stream'
+      readonly frames: readonly Frame[]
+      /** That of events unless given. */
+      readonly contentType?: string
+      /** `latin1` for frames whose characters are bytes. */
+      readonly encoding?: 'latin1'
+    }
+) & { readonly headers?: Readonly<Record<string, string>> }
 
 /** Values that differ for each reply: time in Unix seconds, and new ids. */
 export interface ReplyStamp {
@@ -30,6 +38,7 @@ export interface Call {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
   readonly body: Fields
   /** The field `file` of a form. */
   readonly file?: Buffer

@@ -1,7 +1,7 @@
 import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
-import { firstServedTier, type Served, withServed } from '../service-tier.ts'
+import { firstServedTier, laterServed, type Served } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
   countAt,
@@ -102,6 +102,8 @@ function ofModality(details: unknown, modality: string): number {
  */
 export class StreamUsage {
   #metadata: Fields | undefined
+  /** What the chunks so far state about how they are served. */
+  served: Served | undefined
   /** Uses of the provider's tools; a later chunk may report the same ones again. */
   readonly tools = new ToolTally()
 
@@ -110,6 +112,7 @@ export class StreamUsage {
     noteTools(this.tools, chunk)
     const later = asRecord(chunk['usageMetadata'])
     if (!later) return
+    this.served = laterServed(this.served, firstServedTier(later['serviceTier'], later['trafficType']))
     const before = this.#metadata
     if (!isReport(later)) this.#metadata = { ...before, ...later }
     else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
@@ -118,12 +121,7 @@ export class StreamUsage {
   /** The usage so far; undefined without a plausible report. */
   get usage(): ReportedUsage | undefined {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
-    return usage && withServed(usage, this.served)
-  }
-
-  /** What the chunks so far state about how they are served. */
-  get served(): Served {
-    return firstServedTier(this.#metadata?.['serviceTier'], this.#metadata?.['trafficType'])
+    return usage && this.served ? { ...usage, served: this.served } : usage
   }
 }
 

@@ -63,7 +63,7 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#usage.usage
   }
 
-  get served(): Served {
+  get served(): Served | undefined {
     return this.#usage.served
   }
 

@@ -1,0 +1,207 @@
+import { crc32 } from 'node:zlib'
+import { asFields, asList, asNumber, asString, type Fields } from './fields.ts'
+import { messagesReply } from './messages.ts'
+import { messagesPrompt } from './messages-request.ts'
+import { generate, type ModelOutput, type StopCause } from './model-output.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { type Refusal, REFUSAL_STATUS } from './refusal.ts'
+import { BEDROCK_HEADER, bedrockTier, cacheWrites } from './service-tier.ts'
+import { tokensOf } from './tokens.ts'
+import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+
+const OPERATION = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|converse|converse-stream)$/
+
+/** Creates a simulated runtime of Bedrock: Claude by `invoke`, any model by `converse`. */
+export function bedrockUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  return {
+    bodyIfServed,
+    models,
+    keyOf: bearer,
+    reply: (body, model, stamp, call) =>
+      operationOf(call).startsWith('converse')
+        ? converseReply(body, model, stamp, call)
+        : invokeReply(body, model, stamp, call, cache),
+    refuse: ({ kind, message }: Refusal) => ({ message, status: REFUSAL_STATUS[kind] }),
+  }
+}
+
+function operationOf({ path }: Call): string {
+  return OPERATION.exec(path)?.[2] ?? ''
+}
+
+function bodyIfServed(call: Call): Fields | undefined {
+  const [, model = ''] = OPERATION.exec(call.path) ?? []
+  if (call.method !== 'POST' || model === '') return undefined
+  return { ...call.body, model: decodeURIComponent(model), stream: operationOf(call).endsWith('stream') }
+}
+
+function invokeReply(
+  body: Fields,
+  model: string,
+  stamp: ReplyStamp,
+  { headers }: Call,
+  cache: PromptCache,
+): Reply {
+  const tier = bedrockTier(body, headers)
+  const stated = { ...(tier !== undefined && { [BEDROCK_HEADER]: tier }) }
+  const reply = messagesReply(body, model, stamp, cache)
+  if (reply.kind !== 'stream') return { ...reply, headers: stated }
+  return { ...EVENT_STREAM, headers: stated, frames: reply.frames.map(invokedFrame) }
+}
+
+const EVENT_STREAM = {
+  kind: 'stream',
+  contentType: 'application/vnd.amazon.eventstream',
+  encoding: 'latin1',
+} as const
+
+/** An event of a messages stream in Bedrock's framing. */
+function invokedFrame({ text, tokens }: Frame): Frame {
+  const data = text.slice(text.indexOf('data: ') + 'data: '.length).trim()
+  return { text: message('chunk', { bytes: Buffer.from(data).toString('base64') }), tokens }
+}
+
+const STOP_REASON: Readonly<Record<StopCause, string>> = {
+  done: 'end_turn',
+  stop_text: 'stop_sequence',
+  length: 'max_tokens',
+  tools: 'tool_use',
+}
+
+function converseReply(body: Fields, model: string, stamp: ReplyStamp, { headers }: Call): Reply {
+  const { prompt } = messagesPrompt(asMessages(body), model)
+  const output = generate(prompt)
+  const tier = bedrockTier(body, headers)
+  const input = tokensOf(prompt.transcript.length)
+  const writes = cacheWrites(body, input)
+  const written = writes['5m'] + writes['1h']
+  const usage = {
+    inputTokens: input - written,
+    outputTokens: output.tokens,
+    totalTokens: input + output.tokens,
+    cacheReadInputTokens: 0,
+    cacheWriteInputTokens: written,
+    ...(writes['1h'] > 0 && { cacheDetails: [{ ttl: '1h', inputTokens: writes['1h'] }] }),
+  }
+  const facts = {
+    usage,
+    metrics: { latencyMs: 1 },
+    ...(tier !== undefined && { serviceTier: { type: tier } }),
+  }
+  const stopReason = STOP_REASON[output.stopCause]
+  const { text, calls } = output
+  const used = calls.map(({ tool: { name }, input: pieces }) => ({ id: stamp.id('tooluse_'), name, pieces }))
+  if (body.stream === true)
+    return { ...EVENT_STREAM, frames: converseFrames(output, used, stopReason, facts) }
+  const content = [
+    ...(text.length > 0 ? [{ text: text.join('') }] : []),
+    ...used.map(({ id, name, pieces }) => ({
+      toolUse: { toolUseId: id, name, input: argumentsIn(pieces.join('')) },
+    })),
+  ]
+  const whole = { output: { message: { role: 'assistant', content } }, stopReason, ...facts }
+  return { kind: 'whole', body: whole, tokens: output.tokens }
+}
+
+interface UsedTool {
+  readonly id: string
+  readonly name: string
+  readonly pieces: readonly string[]
+}
+
+function converseFrames(
+  { text }: ModelOutput,
+  used: readonly UsedTool[],
+  stopReason: string,
+  facts: object,
+): Frame[] {
+  const frame = (type: string, data: object, tokens = 0): Frame => ({ text: message(type, data), tokens })
+  const first = text.length > 0 ? 1 : 0
+  const delta = (contentBlockIndex: number, change: object): Frame =>
+    frame('contentBlockDelta', { contentBlockIndex, delta: change }, 1)
+  return [
+    frame('messageStart', { role: 'assistant' }),
+    ...text.map((piece) => delta(0, { text: piece })),
+    ...(first === 1 ? [frame('contentBlockStop', { contentBlockIndex: 0 })] : []),
+    ...used.flatMap(({ id, name, pieces }, at) => [
+      frame('contentBlockStart', {
+        contentBlockIndex: at + first,
+        start: { toolUse: { toolUseId: id, name } },
+      }),
+      ...pieces.map((input) => delta(at + first, { toolUse: { input } })),
+      frame('contentBlockStop', { contentBlockIndex: at + first }),
+    ]),
+    frame('messageStop', { stopReason }),
+    frame('metadata', facts),
+  ]
+}
+
+/** Parses a call's arguments; truncated ones become an empty object. */
+function argumentsIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}
+
+/** A request of Converse as one of messages, as far as the simulated model reads it. */
+function asMessages(body: Fields): Fields {
+  const { maxTokens, stopSequences } = asFields(body.inferenceConfig)
+  const tools = asList(asFields(body.toolConfig).tools).map((tool) => asFields(asFields(tool).toolSpec))
+  return {
+    max_tokens: asNumber(maxTokens) ?? 4096,
+    ...(Array.isArray(stopSequences) && { stop_sequences: stopSequences }),
+    system: asList(body.system).flatMap((one) => textBlock(asFields(one))),
+    messages: asList(body.messages).map((given) => {
+      const { role, content } = asFields(given)
+      return { role, content: asList(content).flatMap((one) => asBlock(asFields(one))) }
+    }),
+    tools: tools.map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      input_schema: asFields(asFields(inputSchema).json),
+    })),
+  }
+}
+
+function textBlock({ text }: Fields): object[] {
+  return typeof text === 'string' ? [{ type: 'text', text }] : []
+}
+
+function asBlock(block: Fields): object[] {
+  const { toolUseId: usedId, name, input } = asFields(block.toolUse)
+  if (usedId !== undefined) return [{ type: 'tool_use', id: usedId, name, input }]
+  const { toolUseId: id, content } = asFields(block.toolResult)
+  if (id === undefined) return textBlock(block)
+  const texts = asList(content).map((one) => {
+    const { text, json } = asFields(one)
+    return asString(text) || JSON.stringify(json ?? '')
+  })
+  return [{ type: 'tool_result', tool_use_id: id, content: texts.join('\n') }]
+}
+
+/** An event in the framing of AWS, as text of one character for each byte. */
+function message(type: string, payload: object): string {
+  const names = { ':event-type': type, ':message-type': 'event', ':content-type': 'application/json' }
+  const head = Buffer.concat(
+    Object.entries(names).map(([name, value]) =>
+      Buffer.concat([
+        Buffer.of(name.length),
+        Buffer.from(name),
+        Buffer.of(7, value.length >> 8, value.length & 255),
+        Buffer.from(value),
+      ]),
+    ),
+  )
+  const body = Buffer.from(JSON.stringify(payload))
+  const lengths = Buffer.concat([uint32(16 + head.length + body.length), uint32(head.length)])
+  const unchecked = Buffer.concat([lengths, uint32(crc32(lengths)), head, body])
+  return Buffer.concat([unchecked, uint32(crc32(unchecked))]).toString('latin1')
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
