@@ -92,6 +92,7 @@ export const audit = {
     retired_keys: 'Retired keys',
     other_fields: 'Other fields',
     drained: 'Drained',
+    service_tier: 'Tier of service',
     value: 'Value',
     ratio: 'Ratio',
     price: 'Price',

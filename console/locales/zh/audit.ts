@@ -94,6 +94,7 @@ export const audit: Texts['audit'] = {
     retired_keys: '停用的密钥',
     other_fields: '其他字段',
     drained: '排空',
+    service_tier: '服务层级',
     value: '值',
     ratio: '倍率',
     price: '价格',
