@@ -3,7 +3,7 @@ import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { CallState } from './call-state.tsx'
 import { CutText } from './cut-text.tsx'
-import { type Column, DataTable } from './data-table.tsx'
+import { type Column, DataTable, type Sorting } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
 import { useFormats } from './session.tsx'
 import { TimeText } from './time-text.tsx'
@@ -17,11 +17,13 @@ export function CallTable({
   calls,
   hidden,
   isStale = false,
+  sorting,
 }: {
   readonly calls: readonly Call[]
   /** The columns that are hidden. */
   readonly hidden: readonly string[]
   readonly isStale?: boolean
+  readonly sorting?: Sorting
 }) {
   const { logs } = useTexts()
   const unused = unusedColumns(calls)
@@ -34,6 +36,7 @@ export function CallTable({
       keyOf={({ id }) => id}
       isStale={isStale}
       areOpened
+      {...(sorting && { sorting })}
     />
   )
 }
@@ -56,6 +59,7 @@ export function useCallColumns(): readonly Column<Call>[] {
   return [
     {
       key: 'time',
+      sortField: 'created_at',
       label: logs.time,
       phone: 'title',
       cell: ({ id, created_at }) => (
@@ -98,6 +102,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'cost',
+      sortField: 'quota',
       label: logs.cost,
       isNumber: true,
       phone: 'value',
@@ -105,6 +110,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'first',
+      sortField: 'first_byte_ms',
       label: logs.firstToken,
       isNumber: true,
       phone: 'hidden',
@@ -112,6 +118,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'total',
+      sortField: 'duration_ms',
       label: logs.total,
       isNumber: true,
       cell: ({ duration_ms }) => duration(duration_ms),

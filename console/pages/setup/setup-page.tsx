@@ -23,7 +23,10 @@ export function SetupPage() {
   const query = useQuery(watchedShellQuery(REFRESH_MS, 0))
   const state = query.data?.setup
   const hasCall = state?.has_call ?? false
-  const { data: newest } = useQuery({ ...callsQuery(profile.id, 'all', {}, 1, 1), enabled: hasCall })
+  const { data: newest } = useQuery({
+    ...callsQuery(profile.id, 'all', {}, 1, { pageSize: 1 }),
+    enabled: hasCall,
+  })
   const isDone = hasCall && state?.has_channel === true
   return (
     <div className={classes['page']}>

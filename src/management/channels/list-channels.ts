@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
-import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, ownHealth } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
@@ -27,10 +27,7 @@ export const channelQuery = pageQuery.extend({
     .enum(['', ...CONDITIONS], { error: `expected one of ${CONDITIONS.join(', ')}` })
     .optional()
     .describe('Their conditions, as this node sees them'),
-  sort: z
-    .enum(['name', 'status', 'priority', 'weight'], { error: 'expected name, status, priority or weight' })
-    .optional(),
-  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
+  ...orderQuery(['name', 'status', 'priority', 'weight']).shape,
 })
 
 /** A channel in responses, with whether the provider charges its test as a picture or speech. */
@@ -73,11 +70,12 @@ async function ofCondition(
 // The sort is stable, so that equal channels stay in the order of lists.
 function sorted(
   found: readonly ChannelObject[],
-  { sort, order }: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
+  query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
 ): readonly ChannelObject[] {
-  if (sort === undefined) return found
-  const sign = order === 'desc' ? -1 : 1
-  return found.toSorted((one, other) => sign * compared(one[sort], other[sort]))
+  const order = orderOf(query)
+  if (!order) return found
+  const sign = order.isAscending ? 1 : -1
+  return found.toSorted((one, other) => sign * compared(one[order.by], other[order.by]))
 }
 
 function compared<V extends string | number>(one: V, other: V): number {

@@ -1,12 +1,15 @@
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { Secrets } from '../secrets.ts'
+import { channelIds } from './channel-names.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
 /** A value of a field of calls. */
 export interface UsageValue {
-  /** Name, or id of a user or API key. */
+  /** Name, or id of a user, API key or channel. */
   readonly value: string | number
   readonly label: string
   readonly calls: number
@@ -29,6 +32,7 @@ export async function usageValues(
     readonly limit: number
     readonly withOwners: boolean
   },
+  secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
   const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
@@ -48,6 +52,7 @@ export async function usageValues(
       field,
       some.map(({ value }) => value),
       withOwners,
+      secrets,
     )
     found.push(
       ...some
@@ -57,7 +62,9 @@ export async function usageValues(
     found.sort((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
     found.length = Math.min(found.length, limit)
   }
-  return found
+  const idOf =
+    field === 'channel' ? await channelIds(db, { names: found.map(({ value }) => String(value)) }) : undefined
+  return found.map((one) => ({ ...one, value: idOf?.get(String(one.value)) ?? one.value }))
 }
 
 /** Values whose labels are read by one statement. */
@@ -68,6 +75,7 @@ async function labelsOf(
   field: ValuedField,
   keys: readonly (string | number)[],
   withOwners: boolean,
+  secrets: Secrets,
 ): Promise<ReadonlyMap<string | number, string>> {
   const ids = keys as readonly number[]
   if (field === 'user') {
@@ -76,14 +84,5 @@ async function labelsOf(
     )
     return new Map(rows.map(({ id, name }) => [id, name]))
   }
-  if (field !== 'token') return new Map()
-  const rows = await inChunks(ids, (some) =>
-    db
-      .selectFrom('tokens')
-      .innerJoin('users', 'users.id', 'tokens.user_id')
-      .select(['tokens.id', 'tokens.name', 'users.username'])
-      .where('tokens.id', 'in', some)
-      .execute(),
-  )
-  return new Map(rows.map(({ id, name, username }) => [id, withOwners ? `${username} / ${name}` : name]))
+  return field === 'token' ? keyLabels(db, ids, withOwners, secrets) : new Map()
 }
