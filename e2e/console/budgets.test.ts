@@ -120,22 +120,6 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
   })
 
-  test('73: a meter shows what calls under way hold, beside what is spent', async () => {
-    const { promise: after, resolve: end } = Promise.withResolvers<void>()
-    stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR, after })
-    const call = stage.call('scripted', PEOPLE.caller.key)
-    await stage.upstream.receivedAtLeast('scripted', 1)
-    const page = await stage.open('caller', '/')
-    await page
-      .getByRole('meter', { name: 'Budget of cal' })
-      .first()
-      .getByText(/\$\S+ held/)
-      .waitFor()
-    end()
-    expect(await call).toBe(200)
-    await page.context().close()
-  })
-
   test('74, 76: a key that a budget stops says so; raising the budget shows before and after, and the next call is answered', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
