@@ -17,6 +17,7 @@ interface Saved {
   readonly param_override: string
   readonly setting: string
   readonly test_model: string
+  readonly service_tier: string | null
 }
 
 describe.skipIf(withoutBrowser())('the form of a channel', () => {
@@ -106,8 +107,15 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.getByRole('textbox', { name: 'Probe every' }).fill('30s')
     await page.getByRole('textbox', { name: 'Test model' }).fill('asked')
     await page.getByRole('textbox', { name: 'System prompt' }).fill('Be brief.')
+    const tier = page.getByRole('textbox', { name: 'Service tier' })
+    await tier.fill('flex')
     for (const protocol of ['Chat completions', 'Messages'])
       await page.getByRole('group', { name: 'Protocols' }).getByRole('checkbox', { name: protocol }).check()
+    // Providers of messages lack this tier; the message is at its field.
+    await page.getByRole('button', { name: 'Save channel' }).click()
+    await page.getByText(/expected a tier of service that the provider has/).waitFor()
+    expect(await tier.getAttribute('aria-invalid')).toBe('true')
+    await tier.fill('fast')
     await page.getByRole('button', { name: 'Save channel' }).click()
     await page.getByRole('heading', { level: 1, name: 'advanced' }).waitFor()
 
@@ -122,6 +130,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
       system_prompt: 'Be brief.',
     })
     expect(channel.test_model).toBe('asked')
+    expect(channel.service_tier).toBe('fast')
 
     await page.reload()
     await advanced.click()
@@ -135,6 +144,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     expect(await shown('Overrides')).toEqual(['temperature', '0.2'])
     expect(await page.getByRole('textbox', { name: 'Probe every' }).inputValue()).toBe('30s')
     expect(await page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be brief.')
+    expect(await tier.inputValue()).toBe('fast')
     const checked = page.getByRole('group', { name: 'Protocols' }).getByRole('checkbox', { checked: true })
     expect(await checked.count()).toBe(2)
     await page.context().close()

@@ -47,7 +47,7 @@ const COUNTS = {
   input_tokens: 40,
   output_tokens: 0,
   cache_creation_input_tokens: 60,
-  ...{ cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 60 } },
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 60 },
 }
 const HEAD = { id: 'c', created: 7, model: 'm' }
 const frame = (fields: object): string =>

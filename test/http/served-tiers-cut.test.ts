@@ -113,7 +113,8 @@ const CUT = {
       counts: {
         input_tokens: 100,
         output_tokens: 1,
-        ...{ speed: 'fast', inference_geo: 'us' },
+        speed: 'fast',
+        inference_geo: 'us',
       },
     }).slice(0, 5),
     tier: 'fast',
@@ -231,6 +232,33 @@ describe('what a running call has cost', () => {
     },
     60_000,
   )
+})
+
+describe('the prompt of a call that is lost before its first mark', () => {
+  test('it is charged at the tier that was requested', async () => {
+    const amounts: number[] = []
+    for (const tier of ['flex', 'priority', undefined]) {
+      const ready = Promise.withResolvers<void>()
+      fixture.upstream.script('chat', { kind: 'whole', after: ready.promise })
+      const messages = [{ role: 'user', content: 'word '.repeat(2_000) }]
+      const { body, options } = request('chat', 'chat', { messages, ...(tier && { service_tier: tier }) })
+      const answer = call(fixture.gateway.url, body, options)
+      await fixture.upstream.receivedAtLeast('chat', 1)
+      const hold = await vi.waitFor(() => {
+        const [open] = databaseOf(fixture.gateway.dataDir).openHolds()
+        expect(open).toBeDefined()
+        return open
+      }, 20_000)
+      amounts.push(hold?.prompt_amount ?? 0)
+      ready.resolve()
+      expect((await answer).status).toBe(200)
+      await vi.waitFor(() => expect(databaseOf(fixture.gateway.dataDir).openHolds()).toEqual([]), 20_000)
+    }
+    const [flex = 0, fast = 0, standard = 0] = amounts
+    // The field itself counts as a part of the prompt.
+    expect(flex / standard).toBeCloseTo(0.1, 2)
+    expect(fast / standard).toBeCloseTo(10, 0)
+  })
 })
 
 describe('a hold at api.anthropic.com', () => {

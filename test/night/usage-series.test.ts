@@ -101,7 +101,7 @@ describe.each(ENGINES)('a year of 10 million calls on $name', (engine) => {
     const toS = TODAY * DAY_S
     const year = { from: (TODAY - YEAR) * DAY_S, to: toS }
     const cases: readonly Case[] = [
-      ...(['model', 'token', 'user', 'channel', 'none'] as const).map((by) => ({
+      ...(['model', 'token', 'user', 'channel', 'service_tier', 'none'] as const).map((by) => ({
         ...year,
         by,
         tz: 'UTC',

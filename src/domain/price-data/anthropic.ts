@@ -1,7 +1,8 @@
 import type { VendorService } from './vendor-service.ts'
 
-/** Models from Opus 4.6 on, with the forms of their names at clouds. */
-const FROM_OPUS_4_6 = /claude-(?:opus-(?:4-[6-9]|[5-9])|sonnet-(?:4-6|[5-9])|haiku-[5-9]|fable)/
+/** Models from Opus 4.6 and Sonnet 4.6 on, with the forms of their names at clouds. */
+const FROM_OPUS_4_6 =
+  /claude-(?:opus-(?:4-[6-9]|[5-9])|sonnet-(?:4-[6-9]|[5-9])|haiku-(?:4-[6-9]|[5-9])|fable)/
 
 /** Anthropic. `fast` is `speed: fast`. */
 export const ANTHROPIC: VendorService = {

@@ -1,12 +1,17 @@
 import type { VendorService } from './vendor-service.ts'
 
+/** Models on the page of service tiers. Claude, Llama, Titan and the small models of Nova have none. */
+const TIERED =
+  /(?:^|\.)(?:openai\.gpt-oss|qwen\.qwen3|deepseek\.v3|amazon\.nova-(?:pro|premier|2-lite)|google\.gemma-3|minimax\.|mistral\.(?:magistral|ministral|voxtral|mistral-large-3)|moonshot\.|nvidia\.nemotron)/
+
 /** Amazon Bedrock. `fast` is also called `priority`. */
 export const BEDROCK: VendorService = {
   tiers: [
-    { tier: 'flex', factor: '0.5', has: /./ },
-    { tier: 'fast', factor: '1.75', has: /./ },
+    { tier: 'flex', factor: '0.5', has: TIERED },
+    { tier: 'fast', factor: '1.75', has: TIERED },
   ],
   regions: [],
-  source: 'aws.amazon.com/bedrock/pricing',
+  source:
+    'aws.amazon.com/bedrock/pricing, docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html',
   date: '2026-11-23',
 }

@@ -1,14 +1,25 @@
 import type { VendorService } from './vendor-service.ts'
 
+/** Models on the page of flex processing; those of the o series without suffixes. */
+const FLEX = /^(?:o3|o4-mini|gpt-[5-9](?!\S*-(?:codex|image)))(?!-(?:deep|mini|pro))/
+
+/**
+ * Models on the page of fast mode, formerly priority processing: all since GPT-4o but nano and pro models of
+ * the fifth generation, and models of audio and images.
+ */
+const FAST =
+  /^(?:o3(?!-(?:deep|mini|pro))|o4-mini(?!-deep)|gpt-4o(?!\S*-(?:audio|realtime|transcribe|tts|search))|gpt-4\.1|gpt-5(?!\S*-(?:nano|pro|image))|gpt-[6-9](?!\S*-(?:image|audio)))/
+
 /** OpenAI and Azure OpenAI. `fast` is also called `priority`. */
 export const OPENAI: VendorService = {
   tiers: [
-    { tier: 'flex', factor: '0.5', has: /^(?:o3|o4-mini|gpt-[5-9])/ },
+    { tier: 'flex', factor: '0.5', has: FLEX },
     { tier: 'batch', factor: '0.5', has: /^(?:gpt-|o\d|text-embedding)/ },
-    { tier: 'fast', factor: '2', has: /^(?:o3|o4-mini|gpt-4o|gpt-4\.1|gpt-[5-9])/ },
-    { tier: 'ultrafast', factor: '6', has: /^gpt-[6-9]/ },
+    { tier: 'fast', factor: '2', has: FAST },
+    { tier: 'ultrafast', factor: '6', has: /^gpt-(?:5\.6-sol|6(?:\.\d+)?-astra|6\.\d+-sol)/ },
   ],
   regions: [],
-  source: 'openai.com/api/pricing, openai.com/api-fast-mode',
+  source:
+    'openai.com/api/pricing, openai.com/api-fast-mode, developers.openai.com/api/docs/guides/ultrafast-mode',
   date: '2026-11-23',
 }
