@@ -89,7 +89,6 @@ export class Call implements MediaRequester {
   cut: UpstreamCut | undefined
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
-  /** Its prompts, if their tokens are remembered. */
   prompts: CallPrompts | undefined
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
@@ -355,9 +354,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
-  const { reported, isComplete } = credible
-  if (reported && isComplete && !reported.promptIsUnknown)
-    call.prompts?.remember(target.plan, promptTokens(reported))
+  call.prompts?.remember(target.plan, credible)
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }

@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
+import { promptTokens } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
+import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
 import type { FoundPrompt, PromptStore } from './prompt-store.ts'
 
@@ -107,8 +109,13 @@ export class CallPrompts {
     return true
   }
 
-  /** Remembers how many tokens a provider reported for the prompt. */
-  remember(channel: ChannelPlan, tokens: number): void {
+  /** Remembers how many tokens a provider reported for the prompt, at the end of its answer. */
+  remember(
+    channel: ChannelPlan,
+    { isComplete, reported }: Pick<ChargeBasis, 'isComplete' | 'reported'>,
+  ): void {
+    if (!isComplete || !reported || reported.promptIsUnknown) return
+    const tokens = promptTokens(reported)
     const whole = this.#known.get(channel)?.whole
     if (!whole || !whole.isPlausible(tokens)) return
     const { remember_prompts: ms, remember_prompts_max: most } = this.#options
