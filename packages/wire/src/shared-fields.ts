@@ -38,7 +38,7 @@ export function sharedFields(
 }
 
 /** Members of `prompt_cache_options` that chat and responses share. */
-const CACHE_OPTIONS: readonly string[] = ['mode', 'ttl']
+const CACHE_OPTIONS: ReadonlySet<string> = new Set(['mode', 'ttl'])
 
 /**
  * Keeps the shared members of `prompt_cache_options`. Its lifetime replaces `prompt_cache_retention`, the older
@@ -48,10 +48,10 @@ function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): S
   const options = shared.get('prompt_cache_options')
   const given = options === undefined ? undefined : asRecord(JSON.parse(options))
   if (!given) return shared
-  const others = Object.keys(given).filter((name) => !CACHE_OPTIONS.includes(name))
+  const others = Object.keys(given).filter((name) => !CACHE_OPTIONS.has(name))
   if (others.length > 0) {
     dropped.add('prompt_cache_options')
-    const kept = Object.fromEntries(Object.entries(given).filter(([name]) => CACHE_OPTIONS.includes(name)))
+    const kept = Object.fromEntries(Object.entries(given).filter(([name]) => CACHE_OPTIONS.has(name)))
     if (Object.keys(kept).length > 0) shared.set('prompt_cache_options', JSON.stringify(kept))
     else shared.delete('prompt_cache_options')
   }
