@@ -9,32 +9,37 @@ interface NewKey {
   readonly key: string
 }
 
+/** Makes two keys of the same name, calls of three keys, failed calls and refused ones. */
+async function fill(stage: ConsoleStage): Promise<void> {
+  const twin = async (): Promise<NewKey> =>
+    stage.api<NewKey>('POST', `/api/user/${PEOPLE.caller.id}/tokens`, {
+      name: 'twin',
+      expired_time: -1,
+      remain_quota: 0,
+      unlimited_quota: true,
+    })
+  const [one, two] = [await twin(), await twin()]
+  stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+  for (const key of [one.key, two.key, two.key]) expect(await stage.call('scripted', key)).toBe(200)
+  expect(await stage.call('scripted')).toBe(200)
+  stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody('no') })
+  expect(await stage.call('scripted')).toBe(400)
+  stage.upstream.script('scripted', { kind: 'status', status: 404, body: errorBody('no') })
+  for (let n = 0; n < 2; n += 1) await stage.call('scripted', PEOPLE.caller.key)
+  for (let n = 0; n < 3; n += 1) expect(await stage.call('no-such-model')).toBe(503)
+  const sums = async () =>
+    (await stage.api<{ totals: { requests: number; failed: number } }>('GET', '/api/usage')).totals
+  const soon = { timeout: 60_000, interval: 100 }
+  await vi.waitFor(async () => expect(await sums()).toMatchObject({ requests: 4, failed: 3 }), soon)
+  const refused = () => stage.api<{ total: number }>('GET', '/api/usage/refusals')
+  await vi.waitFor(async () => expect(await refused()).toMatchObject({ total: 3 }), soon)
+}
+
 describe.skipIf(withoutBrowser())('charts of usage', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()
-    const twin = async (): Promise<NewKey> =>
-      stage.api<NewKey>('POST', `/api/user/${PEOPLE.caller.id}/tokens`, {
-        name: 'twin',
-        expired_time: -1,
-        remain_quota: 0,
-        unlimited_quota: true,
-      })
-    const [one, two] = [await twin(), await twin()]
-    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
-    for (const key of [one.key, two.key, two.key]) expect(await stage.call('scripted', key)).toBe(200)
-    expect(await stage.call('scripted')).toBe(200)
-    stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody('no') })
-    expect(await stage.call('scripted')).toBe(400)
-    stage.upstream.script('scripted', { kind: 'status', status: 404, body: errorBody('no') })
-    for (let n = 0; n < 2; n += 1) await stage.call('scripted', PEOPLE.caller.key)
-    for (let n = 0; n < 3; n += 1) expect(await stage.call('no-such-model')).toBe(503)
-    const sums = async () =>
-      (await stage.api<{ totals: { requests: number; failed: number } }>('GET', '/api/usage')).totals
-    const soon = { timeout: 60_000, interval: 100 }
-    await vi.waitFor(async () => expect(await sums()).toMatchObject({ requests: 4, failed: 3 }), soon)
-    const refused = () => stage.api<{ total: number }>('GET', '/api/usage/refusals')
-    await vi.waitFor(async () => expect(await refused()).toMatchObject({ total: 3 }), soon)
+    await fill(stage)
   })
   afterAll(async () => {
     await stage?.close()

@@ -3,20 +3,25 @@ import { usageText } from '../../test/fixtures/behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
+/** Makes a call, and three that are refused: by the model, by the budget and by the key. */
+async function fill(stage: ConsoleStage): Promise<void> {
+  stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
+  expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(200)
+  expect(await stage.call('no-such-model', PEOPLE.caller.key)).toBe(503)
+  await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 1, budget_period: 'month' })
+  const soon = { timeout: 60_000, interval: 100 }
+  await vi.waitFor(async () => expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(403), soon)
+  await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 0, budget_period: '' })
+  expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
+  const refused = () => stage.api<{ total: number }>('GET', '/api/log/refused')
+  await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(3), soon)
+}
+
 describe.skipIf(withoutBrowser())('lists of calls', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()
-    stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
-    expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(200)
-    expect(await stage.call('no-such-model', PEOPLE.caller.key)).toBe(503)
-    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 1, budget_period: 'month' })
-    const soon = { timeout: 60_000, interval: 100 }
-    await vi.waitFor(async () => expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(403), soon)
-    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 0, budget_period: '' })
-    expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
-    const refused = () => stage.api<{ total: number }>('GET', '/api/log/refused')
-    await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(3), soon)
+    await fill(stage)
   })
   afterAll(async () => {
     await stage?.close()

@@ -106,7 +106,13 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
     tooltipAnimationDuration: 0,
     tooltipProps: {
       offset: TOOLTIP_OFFSET,
-      content: ({ activeIndex, label }: { readonly activeIndex?: unknown; readonly label?: unknown }) => (
+      content: ({
+        activeIndex,
+        label,
+      }: {
+        readonly activeIndex?: unknown
+        readonly label?: string | number
+      }) => (
         <SlotTooltip
           label={String(label ?? '')}
           series={data.series}
