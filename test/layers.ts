@@ -4,8 +4,8 @@
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
-  ['import'],
   ['gateway'],
+  ['import'],
   ['config', 'cluster'],
   ['api', 'console'],
   ['relay', 'management'],

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { rolldown } from 'rolldown'
 
-// Files of src that are started by URL: the command, and threads.
+// Files of src that are started by URL: the command, threads, and the process that plans imports.
 const ENTRIES = [
   'src/cli/main.ts',
   'src/store/sqlite/worker.ts',
   'src/store/sqlite/backup-worker.ts',
   'src/config/reading-worker.ts',
+  'src/import/planning-worker.ts',
   'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]

@@ -18,10 +18,15 @@ export function receiversQuery(userId: number) {
   })
 }
 
-/** Adds a receiver, and returns its secret. */
-export async function addReceiver(url: string, events: readonly AlertType[]): Promise<string> {
-  const made = await request<{ readonly secret: string }>('POST', '/api/alert/', { url, events })
-  return made.secret
+/** A receiver that was added, with its secret. */
+export interface AddedReceiver {
+  readonly id: string
+  readonly secret: string
+}
+
+/** Adds a receiver. */
+export function addReceiver(url: string, events: readonly AlertType[]): Promise<AddedReceiver> {
+  return request<AddedReceiver>('POST', '/api/alert/', { url, events })
 }
 
 /** Removes a receiver. */

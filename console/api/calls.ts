@@ -1,8 +1,9 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { callSchema, ownCallSchema } from '../../src/management/usage/call-detail.ts'
-import type { refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
+import type { refusedCallSchema, refusedDetailSchema } from '../../src/management/usage/refused-calls.ts'
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
+import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
@@ -68,20 +69,41 @@ function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
   return part === '' ? '/api/log/self' : `/api/log/self/${part}`
 }
 
-/** A page of calls, newest first. */
+/** A page of calls, newest first unless sorted. */
 export function callsQuery(
   userId: number,
   scope: Scope,
   filter: CallFilter,
   page: number,
-  pageSize = CALL_PAGE_SIZE,
+  { pageSize = CALL_PAGE_SIZE, ...order }: ListOrder & { readonly pageSize?: number } = {},
 ) {
   return queryOptions({
-    queryKey: [userId, 'calls', scope, filter, page, pageSize],
+    queryKey: [userId, 'calls', scope, filter, page, pageSize, order],
     queryFn: () =>
       request<Paged<Call>>(
         'GET',
-        `${callsPath(scope, '')}${queryText({ ...filter, p: page, page_size: pageSize })}`,
+        `${callsPath(scope, '')}${queryText({ ...filter, ...order, p: page, page_size: pageSize })}`,
+      ),
+  })
+}
+
+/** A refused call in a list. */
+export type ListedRefusal = z.output<typeof refusedCallSchema>
+
+/** The filters that refused calls support. */
+export interface RefusedFilter extends CallFilter {
+  readonly code?: OneOrMore
+}
+
+/** A page of refused calls, newest first. */
+export function refusedCallsQuery(userId: number, scope: Scope, filter: RefusedFilter, page: number) {
+  const path = scope === 'all' ? '/api/log/refused' : '/api/log/self/refused'
+  return queryOptions({
+    queryKey: [userId, 'refused-calls', scope, filter, page],
+    queryFn: () =>
+      request<Paged<ListedRefusal>>(
+        'GET',
+        `${path}${queryText({ ...filter, p: page, page_size: CALL_PAGE_SIZE })}`,
       ),
   })
 }

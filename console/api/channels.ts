@@ -4,6 +4,7 @@ import type { channelFields } from '../../src/management/channels/channel-fields
 import type { upstreamModels } from '../../src/management/channels/upstream-requests.ts'
 import type { ShownChannel } from '../../src/management/channels/list-channels.ts'
 import type { testAllResult, testResult } from '../../src/management/channels/test-channel.ts'
+import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
 import type { Paged } from './paged.ts'
@@ -26,12 +27,10 @@ export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' |
 const PAGE_SIZE = 100
 
 /** Which channels are listed, and in which order. */
-export interface ChannelFilter {
+export interface ChannelFilter extends ListOrder {
   /** A part of their names or addresses. */
   readonly keyword?: string | undefined
   readonly condition?: string | undefined
-  readonly sort?: string | undefined
-  readonly order?: string | undefined
 }
 
 /** A page of the channels. */

@@ -19,7 +19,7 @@ export function setClientCallbacks(given: Surroundings): void {
   surroundings = given
 }
 
-/** Sends a request to the API and returns `data` of its envelope. Throws `ApiError`. */
+/** Sends a request to the API, a file as it is, and returns `data` of its envelope. Throws `ApiError`. */
 export async function request<Data>(method: Method, path: string, body?: object): Promise<Data> {
   try {
     return await send<Data>(method, path, body)
@@ -115,14 +115,18 @@ async function reach(
   body: object | undefined,
   { headers, signal }: OpenOptions = {},
 ): Promise<Response> {
+  const isFile = body instanceof Blob
   try {
     return await fetch(path, {
       method,
       cache: 'no-store',
       credentials: 'same-origin',
       ...(signal && { signal }),
-      headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
-      ...(body && { body: JSON.stringify(body) }),
+      headers: {
+        ...(body && { 'content-type': isFile ? 'application/octet-stream' : 'application/json' }),
+        ...headers,
+      },
+      ...(body && { body: isFile ? body : JSON.stringify(body) }),
     })
   } catch (error) {
     if (signal?.aborted) throw error

@@ -3,6 +3,7 @@ import { Role } from '../../src/domain/role.ts'
 import type { NewTokenFields, TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import { characterCount } from '../components/character-count.ts'
+import type { ListOrder } from '../components/sorting.ts'
 import { queryText, request } from './client.ts'
 
 /** An API key, masked. */
@@ -28,16 +29,29 @@ export const KEY_PAGE_SIZE = 50
 /** The minimum number of characters for which the gateway searches. */
 const MIN_SEARCH = 2
 
-/** A page of the account's keys whose name contains `search`, newest first. */
-export function keysQuery(userId: number, page: number, search: string) {
+/** A page of the account's keys whose name contains `search`, newest first unless sorted. */
+export function keysQuery(userId: number, page: number, search: string, order: ListOrder = {}) {
   const part = search.replaceAll('%', '').trim()
   const keyword = characterCount(part) < MIN_SEARCH ? undefined : `%${part}%`
   return queryOptions({
-    queryKey: [userId, 'keys', page, keyword],
+    queryKey: [userId, 'keys', page, keyword, order],
     queryFn: () => {
-      const query = queryText({ p: page, page_size: KEY_PAGE_SIZE, keyword })
+      const query = queryText({ p: page, page_size: KEY_PAGE_SIZE, keyword, ...order })
       return request<TokenPage>('GET', `/api/token/${keyword === undefined ? '' : 'search'}${query}`)
     },
+  })
+}
+
+/** The names of the account's keys that contain a text, up to the largest page of them. */
+export function keyNamesQuery(userId: number, part: string) {
+  return queryOptions({
+    queryKey: [userId, 'keys', 'names', part],
+    queryFn: async () => {
+      const query = queryText({ keyword: `%${part}%`, page_size: 100 })
+      const { items } = await request<TokenPage>('GET', `/api/token/search${query}`)
+      return new Set(items.map(({ name }) => name))
+    },
+    staleTime: 0,
   })
 }
 

@@ -1,9 +1,16 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { openResponse } from './client.ts'
 
+/** Paths of endpoints that are no conversations. */
+const MEDIA_PATHS = {
+  images: 'images/generations',
+  speech: 'audio/speech',
+  embeddings: 'embeddings',
+} as const
+
 /** What is called: a model in a protocol, as a stream or whole. */
 export interface CalledModel {
-  readonly protocol: ClientProtocol
+  readonly protocol: ClientProtocol | keyof typeof MEDIA_PATHS
   readonly model: string
   readonly isStream: boolean
 }
@@ -30,6 +37,7 @@ export function callWithKey(
 /** The path of a call, below that of the API. */
 export function pathOf({ protocol, model, isStream }: CalledModel): string {
   if (protocol === 'chat') return 'chat/completions'
+  if (protocol in MEDIA_PATHS) return MEDIA_PATHS[protocol as keyof typeof MEDIA_PATHS]
   if (protocol !== 'gemini') return protocol
   const method = isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return `models/${encodeURIComponent(model)}:${method}`

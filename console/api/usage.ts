@@ -20,6 +20,7 @@ export interface UsageQuery extends OriginFilter {
   readonly step: CalendarStep
   readonly by: string
   readonly top: number
+  readonly rank?: string | undefined
 }
 
 function usagePath(scope: Scope): string {
@@ -39,13 +40,24 @@ export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...params, format: 'csv' })}`
 }
 
+/** Failed or refused calls by time. */
+export type CountedCalls = z.output<typeof countedCallsSchema>
+
+/** The failed calls of a period, divided by `by`. */
+export function failuresQuery(userId: number, scope: Scope, params: UsageQuery, by: string) {
+  return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
+}
+
 /** The refused calls of a period. Of the filters, only keys and users apply to them. */
 export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) {
   const { from, to, tz, step, top, token_id, token_name, username } = params
   const query = { from, to, tz, step, top, token_id, token_name, username, by: 'code' }
+  return countedQuery(userId, scope, 'refusals', query)
+}
+
+function countedQuery(userId: number, scope: Scope, kind: 'failures' | 'refusals', query: UsageQuery) {
   return queryOptions({
-    queryKey: [userId, 'refusals', scope, query],
-    queryFn: () =>
-      request<z.output<typeof countedCallsSchema>>('GET', `${usagePath(scope)}/refusals${queryText(query)}`),
+    queryKey: [userId, kind, scope, query],
+    queryFn: () => request<CountedCalls>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
   })
 }

@@ -3,6 +3,7 @@ import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import type { ManagedUserObject } from '../../src/management/users/user-object.ts'
 import type { z } from 'zod'
 import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
+import type { ListOrder } from '../components/sorting.ts'
 import type { LimitFields } from '../components/typed-limits.ts'
 import type { LinkedIdentity } from './account.ts'
 import type { NewKey } from './keys.ts'
@@ -30,11 +31,11 @@ type Action = 'disable' | 'enable' | 'delete'
 export const USER_PAGE_SIZE = 50
 
 /** A page of users whose name contains `search`. */
-export function usersQuery(userId: number, page: number, search: string) {
+export function usersQuery(userId: number, page: number, search: string, order: ListOrder = {}) {
   return queryOptions({
-    queryKey: [userId, 'users', page, search],
+    queryKey: [userId, 'users', page, search, order],
     queryFn: () => {
-      const query = queryText({ p: page, page_size: USER_PAGE_SIZE, keyword: search })
+      const query = queryText({ p: page, page_size: USER_PAGE_SIZE, keyword: search, ...order })
       return request<Paged<ManagedUser>>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
     },
   })

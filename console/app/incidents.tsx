@@ -83,7 +83,12 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
         <Button size="xs" variant="default" onClick={() => void act.disable()}>
           {common.disable}
         </Button>
-        <Button size="xs" variant="default" onClick={() => void act.test()}>
+        <Button
+          size="xs"
+          variant="default"
+          title={incident.test_costs ? channels.testCosts : undefined}
+          onClick={() => void act.test()}
+        >
           {channels.test}
         </Button>
         <Button size="xs" variant="subtle" onClick={onHide}>
@@ -103,9 +108,10 @@ function useChannelActions({ channel_id: id, channel: name }: Incident) {
     disable: () => setChannelEnabled(client, texts, { id, name }, false),
     test: async () => {
       try {
-        const { success, message, time } = await testChannel(id)
+        const { success, message, time, costs } = await testChannel(id)
         await reloadChannels(client)
-        showNotice(success ? texts.channels.answered(time) : texts.channels.testFailed(message, ''))
+        const outcome = success ? texts.channels.answered(time) : texts.channels.testFailed(message, '')
+        showNotice(costs ? `${outcome} ${texts.channels.testCost}` : outcome)
       } catch (error) {
         showFailure(error, texts)
       }

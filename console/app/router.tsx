@@ -165,6 +165,11 @@ const ofRoot = [
     path: '/settings',
     component: lazyPage(async () => (await import('../pages/settings/settings-page.tsx')).SettingsPage),
   }),
+  createRoute({
+    getParentRoute: () => rootOnly,
+    path: '/import',
+    component: lazyPage(async () => (await import('../pages/import/import-page.tsx')).ImportPage),
+  }),
 ]
 
 /** The paths of the console, as in `src/console/console.ts`. Pages are loaded when opened. */

@@ -28,7 +28,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
       aria-valuemin={0}
       aria-valuemax={FULL}
       aria-valuenow={percent}
-      aria-valuetext={pace === undefined ? text : `${text}, ${pace}`}
+      aria-valuetext={pace === undefined ? text : `${text}${limits.comma}${pace}`}
       title={`${exact(budget_used)} / ${exact(budget)}, ${limits.held(exact(held))}, ${time(resetsAt)}`}
       className={classes['meter']}
       data-tone={percent === FULL ? 'bad' : percent >= WARN || end ? 'warn' : undefined}
@@ -41,7 +41,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
         {text}
         {pace !== undefined && (
           <>
-            {', '}
+            {limits.comma}
             <span className={classes['pace']}>{pace}</span>
           </>
         )}

@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router'
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { CallState } from './call-state.tsx'
-import { type Column, DataTable } from './data-table.tsx'
+import { CutText } from './cut-text.tsx'
+import { type Column, DataTable, type Sorting } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
 import { useFormats } from './session.tsx'
 import { TimeText } from './time-text.tsx'
@@ -16,11 +17,13 @@ export function CallTable({
   calls,
   hidden,
   isStale = false,
+  sorting,
 }: {
   readonly calls: readonly Call[]
   /** The columns that are hidden. */
   readonly hidden: readonly string[]
   readonly isStale?: boolean
+  readonly sorting?: Sorting
 }) {
   const { logs } = useTexts()
   const unused = unusedColumns(calls)
@@ -33,6 +36,7 @@ export function CallTable({
       keyOf={({ id }) => id}
       isStale={isStale}
       areOpened
+      {...(sorting && { sorting })}
     />
   )
 }
@@ -55,6 +59,7 @@ export function useCallColumns(): readonly Column<Call>[] {
   return [
     {
       key: 'time',
+      sortField: 'created_at',
       label: logs.time,
       phone: 'title',
       cell: ({ id, created_at }) => (
@@ -63,10 +68,15 @@ export function useCallColumns(): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => model_name },
-    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
-    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
-    { key: 'channel', label: logs.channel, phone: 'hidden', cell: ({ channel }) => channel },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
+    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => <CutText text={token_name} /> },
+    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
+    {
+      key: 'channel',
+      label: logs.channel,
+      phone: 'hidden',
+      cell: ({ channel }) => <CutText text={channel ?? ''} />,
+    },
     {
       key: 'status',
       label: logs.status,
@@ -92,6 +102,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'cost',
+      sortField: 'quota',
       label: logs.cost,
       isNumber: true,
       phone: 'value',
@@ -99,6 +110,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'first',
+      sortField: 'first_byte_ms',
       label: logs.firstToken,
       isNumber: true,
       phone: 'hidden',
@@ -106,6 +118,7 @@ export function useCallColumns(): readonly Column<Call>[] {
     },
     {
       key: 'total',
+      sortField: 'duration_ms',
       label: logs.total,
       isNumber: true,
       cell: ({ duration_ms }) => duration(duration_ms),

@@ -22,12 +22,20 @@ export interface Column<Row> {
    * only a page of them.
    */
   readonly sortBy?: (row: Row) => number | string
+  /** The field by which the gateway sorts all pages by this column, if the order of the table is given. */
+  readonly sortField?: string
 }
 
-/** The chosen order of rows. */
-interface Order {
+/** The chosen order of rows; `key` is that of a column, or the field by which the gateway sorts. */
+export interface Order {
   readonly key: string
   readonly isDescending: boolean
+}
+
+/** An order that the page keeps. */
+export interface Sorting {
+  readonly order: Order | undefined
+  readonly onOrder: (order: Order) => void
 }
 
 /** A table of rows and columns; on a phone, each row has two or three lines. */
@@ -40,6 +48,7 @@ export function DataTable<Row>({
   foot,
   detail,
   areOpened = false,
+  sorting,
 }: {
   readonly label: string
   readonly columns: readonly Column<Row>[]
@@ -53,11 +62,14 @@ export function DataTable<Row>({
   readonly detail?: (row: Row) => ReactNode
   /** Whether a click anywhere on a row follows its link `data-row-link`. */
   readonly areOpened?: boolean
+  /** The order in which the gateway sorts all pages. */
+  readonly sorting?: Sorting
 }) {
-  const [order, setOrder] = useState<Order>()
+  const [ownOrder, setOwnOrder] = useState<Order>()
+  const order = sorting ? sorting.order : ownOrder
   const { region, bar } = useOverflow()
   const body = useRef<HTMLTableSectionElement>(null)
-  const shown = sorted(rows, columns, order)
+  const shown = sorting ? rows : sorted(rows, columns, order)
   const onFocus = useNextRowFocus(
     body,
     shown.map((row) => String(keyOf(row))),
@@ -78,7 +90,13 @@ export function DataTable<Row>({
           <thead role="rowgroup">
             <tr role="row">
               {columns.map((column) => (
-                <Heading key={column.key} column={column} order={order} onOrder={setOrder} />
+                <Heading
+                  key={column.key}
+                  column={column}
+                  field={sorting ? column.sortField : column.sortBy && column.key}
+                  order={order}
+                  onOrder={sorting?.onOrder ?? setOwnOrder}
+                />
               ))}
             </tr>
           </thead>
@@ -131,15 +149,18 @@ function followRowLink({ target }: MouseEvent): void {
 }
 
 function Heading<Row>({
-  column: { key, label, isNumber, isLabelHidden, phone, sortBy },
+  column: { label, isNumber, isLabelHidden, phone },
+  field,
   order,
   onOrder,
 }: {
   readonly column: Column<Row>
+  /** What a click on it sorts by; undefined if it does not. */
+  readonly field: string | undefined
   readonly order: Order | undefined
   readonly onOrder: (order: Order) => void
 }) {
-  const isChosen = order?.key === key
+  const isChosen = field !== undefined && order?.key === field
   const direction = order?.isDescending === true ? 'descending' : 'ascending'
   return (
     <th
@@ -149,11 +170,13 @@ function Heading<Row>({
       data-phone={phone}
       aria-sort={isChosen ? direction : undefined}
     >
-      {sortBy ? (
+      {field !== undefined ? (
         <button
           type="button"
           // Numbers are sorted from the largest first.
-          onClick={() => onOrder({ key, isDescending: isChosen ? !order.isDescending : isNumber === true })}
+          onClick={() =>
+            onOrder({ key: field, isDescending: isChosen ? !order.isDescending : isNumber === true })
+          }
         >
           {label}
         </button>

@@ -1,9 +1,6 @@
 import { TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
-import { useState } from 'react'
-
-const PAUSE_MS = 250
+import { useTypedText } from './use-typed-text.ts'
 
 /** A field that filters a list, shortly after the last letter was typed. */
 export function FilterField({
@@ -15,8 +12,7 @@ export function FilterField({
   readonly value: string
   readonly onFilter: (text: string) => void
 }) {
-  const [text, setText] = useState(value)
-  const filter = useDebouncedCallback(onFilter, PAUSE_MS)
+  const [text, type] = useTypedText(value, onFilter)
   return (
     <TextInput
       type="search"
@@ -25,10 +21,7 @@ export function FilterField({
       placeholder={label}
       leftSection={<IconSearch size={16} aria-hidden />}
       value={text}
-      onChange={({ currentTarget: { value } }) => {
-        setText(value)
-        filter(value.trim())
-      }}
+      onChange={({ currentTarget }) => type(currentTarget.value)}
     />
   )
 }

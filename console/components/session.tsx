@@ -4,7 +4,7 @@ import { Role } from '../../src/domain/role.ts'
 import { type Profile, type Shell, shellQuery } from '../api/account.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
-import { formatDay, formatDuration, formatRecent, formatTime } from './time.ts'
+import { formatClock, formatDay, formatDuration, formatRelative, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /** The signed-in account, and the gateway. */
@@ -55,6 +55,11 @@ export function useFormats() {
         const text = formatMoney(quota, display, tag)
         return inUnits ? common.unitsOf(text) : text
       },
+      /** The quota units of one unit of the currency that is shown. */
+      moneyStep:
+        display.kind === 'TOKENS'
+          ? 1
+          : display.quotaPerUnit / (display.kind === 'CNY' ? Number(display.usdExchangeRate) : 1),
       exact: (quota: Quota) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
       /** A price, which the gateway keeps in USD, in the currency that is shown. */
       price: (usd: number) =>
@@ -69,7 +74,8 @@ export function useFormats() {
         ),
       time: (unixSeconds: number) => formatTime(unixSeconds, tag, timeZone),
       day: (unixSeconds: number) => formatDay(unixSeconds, tag, timeZone),
-      recent: (unixSeconds: number) => formatRecent(unixSeconds, Date.now() / 1000, tag, timeZone),
+      clock: (unixSeconds: number) => formatClock(unixSeconds, Date.now() / 1000, tag, timeZone),
+      recent: (unixSeconds: number) => formatRelative(unixSeconds, Date.now() / 1000, tag),
       duration: (milliseconds: number) => formatDuration(milliseconds, tag),
       timeZone,
     }

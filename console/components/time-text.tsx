@@ -1,11 +1,11 @@
 import { useFormats } from './session.tsx'
 
-/** A time: relative while it is recent, complete in the tooltip. */
+/** A time of day, with its date unless it is today; relative to now, and complete, in the tooltip. */
 export function TimeText({ at, isWhole = false }: { readonly at: number; readonly isWhole?: boolean }) {
-  const { recent, time, timeZone } = useFormats()
+  const { clock, recent, time, timeZone } = useFormats()
   return (
-    <time dateTime={new Date(at * 1000).toISOString()} title={`${time(at)} ${timeZone}`}>
-      {isWhole ? time(at) : recent(at)}
+    <time dateTime={new Date(at * 1000).toISOString()} title={`${recent(at)} · ${time(at)} ${timeZone}`}>
+      {isWhole ? time(at) : clock(at)}
     </time>
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatDuration, formatRecent, formatTime, startOfDay, startOfMonth } from './time.ts'
+import { formatClock, formatDuration, formatRelative, formatTime, startOfDay, startOfMonth } from './time.ts'
 
 const NOON = Date.UTC(2026, 10, 21, 12) / 1000
 
@@ -8,16 +8,28 @@ test('a time is shown in the given time zone', () => {
   expect(formatTime(NOON, 'en-GB', 'Asia/Shanghai')).toBe('21/11/2026, 20:00:00')
 })
 
-describe('a recent time', () => {
-  test.each([
-    [5, 'now'],
-    [90, '1 min. ago'],
-    [7200, '2 hr. ago'],
-    [86_400, 'Nov 20, 2026, 12:00'],
-    [-60, 'Nov 21, 2026, 12:01'],
-  ])('a time %d seconds ago is shown as %s', (age, text) => {
-    expect(formatRecent(NOON - age, NOON, 'en', 'UTC')).toBe(text)
-  })
+test.each([
+  [5, '11:59:55'],
+  [7200, '10:00:00'],
+  [86_400, 'Nov 20, 12:00:00'],
+  [-60, '12:01:00'],
+  [365 * 86_400, 'Nov 21, 2025, 12:00:00'],
+])('94: a time %d seconds ago is shown as %s', (age, text) => {
+  expect(formatClock(NOON - age, NOON, 'en', 'UTC')).toBe(text)
+})
+
+test('94: today is that of the time zone', () => {
+  expect(formatClock(NOON - 9 * 3600, NOON, 'en', 'America/New_York')).toBe('Nov 20, 22:00:00')
+})
+
+test.each([
+  [5, 'now'],
+  [90, '1 min. ago'],
+  [7200, '2 hr. ago'],
+  [3 * 86_400, '3 days ago'],
+  [-60, 'now'],
+])('a time %d seconds ago is %s, relative to now', (age, text) => {
+  expect(formatRelative(NOON - age, NOON, 'en')).toBe(text)
 })
 
 test.each([

@@ -25,27 +25,33 @@ export function formatDay(unixSeconds: number, locale: string, timeZone: string)
   )
 }
 
-/** A time in the last 24 hours relative to now; any other as a date and time of day. */
-export function formatRecent(
+/** A time of day, `09:31:26`, after its date if that is not today: `Nov 23, 09:31:26`, with the year of other years. */
+export function formatClock(
   unixSeconds: number,
   nowSeconds: number,
   locale: string,
   timeZone: string,
 ): string {
-  const age = nowSeconds - unixSeconds
-  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
-  if (age >= 0 && age < MINUTE_S) return relative.format(0, 'second')
-  if (age >= 0 && age < HOUR_S) return relative.format(-Math.floor(age / MINUTE_S), 'minute')
-  if (age >= 0 && age < DAY_S) return relative.format(-Math.floor(age / HOUR_S), 'hour')
+  const [day, today] = [dayText(unixSeconds, timeZone), dayText(nowSeconds, timeZone)]
   return new Intl.DateTimeFormat(locale, {
     timeZone,
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
+    ...(day.slice(0, 4) !== today.slice(0, 4) && { year: 'numeric' }),
+    ...(day !== today && { month: 'short', day: 'numeric' }),
     hour: '2-digit',
     minute: '2-digit',
+    second: '2-digit',
     hourCycle: 'h23',
   }).format(unixSeconds * 1000)
+}
+
+/** A time relative to now: `now`, `3 min. ago`, `2 days ago`. */
+export function formatRelative(unixSeconds: number, nowSeconds: number, locale: string): string {
+  const age = Math.max(0, nowSeconds - unixSeconds)
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
+  if (age < MINUTE_S) return relative.format(0, 'second')
+  if (age < HOUR_S) return relative.format(-Math.floor(age / MINUTE_S), 'minute')
+  if (age < DAY_S) return relative.format(-Math.floor(age / HOUR_S), 'hour')
+  return relative.format(-Math.floor(age / DAY_S), 'day')
 }
 
 /** A duration: `380 ms`, `4.2 s`, `2 min 5 s`. */

@@ -1,7 +1,34 @@
-import type { ReactNode } from 'react'
+import { Button } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { IconFilter } from '@tabler/icons-react'
+import { type ReactNode, useState } from 'react'
+import { useTexts } from '../locales/use-texts.tsx'
 import classes from './toolbar.module.css'
 
 /** Filters above a table. */
 export function Toolbar({ children }: { readonly children: ReactNode }) {
   return <div className={classes['toolbar']}>{children}</div>
+}
+
+/** Filters that are behind a button on phones, which says how many are set. */
+export function FoldedToolbar({ set, children }: { readonly set: number; readonly children: ReactNode }) {
+  const { common } = useTexts()
+  const isNarrow = useMediaQuery('(width < 640px)', undefined, { getInitialValueInEffect: false })
+  const [isOpen, setIsOpen] = useState(false)
+  if (!isNarrow) return <Toolbar>{children}</Toolbar>
+  return (
+    <>
+      <Button
+        variant="default"
+        fullWidth
+        mb={12}
+        leftSection={<IconFilter size={16} aria-hidden />}
+        aria-expanded={isOpen}
+        onClick={() => setIsOpen(!isOpen)}
+      >
+        {common.filters(set)}
+      </Button>
+      {isOpen && <Toolbar>{children}</Toolbar>}
+    </>
+  )
 }

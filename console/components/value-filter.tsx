@@ -10,6 +10,8 @@ import { keyText, textOf, valuesIn } from './several.ts'
 import { useSignedIn } from './session.tsx'
 
 const PAUSE_MS = 250
+/** Fields whose values are ids, and which are in the address by their names, which are unique. */
+const NAMED: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** A filter by several values, which suggests those that calls of the period have. */
 export function ValueFilter({
@@ -49,7 +51,7 @@ export function ValueFilter({
   })
   const labels = new Map(chosen.map((one) => [one, wordOf?.(one) ?? one]))
   for (const { value: one, label: name } of found) {
-    const inAddress = field === 'token' ? keyText(one) : field === 'user' ? name : one
+    const inAddress = field === 'token' ? keyText(one) : NAMED.has(field) ? name : one
     labels.set(inAddress, wordOf?.(one) ?? name)
   }
   return (

@@ -7,6 +7,7 @@ import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
 import { errors } from './en/errors.ts'
 import { failures } from './en/failures.ts'
+import { imports } from './en/imports.ts'
 import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
@@ -50,6 +51,7 @@ export const texts = {
   channels,
   routing,
   failures,
+  imports,
   incidents,
   channelKeys,
   advanced,

@@ -8,6 +8,7 @@ import { channels } from './zh/channels.ts'
 import { common } from './zh/common.ts'
 import { errors } from './zh/errors.ts'
 import { failures } from './zh/failures.ts'
+import { imports } from './zh/imports.ts'
 import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
@@ -51,6 +52,7 @@ export const texts: Texts = {
   channels,
   routing,
   failures,
+  imports,
   incidents,
   channelKeys,
   advanced,

@@ -25,6 +25,7 @@ const PAGES = [
   ['/audit', 'Audit log'],
   ['/setup', 'Set up Sluice'],
   ['/settings', 'Settings'],
+  ['/import', 'Import'],
   ['/account', 'Account'],
 ] as const
 

@@ -272,6 +272,19 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
+  test('40: Back restores the text of a filter, and Forward brings it again', async () => {
+    const page = await stage.open('root', '/keys')
+    const filter = page.getByRole('searchbox', { name: 'Filter keys' })
+    await filter.fill('nothing like this')
+    await page.waitForURL(/nothing/)
+    await page.goBack()
+    await expect.poll(() => filter.inputValue()).toBe('')
+    await page.getByRole('link', { name: 'first' }).waitFor()
+    await page.goForward()
+    await expect.poll(() => filter.inputValue()).toBe('nothing like this')
+    await page.context().close()
+  })
+
   test('27: twenty letters typed fast into the filter cause no 429, and the last result is shown', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []

@@ -57,6 +57,40 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     }
     await page.context().close()
   })
+
+  test('91: the open page of channels moves at most 100 kB a minute with 100 idle channels', async () => {
+    for (let n = 0; n < 100; n += 1)
+      await stage.api('POST', '/api/channel/', {
+        mode: 'single',
+        channel: {
+          name: `idle ${n}`,
+          type: 1,
+          key: 'sk-idle',
+          models: 'idle',
+          base_url: 'http://127.0.0.1:9',
+        },
+      })
+    const page = await stage.open('root', '/channels')
+    await page.getByText('idle 50', { exact: true }).waitFor()
+    await page.waitForLoadState('networkidle')
+    const network = await page.context().newCDPSession(page)
+    await network.send('Network.enable')
+    let [bytes, polls] = [0, 0]
+    network.on('Network.requestWillBeSent', ({ request }) => {
+      if (request.url.endsWith('/api/channel/health')) polls += 1
+    })
+    network.on(
+      'Network.requestWillBeSentExtraInfo',
+      ({ headers }) => (bytes += JSON.stringify(headers).length),
+    )
+    // With the headers of the response.
+    network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength))
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+    console.info(`the page of channels moved ${bytes} bytes in a minute`)
+    expect(polls).toBeGreaterThanOrEqual(6)
+    expect(bytes).toBeLessThanOrEqual(100_000)
+    await page.context().close()
+  })
 })
 
 declare global {

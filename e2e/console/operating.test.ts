@@ -159,10 +159,10 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const changes = page.getByRole('table', { name: 'Changes' })
     const changed = changes.getByRole('row', { name: /changed by a program/ })
     expect(await changed.innerText()).toMatch(
-      /root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*remark/,
+      /root\s+API, 127\.0\.0\.1[\s\S]*Changed[\s\S]*ann\s+User[\s\S]*Remark:/,
     )
     const revealed = changes.getByRole('row', { name: /Revealed/ })
-    expect(await revealed.innerText()).toMatch(/root\s+console, 127\.0\.0\.1[\s\S]*first\s+Key/)
+    expect(await revealed.innerText()).toMatch(/root\s+console, 127\.0\.0\.1[\s\S]*first\s+Key of root/)
     for (const secret of [PEOPLE.root.key, PEOPLE.root.accessToken, PEOPLE.member.password])
       expect(await page.content()).not.toContain(secret)
 

@@ -6,6 +6,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -178,3 +179,4 @@ const browser = opened.adopt(
 )
 await takeAll(browser, url)
 console.log(`${faults} faults; the pictures are in ${TARGET}`)
+if (faults > 0) process.exitCode = 1

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call } from '../../test/fixtures/client.ts'
+import { wholeMessage } from '../../test/fixtures/messages-behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
@@ -72,6 +73,33 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.getByRole('menuitemcheckbox', { name: 'Tier' }).click()
     await expect.poll(() => headings(page)).not.toContain('Tier')
     await page.getByRole('menuitemcheckbox', { name: 'Tier' }).click()
+    await page.context().close()
+  })
+
+  test('141: the region in which a call was served is a column of the log', async () => {
+    await stage.api('POST', '/api/channel/', {
+      name: 'regional',
+      type: 14,
+      base_url: stage.upstream.baseUrl('regional'),
+      key: 'k',
+      models: 'regional',
+    })
+    await stage.api('PUT', '/api/models/price', {
+      model: 'regional',
+      price: { ...PRICE, regions: { us: '1.1' } },
+    })
+    const counts = { input_tokens: 1_000, output_tokens: 100, inference_geo: 'us' }
+    stage.upstream.script('regional', wholeMessage([{ text: 'said' }], { counts }))
+    expect(await stage.call('regional')).toBe(200)
+    const page = await stage.open('root', '/logs?model=regional')
+    const row = page.getByRole('table', { name: 'Calls' }).getByRole('row', { name: /regional/ })
+    await row.getByText('us', { exact: true }).waitFor()
+    expect(await headings(page)).toContain('Region')
+    await row.locator('[data-row-link]').click()
+    const sheet = page.getByRole('dialog', { name: 'Call details' })
+    await sheet.getByText('The prices include the factor of the region us').waitFor()
+    // 1,000 × 0.55 + 100 × 1.1
+    await sheet.getByText('In quota units: 660 × 1 = 660, rounded once.').waitFor()
     await page.context().close()
   })
 

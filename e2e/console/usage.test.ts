@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
   test('37, 40: the calls are divided by key, user, channel and group; the address keeps the choice', async () => {
     const page = await open()
     for (const [grouping, names] of [
-      ['Key', ['first', 'own']],
+      ['Key', ['root / first', 'cal / own']],
       ['User', ['root', 'cal']],
       ['Channel', ['scripted', 'first']],
       ['Group', ['default']],

@@ -15,6 +15,7 @@ const UPSTREAMS = {
   messagesUrl: NOBODY,
   responsesUrl: NOBODY,
   geminiUrl: NOBODY,
+  bedrockUrl: NOBODY,
   rerankUrl: NOBODY,
   embeddingsUrl: NOBODY,
   mediaUrl: NOBODY,

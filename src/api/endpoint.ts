@@ -144,6 +144,8 @@ type HandlerInput<
   readonly address: string
   readonly addressBlock: string
   readonly exchange: ClientExchange
+  /** Writes the request body to a new file; only for an endpoint with `upload`. */
+  readonly receive: (path: string) => Promise<void>
   readonly services: AdministrationServices
   readonly models: ModelLists
   /** Rejects once the client would be refused now; for responses that last long. */
@@ -191,6 +193,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * encoding.
    */
   readonly bodyLimit?: number
+  /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */
+  readonly upload?: number
   /**
    * Chooses the schema of the body: `is` if this query parameter is `1`, otherwise `else`. `body` describes
    * both.

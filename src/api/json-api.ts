@@ -138,6 +138,11 @@ export class JsonApi {
       body: schema && (await this.#bodyWithinLimits(exchange, endpoint, schema, block)),
       address,
       addressBlock: block,
+      receive: (path: string) =>
+        this.#services.bodies.readFile(exchange, path, {
+          owner: { client: block, key: '' },
+          limit: endpoint.upload ?? 0,
+        }),
     }
     const data = await (endpoint.handle as Handle)({
       ...principal,

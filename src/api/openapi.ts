@@ -112,8 +112,10 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
 function contentOf(endpoint: Endpoint): JsonSchema | undefined {
   const body = bodyOf(endpoint)
   const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
-  if (!body && !form) return undefined
+  const isUpload = endpoint.kind === 'json' && endpoint.upload !== undefined
+  if (!body && !form && !isUpload) return undefined
   return {
+    ...(isUpload && { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }),
     ...(body && { 'application/json': { schema: body } }),
     ...(form && { 'multipart/form-data': { schema: form } }),
   }
@@ -185,7 +187,7 @@ function errorStatuses(endpoint: Endpoint): number[] {
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)
     if (endpoint.params) add(400, 404)
-    if (endpoint.body) add(400, 408, 413, 415)
+    if (endpoint.body ?? endpoint.upload) add(400, 408, 413, 415)
   }
   return [...statuses].sort((one, other) => one - other)
 }

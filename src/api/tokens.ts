@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageOf, pageQuery } from '../management/page.ts'
+import { orderOf, pageOf } from '../management/page.ts'
 import {
   changeToken,
   deleteTokens,
@@ -14,6 +14,7 @@ import {
   stoppedTokensOf,
   tokenIdsText,
   tokenPage,
+  tokenPageQuery,
   tokenPageSchema,
 } from '../management/tokens/list-tokens.ts'
 import {
@@ -36,18 +37,20 @@ const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('GET', '/api/token/', {
     summary: "A page of the account's tokens, newest first",
-    query: pageQuery,
+    errorStatuses: [400],
+    query: tokenPageQuery,
     responseBody: tokenPageSchema,
-    handle: ({ user, query, services }) => tokenPage(services, { user: user.id, ...pageOf(query) }),
+    handle: ({ user, query, services }) =>
+      tokenPage(services, { user: user.id, ...pageOf(query), order: orderOf(query) }),
   }),
   defineAccountEndpoint('GET', '/api/token/search', {
     limit: 'search',
     summary: "A page of the account's tokens whose name and key match",
     errorStatuses: [400],
-    query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
+    query: tokenPageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
     responseBody: tokenPageSchema,
     handle: ({ user, query: { keyword, token, ...page }, services }) =>
-      searchTokens(services, { user: user.id, keyword, token, ...pageOf(page) }),
+      searchTokens(services, { user: user.id, keyword, token, ...pageOf(page), order: orderOf(page) }),
   }),
   defineAccountEndpoint('GET', '/api/token/stopped', {
     summary: "Those of the account's tokens whose calls a budget refuses",
@@ -125,13 +128,13 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAdminEndpoint('GET', OF_USER, {
     summary: "A page of a user's tokens, newest first, with masked keys",
-    errorStatuses: [404],
+    errorStatuses: [400, 404],
     params: USER_PARAMS,
-    query: pageQuery,
+    query: tokenPageQuery,
     responseBody: tokenPageSchema,
     async handle({ user: by, params, query, services }) {
       const { id } = await manageableUser(services, params.id, by)
-      return tokenPage(services, { user: id, ...pageOf(query) })
+      return tokenPage(services, { user: id, ...pageOf(query), order: orderOf(query) })
     },
   }),
   defineAdminEndpoint('GET', `${OF_USER}/stopped`, {

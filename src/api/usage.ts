@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { User } from '../domain/records/user.ts'
-import type { UsageFilter } from '../domain/usage-filter.ts'
+import { type UsageFilter, valuesOf } from '../domain/usage-filter.ts'
 import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
@@ -11,7 +11,7 @@ import {
   exportQuery,
   filterOf,
   listUsage,
-  orderQuery,
+  callOrderQuery,
   ownExportQuery,
   ownUsageQuery,
   usageCsv,
@@ -111,14 +111,14 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...usageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...usageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
     handle: ({ query, services }) => listUsage(services, filterOf(query), pageOf(query), usageObject, query),
   }),
   defineAccountEndpoint('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
     errorStatuses: [400],
-    query: z.object({ ...ownUsageQuery.shape, ...orderQuery.shape, ...pageQuery.shape }),
+    query: z.object({ ...ownUsageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
     handle: ({ user, query, services }) =>
       listUsage(services, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
@@ -300,7 +300,8 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: usageQuery,
     text: EVENTS,
-    handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), 'all')),
+    handle: async ({ query, ...input }) =>
+      live(input, await namedChannels(input.services, filterOf(query)), 'all'),
   }),
   defineAccountEndpoint('GET', '/api/log/self/stream', {
     summary: "The account's own calls as this node settles them, as server-sent events",
@@ -318,7 +319,14 @@ async function seriesAs(
 ) {
   const period = periodOf(query, services.nowMs())
   const { by = 'model' } = query
-  const made = await usageSeries(services, { period, filter: callFilterOf(query, user?.id), by })
+  const filter = callFilterOf(query, user?.id)
+  const made = await usageSeries(services, {
+    period,
+    filter,
+    by,
+    ranks: query.rank,
+    withOwners: user === undefined,
+  })
   return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
 }
 
@@ -342,8 +350,21 @@ async function failuresAs(
 ) {
   const period = periodOf(query, services.nowMs())
   const filter = callFilterOf(query, user?.id)
-  const made = await failedCalls(services, { period, filter, by: query.by ?? 'cause' })
+  const { by = 'cause' } = query
+  const made = await failedCalls(services, { period, filter, by, withOwners: user === undefined })
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
+}
+
+/** Calls that were just settled have the name of their channel, and no id. */
+async function namedChannels(
+  { store }: Pick<AdministrationServices, 'store'>,
+  given: UsageFilter | null,
+): Promise<UsageFilter | null> {
+  if (!given || given.channel_id === undefined) return given
+  const { channel_id: ids, ...filter } = given
+  const ofIds = await store.read('namesOfChannels', { ids: valuesOf(ids) })
+  const names = filter.channel === undefined ? ofIds : valuesOf(filter.channel)
+  return { ...filter, channel: names.filter((name) => ofIds.includes(name)) }
 }
 
 interface LiveInput {

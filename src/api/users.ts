@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { groupBudgets, groupBudgetsSchema } from '../management/account-limits.ts'
-import { pageQuery } from '../management/page.ts'
 import {
   changedUserInput,
   changeUser,
@@ -19,6 +18,7 @@ import {
   findUsers,
   manageableUser,
   userNotFound,
+  userPageQuery,
   userPageSchema,
   userSearchInput,
 } from '../management/users/list-users.ts'
@@ -37,7 +37,8 @@ const USER_PATH = z.object({ id: userIdText })
 export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/user/', {
     summary: 'All users, a page of them, newest first',
-    query: pageQuery,
+    errorStatuses: [400],
+    query: userPageQuery,
     responseBody: userPageSchema,
     handle: ({ query, services }) => findUsers(services, query),
   }),

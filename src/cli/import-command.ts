@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander'
 import type { ImportReport } from '../import/import.ts'
-import { type ImportOutcome, type Kind, type ReportLine, displayText } from '../import/report.ts'
+import {
+  compareLines,
+  countLines,
+  IMPORT_KINDS,
+  type ImportKind,
+  type ImportOutcome,
+  type ReportLine,
+} from '../domain/import-line.ts'
+import { displayText } from '../import/report.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
@@ -10,7 +18,7 @@ import { type AccountOptions, printJson, reportingErrors } from './with-accounts
 
 const HELP = `
 SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database, or mysql://user@host/database, also as
-in SQL_DSN. It is only read; the other gateway may run.
+in SQL_DSN; or the config.yaml of a LiteLLM proxy. It is only read; the other gateway may run.
 Users, keys, channels, groups, prices and a few options carry over into the database of DATA_DIR or DATABASE_URL: keys go on
 working, ids stay if they are free. Without --apply nothing is written: the report lists, row by row, what would not carry
 over, and what would be changed. Read it, then run the command again with --apply.
@@ -22,9 +30,14 @@ Examples:
   sluice import /srv/new-api/one-api.db
   sluice import postgres://reader@db.example.com/newapi --apply
   sluice import one-api.db --role root --merge ann --apply
-  sluice import "$SQL_DSN"`
+  sluice import "$SQL_DSN"
+  sluice import litellm/config.yaml`
 
-const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'login', 'table']
+const ORIGIN = {
+  'one-api': 'a database of one-api',
+  'new-api': 'a database of new-api',
+  litellm: 'a configuration of LiteLLM',
+} as const
 
 const OUTCOMES: Readonly<Record<ImportOutcome, string>> = {
   carried: 'carries over',
@@ -43,7 +56,7 @@ interface ImportOptions extends AccountOptions {
 export function addImportCommand(program: Command, shell: Shell): void {
   program
     .command('import <source>')
-    .description('import users, keys, channels and prices from a one-api or new-api')
+    .description('import users, keys, channels and prices from a one-api, new-api or LiteLLM')
     .option('--apply', 'write; without it, only report what would be written')
     .addOption(new Option('--dry-run', 'write nothing (the default)').conflicts('apply'))
     .option(
@@ -89,16 +102,13 @@ function collected(name: string, names: readonly string[] = []): readonly string
 }
 
 interface Count {
-  readonly kind: Kind
+  readonly kind: ImportKind
   readonly of: Readonly<Record<ImportOutcome, number>>
 }
 
-function counts(lines: readonly ReportLine[]): Count[] {
-  return KINDS.map((kind) => {
-    const of: Record<ImportOutcome, number> = { carried: 0, changed: 0, there: 0, left: 0 }
-    for (const line of lines) if (line.kind === kind) of[line.fate] += 1
-    return { kind, of }
-  })
+function rowsOf(lines: readonly ReportLine[]): Count[] {
+  const counts = countLines(lines)
+  return IMPORT_KINDS.map((kind) => ({ kind, of: counts[kind] }))
 }
 
 const COLUMNS: readonly Column<Count>[] = [
@@ -116,10 +126,10 @@ const COLUMNS: readonly Column<Count>[] = [
 
 function reportText(report: ImportReport, { out }: Shell): string {
   const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified } = report
-  const listed = lines.filter(({ fate }) => fate !== 'carried').toSorted((a, b) => rank(a) - rank(b))
+  const listed = lines.filter(({ fate }) => fate !== 'carried').toSorted(compareLines)
   return [
-    `From a database of ${family} into ${into}.\n\n`,
-    table(counts(lines), COLUMNS, out),
+    `From ${ORIGIN[family]} into ${into}.\n\n`,
+    table(rowsOf(lines), COLUMNS, out),
     '\n',
     ...listed.map(lineText),
     converted !== undefined && `quota: units are converted: ${converted}\n`,
@@ -149,17 +159,13 @@ function oneLine(note: string): string {
   return plainText(note).replaceAll('\n', '?')
 }
 
-function rank({ kind, fate }: ReportLine): number {
-  return KINDS.indexOf(kind) * 10 + (fate === 'left' ? 0 : fate === 'changed' ? 1 : 2)
-}
-
 function asJson(report: ImportReport): unknown {
   const { family, into, applied, lines, passwords, converted, hasRoot, failed, nodesNotified } = report
   return {
     family,
     into,
     applied,
-    summary: Object.fromEntries(counts(lines).map(({ kind, of }) => [kind, of])),
+    summary: countLines(lines),
     passwords_left: passwords,
     has_root: hasRoot,
     units_converted: converted ?? null,

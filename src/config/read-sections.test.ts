@@ -16,6 +16,7 @@ function read(text: string, env: Record<string, string> = {}): FileContent {
 
 /** The values of a channel's settings that it does not declare. */
 const UNSTATED = {
+  service_tier: null,
   provider: 'generic',
   api_version: null,
   region: null,
@@ -59,6 +60,8 @@ describe('the documented defaults', () => {
         max_calls: 8_000,
         drain_timeout: 30_000,
         keep_responses: 0,
+        remember_prompts: 3_600_000,
+        remember_prompts_max: 100_000,
         keep_signatures: 86_400_000,
         keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },

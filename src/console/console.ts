@@ -70,6 +70,7 @@ function sendPage(response: Response, page: string): void {
       "script-src 'self'",
       `style-src 'self' 'nonce-${nonce}'`,
       "img-src 'self' data: blob:",
+      'media-src blob:',
       "connect-src 'self'",
       "form-action 'self'",
       "base-uri 'none'",
@@ -193,7 +194,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
 
 /** The pages of the console; `:id` is one segment. */
 const PAGES =
-  /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|logs|models|channels|routing|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
+  /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|logs|models|channels|routing|users|audit|settings|import|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
 
 /** URL prefix of the built files; each has the hash of its content in its name. */
 const ASSETS = '/assets/'

@@ -47,9 +47,17 @@ export interface AuditedObject {
   readonly name: string
 }
 
+/** User whom a key belongs to. */
+interface KeyOwner {
+  readonly id: number
+  readonly name: string
+}
+
 /** Entry of the audit log. */
 export interface AuditEntry extends Origin {
   readonly id: number
+  /** Of entries about keys. */
+  readonly owner?: KeyOwner | undefined
   /** Kind of the object and what happened to it: `channel.update`. */
   readonly action: string
   readonly object: AuditedObject

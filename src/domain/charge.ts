@@ -1,5 +1,6 @@
+import { CACHE_LIFETIMES, type CacheLifetime } from '@sluice/wire/reported-usage'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
-import { type Decimal, divide, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
+import { type Decimal, divide, isMore, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type Rate } from './price.ts'
 import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './token-kinds.ts'
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
@@ -11,6 +12,8 @@ export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>>
   readonly tools?: readonly PricedTool[]
   /** Whether tokens of the prompt or of the output may be audio or images. */
   readonly hasMedia?: boolean
+  /** Lifetimes for which the prompt may be written to a cache; all if absent. */
+  readonly lifetimes?: readonly CacheLifetime[]
 }
 
 /**
@@ -40,7 +43,7 @@ export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds:
   const { prompt, output, tools = [] } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
   const sum = sumOfLines([
-    { kind: 'input', count: prompt, price: bounds.hasMedia ? tier.mediaInput : tier.input },
+    { kind: 'input', count: prompt, price: inputPrice(tier, bounds) },
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
   const measured: PricedLine[] = []
@@ -52,6 +55,17 @@ export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds:
   sum.add(price.request)
   addLines(sum, tools)
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
+}
+
+const ALL_LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
+
+function inputPrice(
+  { input, mediaInput, writes }: Rate['dearest'][number],
+  { hasMedia, lifetimes = ALL_LIFETIMES }: UsageBounds,
+): Decimal {
+  let price = hasMedia ? mediaInput : input
+  for (const lifetime of lifetimes) if (isMore(writes[lifetime], price)) price = writes[lifetime]
+  return price
 }
 
 /** Charge of tool uses alone. */

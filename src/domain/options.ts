@@ -84,6 +84,10 @@ export const OPTIONS = {
   hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
   /** Time for which a call waits for the holds of other calls; 0 refuses it at once. */
   hold_wait: { type: 'retention', default: 2_000 },
+  /** Time for which the tokens of prompts are remembered, to bound those that continue them; 0 for none. */
+  remember_prompts: { type: 'retention', default: HOUR_MS },
+  /** Maximum number of prompts that are remembered. */
+  remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
   pass_through: {
     type: 'flag',
     default: false,

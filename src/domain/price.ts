@@ -1,3 +1,4 @@
+import { CACHE_LIFETIMES, type CacheLifetime } from '@sluice/wire/reported-usage'
 import { TOOL_KINDS } from '@sluice/wire/tool-use'
 import { type Decimal, decimalText, isMore, multiply, parseDecimal, ZERO } from './decimal.ts'
 import type { JsonObject } from './json.ts'
@@ -129,12 +130,14 @@ export const FREE_PRICE: Price = {
 /** Highest prices of tokens for a hold, over the tier of prompts above `above` tokens and all lower tiers. */
 interface DearestTokens {
   readonly above: number
-  /** Prices of prompt and output that are text only. */
+  /** Prices of prompt and output that are text only; those of writing to a cache are in `writes`. */
   readonly input: Decimal
   readonly output: Decimal
   /** The same including audio and images. */
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
+  /** Prices of writing to a cache, by lifetime. */
+  readonly writes: Readonly<Record<CacheLifetime, Decimal>>
 }
 
 /** Price of calls of one group. */
@@ -167,6 +170,9 @@ export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number):
   return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), units, perToken, free }
 }
 
+const LIFETIMES = Object.entries(CACHE_LIFETIMES)
+const WRITES: ReadonlySet<string> = new Set(Object.values(CACHE_LIFETIMES))
+
 function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
   return tiers.map(({ above }, index) => {
     const reached = tiers.slice(0, index + 1)
@@ -176,10 +182,13 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
         .reduce((highest, each) => (isMore(each, highest) ? each : highest), ZERO)
     return {
       above,
-      input: dearest(({ side, medium }) => side === 'prompt' && !medium),
+      input: dearest(({ side, medium, count }) => side === 'prompt' && !medium && !WRITES.has(count)),
       output: dearest(({ side, medium }) => side === 'output' && !medium),
-      mediaInput: dearest(({ side }) => side === 'prompt'),
+      mediaInput: dearest(({ side, count }) => side === 'prompt' && !WRITES.has(count)),
       mediaOutput: dearest(({ side }) => side === 'output'),
+      writes: Object.fromEntries(
+        LIFETIMES.map(([lifetime, written]) => [lifetime, dearest(({ count }) => count === written)]),
+      ) as DearestTokens['writes'],
     }
   })
 }

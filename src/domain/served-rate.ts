@@ -80,9 +80,6 @@ export function servedPrice(price: Price, { tier, factor, region }: ServedTerms)
   return { ...price, ...multiplied(stated, product) }
 }
 
-/** The tiers of a request that is served in the standard tier. */
-export const STANDARD_ONLY: readonly string[] = [STANDARD]
-
 /**
  * The rates at which a request may be charged: of each tier in which it may be served, and of each
  * region that the provider may choose if it names none. Defaults count for the models that are known to have them.
@@ -96,7 +93,7 @@ export function heldRates(
   const vendor = serviceVendor(channel)
   const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
   // Most calls can be served in one way only.
-  if (tiers === STANDARD_ONLY && regions.length === 1)
+  if (tiers.length === 1 && tiers[0] === STANDARD && regions.length === 1)
     return [servedRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {
     if (tier === STANDARD || Object.hasOwn(rate.price.service, tier)) return true

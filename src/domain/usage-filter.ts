@@ -29,6 +29,7 @@ export interface UsageFilter {
   readonly token_name?: OneOrMore<string> | undefined
   readonly model?: OneOrMore<string> | undefined
   readonly channel?: OneOrMore<string> | undefined
+  readonly channel_id?: OneOrMore<number> | undefined
   readonly group?: OneOrMore<string> | undefined
   /** Tiers in which calls were served. */
   readonly service_tier?: OneOrMore<string> | undefined

@@ -45,6 +45,7 @@ import {
   hashSession,
   loopMarker,
   namespaceOf,
+  promptKey,
   type Secrets,
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
@@ -64,10 +65,12 @@ import { followChanges } from './follow-changes.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
+import { openPrompts } from './open-prompts.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { ImportPlanning, removeUploadsRegularly } from './import-planning.ts'
 import { retentionDays, pruneRegularly } from './prune.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import { openStorageWatch } from './storage-watch.ts'
@@ -111,13 +114,14 @@ export async function serve({
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
   const workers = others && 'link' in others ? others : undefined
+  const namespace = namespaceOf(secrets, accounts.databaseId)
   const nodes = opened.adopt(
     await joinCluster({
       redisUrl: environment.redisUrl,
       databaseUrl: environment.databaseUrl,
       others,
       messages,
-      namespace: namespaceOf(secrets, accounts.databaseId),
+      namespace,
       node,
       log,
       onIsolated: () => metrics.add('limitsAlone', 1),
@@ -182,12 +186,23 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
+  const prompts = opened.adopt(
+    await openPrompts({
+      link: workers?.link,
+      redisUrl: environment.redisUrl,
+      namespace,
+      key: promptKey(secrets),
+      metrics,
+    }),
+    (open) => open.close(),
+  )
   const keyRings = new KeyRings()
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
       ...callServices,
       ...kept,
+      prompts: prompts.memory,
       keyRings,
       load: new ChannelLoad(),
       health,
@@ -229,6 +244,7 @@ export async function serve({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
@@ -253,6 +269,8 @@ export async function serve({
     }),
   )
 
+  const uploads = removeUploadsRegularly(environment.dataDir)
+  opened.defer(() => uploads.stop())
   const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())

@@ -2,13 +2,13 @@ import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { RunningSums, QuotaConverter } from './amounts.ts'
 import { Cells } from './cells.ts'
-import { type GatewayFamily, type FamilyDatabase, readFamily } from './family.ts'
-import { type ConfigurationPlan, FamilyOptions, planConfiguration } from './plan-configuration.ts'
+import type { FamilyDatabase } from './family.ts'
+import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { listNotImported } from './not-imported.ts'
 import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
-import type { ReportLine } from './report.ts'
-import { openSourceDatabase, type SourceRow } from './source.ts'
+import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
+import { type ImportSource, readSource } from './read-source.ts'
+import type { SourceRow } from './source.ts'
 import {
   inspectTarget,
   openTargetToWrite,
@@ -34,7 +34,7 @@ export interface ImportOptions {
 
 /** Result of an import, or of its dry run. */
 export interface ImportReport {
-  readonly family: GatewayFamily
+  readonly family: ImportSourceName
   /** Description of the target database. */
   readonly into: string
   readonly applied: boolean
@@ -52,7 +52,7 @@ export interface ImportReport {
 }
 
 /** Everything that an import writes. */
-interface ImportPlan {
+export interface ImportPlan {
   readonly configuration: ConfigurationPlan
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
@@ -69,24 +69,26 @@ interface ImportPlan {
 export async function importFamily(options: ImportOptions): Promise<ImportReport> {
   const { config, apply, stated } = options
   const { environment, users: seeds } = config
-  const source = await openSourceDatabase(options.source)
-  const family = await readFamily(source).finally(() => source.close())
-  requireNames(family, stated)
+  const source = await readSource(options.source, {
+    variable: (name) => environment.variables.get(name),
+    missing: 'is not set in the environment',
+  })
+  requireNames(source.accounts, stated)
   if (!apply) {
     const { state, hashes } = await inspectTarget(environment, seeds)
-    const plan = planImport(family, options, state, hashes)
-    return { ...reportOf(family, config, plan), applied: false, failed: 0, nodesNotified: true }
+    const plan = planImport(source, options, state, hashes)
+    return { ...reportOf(source, config, plan), applied: false, failed: 0, nodesNotified: true }
   }
   const target = await openTargetToWrite(environment, seeds)
   try {
-    const plan = planImport(family, options, await target.readState(), target.hashes)
+    const plan = planImport(source, options, await target.readState(), target.hashes)
     const made = await applyPlan(target, plan, options.onProgress)
     const nodesNotified = await target.notifyNodes().then(
       () => true,
       () => false,
     )
     return {
-      ...reportOf(family, config, { ...plan, ...made }),
+      ...reportOf(source, config, { ...plan, ...made }),
       applied: true,
       failed: made.failed,
       nodesNotified,
@@ -96,21 +98,18 @@ export async function importFamily(options: ImportOptions): Promise<ImportReport
   }
 }
 
-function planImport(
-  family: FamilyDatabase,
-  { config, stated }: ImportOptions,
+/** Plans what an import writes. */
+export function planImport(
+  { configuration: statedHere, accounts: read, quotaUnit, left }: ImportSource,
+  { config, stated }: Pick<ImportOptions, 'config' | 'stated'>,
   state: TargetState,
   hashes: IdentifierHashes,
 ): ImportPlan {
-  const options = new FamilyOptions(family.options)
-  const configuration = planConfiguration(family, options, config, state.stored)
-  const units = new QuotaConverter(
-    options.text('QuotaPerUnit'),
-    configuration.settings.options.quota_per_unit,
-  )
-  const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
+  const configuration = planConfiguration(statedHere, config, state.stored)
+  const units = new QuotaConverter(quotaUnit, configuration.settings.options.quota_per_unit)
+  const wanted = { userIds: idsOf(read.users), tokenIds: idsOf(read.tokens) }
   const identifiers = new IdentifierAllocator(state.identifiers, hashes, wanted)
-  const { accounts, lines, passwords } = planAccounts(family, {
+  const { accounts, lines, passwords } = planAccounts(read, {
     units,
     settings: configuration.settings,
     identifiers,
@@ -121,7 +120,7 @@ function planImport(
   return {
     configuration,
     accounts,
-    lines: [...options.skipped, ...listNotImported(family), ...configuration.lines, ...lines],
+    lines: [...left, ...configuration.lines, ...lines],
     passwords,
     units,
     hasRoot: identifiers.hasRoot,
@@ -129,7 +128,7 @@ function planImport(
 }
 
 // A mistyped name would be without effect, and not noticed.
-function requireNames({ users }: FamilyDatabase, stated: StatedNames): void {
+function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: StatedNames): void {
   const names = new Set(
     users.map((row) => {
       const cells = new Cells(row)
@@ -160,7 +159,7 @@ async function applyPlan(
       origin,
     })
   }
-  await target.reserve(accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0))
+  await target.reserve(highestTokenId(accounts))
   const made: PlannedAccount[] = []
   const refused: ReportLine[] = []
   for (const planned of accounts) {
@@ -179,7 +178,7 @@ async function applyPlan(
 }
 
 function reportOf(
-  { family }: FamilyDatabase,
+  { name: family }: ImportSource,
   { environment }: Config,
   { accounts, lines, passwords, units, hasRoot }: ImportPlan,
 ): Omit<ImportReport, 'applied' | 'failed' | 'nodesNotified'> {
@@ -191,6 +190,11 @@ function reportOf(
     converted: units.areSame ? undefined : units.description,
     hasRoot,
   }
+}
+
+/** The highest id of the tokens that are written. */
+export function highestTokenId(accounts: readonly PlannedAccount[]): number {
+  return accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0)
 }
 
 function tokenIdsOf({ account: { tokens, usedElsewhere } }: PlannedAccount): number[] {

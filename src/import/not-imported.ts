@@ -1,7 +1,7 @@
 import { Cells } from './cells.ts'
 import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED } from './family.ts'
 import { isDeleted } from './plan-users.ts'
-import type { ReportLine } from './report.ts'
+import type { ReportLine } from '../domain/import-line.ts'
 
 /** Rows of a table, in the plural, and what the operator can do instead. */
 type Left = readonly [rows: string, wayOut: string]

@@ -11,7 +11,8 @@ import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
 import { isDeleted, type ReadUser, readUser } from './plan-users.ts'
-import { importedLine, type ReportLine } from './report.ts'
+import type { ReportLine } from '../domain/import-line.ts'
+import { importedLine } from './report.ts'
 import type { SourceRow } from './source.ts'
 
 /** User and tokens that are written in one transaction, with their report lines. */
@@ -48,7 +49,10 @@ export interface AccountRules {
 }
 
 /** Plans every user of the source with its tokens, in the order of their ids. */
-export function planAccounts(source: FamilyDatabase, rules: AccountRules): AccountsPlan {
+export function planAccounts(
+  source: Pick<FamilyDatabase, 'users' | 'tokens'>,
+  rules: AccountRules,
+): AccountsPlan {
   const lines: ReportLine[] = []
   const accounts: PlannedAccount[] = []
   const tokensOf = tokensByUser(source.tokens, lines)

@@ -13,7 +13,8 @@ import { type ChannelFields, objectIn } from '../management/channels/channel-fie
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { GatewayFamily, FamilyDatabase } from './family.ts'
-import { importedLine, type ReportLine } from './report.ts'
+import type { ReportLine } from '../domain/import-line.ts'
+import { importedLine } from './report.ts'
 
 /** Type of Cohere's rerank. */
 const COHERE = 34

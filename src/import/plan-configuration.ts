@@ -13,7 +13,8 @@ import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
 import { Cells, UnreadableValue } from './cells.ts'
 import type { FamilyDatabase } from './family.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
-import { importedLine, type ImportOutcome, type ReportLine } from './report.ts'
+import type { ImportOutcome, ReportLine } from '../domain/import-line.ts'
+import { importedLine } from './report.ts'
 
 /** Settings and channels to be written, and the settings that result. */
 export interface ConfigurationPlan {
@@ -32,21 +33,36 @@ const FILE_SECTIONS = {
   alerts: 'alerts',
 } as const
 
+/** Settings and channels that a source states, whatever is here. */
+export interface StatedConfiguration {
+  readonly entries: readonly PlannedEntry[]
+  readonly channels: readonly PlannedChannel[]
+  /** Lines about what does not carry over. */
+  readonly left: readonly ReportLine[]
+}
+
+/** The groups, prices, options and channels of a database. */
+export function configurationIn(source: FamilyDatabase, options: FamilyOptions): StatedConfiguration {
+  const scalars = planOptions(options)
+  const { channels, left } = planChannels(source)
+  return {
+    entries: [...planGroups(source, options), ...planPrices(options), ...scalars.entries],
+    channels,
+    left: [...left, ...scalars.left],
+  }
+}
+
 /**
  * Plans groups, prices, options and channels. Validates them with the schema of gateway.yaml, together with
  * the file and the stored settings. Entries that exist already stay unchanged.
  */
 export function planConfiguration(
-  source: FamilyDatabase,
-  options: FamilyOptions,
+  { entries: wanted, channels: stated, left }: StatedConfiguration,
   config: Config,
   stored: StoredConfiguration,
 ): ConfigurationPlan {
-  const scalars = planOptions(options)
-  const planned = planChannels(source)
-  const wanted = [...planGroups(source, options), ...planPrices(options), ...scalars.entries]
   const entries = splitExisting(wanted, ({ entry }) => entryIsThere(entry, config, stored))
-  const channels = splitExisting(planned.channels, ({ channel }) => channelIsThere(channel, config, stored))
+  const channels = splitExisting(stated, ({ channel }) => channelIsThere(channel, config, stored))
   const { settings, refused } = effectiveSettings(config, stored, entries.fresh, channels.fresh)
   const [madeEntries, refusedEntries] = splitRefused(entries.fresh, ({ entry }) =>
     refused.get(`${entry.section} ${entry.name}`),
@@ -64,8 +80,7 @@ export function planConfiguration(
       ...channels.there,
       ...refusedEntries,
       ...refusedChannels,
-      ...planned.left,
-      ...scalars.left,
+      ...left,
       ...unpricedModels(madeChannels, settings),
     ],
   }
@@ -233,7 +248,7 @@ const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as 
 export const AUTO_GROUP = 'auto'
 
 /** Entry of the settings to be written, with its report line. */
-interface PlannedEntry {
+export interface PlannedEntry {
   readonly entry: StoredEntry
   readonly line: ReportLine
 }

@@ -1,31 +1,8 @@
-/** Kinds of imported rows and entries, as a report names them. */
-export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'login' | 'table'
-
-/**
- * Result for a row or an entry: `carried` means imported unchanged, `changed` imported with the changes in its
- * notes, `there` that it existed already, and `left` that it was not imported.
- */
-export type ImportOutcome = 'carried' | 'changed' | 'there' | 'left'
-
-/** Line of a report, about one row or entry of the source. */
-export interface ReportLine {
-  readonly kind: Kind
-  /** Id in the source; undefined for entries that have only a name. */
-  readonly id: number | undefined
-  /** Name in the source, unescaped. */
-  readonly name: string
-  readonly fate: ImportOutcome
-  /** Sentences for the operator, without keys. */
-  readonly notes: readonly string[]
-  /** Number of items that the line covers, if there are several: rows of a table, users of a login. */
-  readonly count?: number
-  /** The way out: what the operator can do instead. */
-  readonly wayOut?: string
-}
+import type { ImportKind, ReportLine } from '../domain/import-line.ts'
 
 /** Makes a line for an imported row: `changed` if there are notes, else `carried`. */
 export function importedLine(
-  kind: Kind,
+  kind: ImportKind,
   id: number | undefined,
   name: string,
   notes: readonly string[],

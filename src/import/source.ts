@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { sqlitePath } from '../domain/database-url.ts'
 import { postgresUrl } from './postgres-target.ts'
 
 /** Row of another gateway's database, unchecked. */
@@ -19,8 +16,8 @@ export interface SourceDatabase {
   close(): Promise<void>
 }
 
-/** Opens a SQLite file, or the database of a URL. Rejects with a sentence for the operator. */
-export async function openSourceDatabase(place: string): Promise<SourceDatabase> {
+/** Opens the database of a URL; undefined for the path of a file. Rejects with a sentence for the operator. */
+export async function openServer(place: string): Promise<SourceDatabase | undefined> {
   const url = postgresUrl(place)
   if (url !== undefined) {
     const { openPostgresSource } = await import('./postgres-source.ts')
@@ -36,10 +33,7 @@ export async function openSourceDatabase(place: string): Promise<SourceDatabase>
       'expected a SQLite file, or a URL such as postgres://user@host/database or mysql://user@host/database',
     )
   }
-  const path = resolve(sqlitePath(place) ?? place)
-  if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-  const { openSqliteSource } = await import('./sqlite-source.ts')
-  return openSqliteSource(path)
+  return undefined
 }
 
 /** Address of a database on MySQL or MariaDB. */

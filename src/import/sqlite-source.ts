@@ -10,10 +10,10 @@ const WAL_VERSION = 2
 
 /**
  * Opens the SQLite file of another gateway, which may be running. The file is not trusted: only plain tables
- * are read, within `limits`. Throws with a sentence for the operator.
+ * are read, within `limits`. Throws with a sentence for the operator, which calls the file `shown`.
  */
-export function openSqliteSource(path: string, limits = READ_LIMITS): SourceDatabase {
-  const db = withReadErrors(path, () => {
+export function openSqliteSource(path: string, limits = READ_LIMITS, shown = path): SourceDatabase {
+  const db = withReadErrors(shown, () => {
     const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
     opened.exec('PRAGMA trusted_schema = OFF')
     opened.exec('PRAGMA query_only = ON')
@@ -38,7 +38,7 @@ export function openSqliteSource(path: string, limits = READ_LIMITS): SourceData
         `SELECT ${names.join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
       )
       statement.setReadBigInts(true)
-      return withReadErrors(path, () => {
+      return withReadErrors(shown, () => {
         const count = read.table(table)
         for (const row of sizes.iterate()) count(Number(row['bytes']))
         return statement.all()
@@ -54,7 +54,7 @@ export function openSqliteSource(path: string, limits = READ_LIMITS): SourceData
     },
     async countRows(table, max) {
       const counting = `SELECT count(*) AS number FROM (SELECT 1 FROM ${quoted(table)} LIMIT ?)`
-      return withReadErrors(path, () => Number(db.prepare(counting).get(max + 1)?.['number']))
+      return withReadErrors(shown, () => Number(db.prepare(counting).get(max + 1)?.['number']))
     },
     close() {
       db.close()
@@ -83,13 +83,13 @@ function isWriteAhead(path: string): boolean {
   }
 }
 
-function withReadErrors<Result>(path: string, work: () => Result): Result {
+function withReadErrors<Result>(shown: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(
-      `${path} cannot be read as a SQLite database (${reason}): stop the gateway that it belongs to, and name its file`,
+      `${shown} cannot be read as a SQLite database (${reason}): stop the gateway that it belongs to, and name its file`,
       { cause: error },
     )
   }

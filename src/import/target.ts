@@ -166,7 +166,8 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
   }
 }
 
-async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
+/** Ensures that ids that the database gives to tokens are above this one. */
+export async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
   // SQLite continues after the highest id by itself.
   if (sqlitePath(databaseUrl) !== undefined) return
   const db = openTarget(databaseUrl)

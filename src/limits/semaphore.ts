@@ -14,6 +14,8 @@ export interface Semaphore {
    * Takes a slot if one is free. Returns a promise only if other nodes have to be asked; it never rejects.
    */
   take(limit: ParallelLimit): boolean | Promise<boolean>
+  /** Whether no slot is free, by what this node knows. Nothing is taken. */
+  isFull(limit: ParallelLimit): boolean
   /** Releases a slot that was taken. */
   give(subject: string): void
   /** Releases all slots, and stops. */
@@ -29,6 +31,10 @@ export class LocalSemaphore implements Semaphore {
     if (held >= max) return false
     this.#held.set(subject, held + 1)
     return true
+  }
+
+  isFull({ subject, max }: ParallelLimit): boolean {
+    return (this.#held.get(subject) ?? 0) >= max
   }
 
   give(subject: string): void {
@@ -96,6 +102,10 @@ export class SharedSemaphore implements Semaphore {
     entry.waiting.push(resolve)
     void this.#exchange(entry)
     return promise
+  }
+
+  isFull({ subject, max }: ParallelLimit): boolean {
+    return (this.#entries.get(subject)?.held ?? 0) >= max
   }
 
   give(subject: string): void {

@@ -15,7 +15,15 @@ export const auditSchema = z.object({
   via: z.enum(CHANGE_WAYS),
   address: z.string(),
   action: z.string(),
-  object: z.object({ kind: z.enum(OBJECT_KINDS), id: z.int().nullable(), name: z.string() }),
+  object: z.object({
+    kind: z.enum(OBJECT_KINDS),
+    id: z.int().nullable(),
+    name: z.string(),
+    owner: z
+      .object({ id: z.int(), name: z.string() })
+      .optional()
+      .describe('Of keys: the user whom it belongs to'),
+  }),
   changes: z.array(z.object({ field: z.string(), before: z.unknown(), after: z.unknown() })),
 })
 
@@ -29,6 +37,7 @@ function auditObject({
   address,
   action,
   object,
+  owner,
   changes,
 }: AuditEntry): z.output<typeof auditSchema> {
   return {
@@ -39,7 +48,7 @@ function auditObject({
     via,
     address,
     action,
-    object: { ...object },
+    object: { ...object, ...(owner && { owner: { ...owner } }) },
     changes: changes.map((change) => ({ ...change })),
   }
 }

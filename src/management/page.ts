@@ -9,6 +9,25 @@ const queryText = z.string().optional()
 /** The page parameters of a query. Values other than numbers from 1 are ignored. */
 export const pageQuery = z.object({ p: queryText, page_size: queryText, ps: queryText, size: queryText })
 
+/** The order of a list: ascending unless given; equal items are sorted by their ids. */
+export function orderQuery<const Names extends readonly [string, ...string[]]>(names: Names) {
+  return z.object({
+    sort: z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional(),
+    order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
+  })
+}
+
+/** The order of a query; undefined for that which the list has by itself. */
+export function orderOf<Name>({
+  sort,
+  order,
+}: {
+  readonly sort?: Name | undefined
+  readonly order?: 'asc' | 'desc' | undefined
+}): { readonly by: Name; readonly isAscending: boolean } | undefined {
+  return sort === undefined ? undefined : { by: sort, isAscending: order !== 'desc' }
+}
+
 /** The number of a page, starting at 1, and its size. */
 export interface Page {
   readonly page: number

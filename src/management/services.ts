@@ -18,6 +18,7 @@ import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { ImportPlanner } from './imports.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
 
 /** The inputs of a database backup. */
@@ -71,6 +72,7 @@ export interface AdministrationServices extends ManagementServices {
   /** Reports of the other nodes; undefined if there cannot be any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
+  readonly imports: ImportPlanner
   readonly liveCalls: LiveCalls
   /** Determines where a call would go, without making it. */
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>

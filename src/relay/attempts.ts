@@ -24,6 +24,7 @@ import {
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
+import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
 /** Services that attempts need. */
@@ -125,9 +126,27 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.goOnWith(plan)
     for (const candidate of candidates) {
+      if (call.prompts && !(await this.#holdFor(call, call.prompts, plan, candidate.plan, failed))) continue
       const request = await this.#prepared(call, candidate.plan, failed)
       if (request && (await this.#tryKeys(call, candidate, request, failed))) return true
     }
+    return false
+  }
+
+  // A prompt that is known at one channel may be larger at another.
+  async #holdFor(
+    call: Call,
+    prompts: CallPrompts,
+    plan: Plan,
+    channel: ChannelPlan,
+    failed: FailedAttempts,
+  ): Promise<boolean> {
+    if (await prompts.hold(call, plan, channel)) return true
+    if (call.response.isAborted) {
+      failed.add(CLIENT_GONE)
+      throw failed.finalError()
+    }
+    failed.unaskable ??= call.hold.refusal
     return false
   }
 

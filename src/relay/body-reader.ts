@@ -102,6 +102,17 @@ export class BodyReader {
     return { ...body, release, ...content, contentType: contentType.trim() }
   }
 
+  /** Writes the decoded body to a new file, under the same rules. The file stays, also if it is incomplete. */
+  async readFile(exchange: HttpExchange, path: string, options: BodyOptions): Promise<void> {
+    const file = this.#spool.newNamedFile(options.owner, path)
+    try {
+      const { release } = await this.#readInto(new FileSink(file), exchange, options)
+      release()
+    } finally {
+      file.close()
+    }
+  }
+
   async #readInto<Content>(
     sink: BodySink<Content>,
     { request, response }: HttpExchange,
@@ -307,6 +318,32 @@ class MemorySink implements BodySink<Buffer> {
 
   drop(): void {
     this.#chunks.take()
+  }
+}
+
+/** Writes a body to a file. */
+class FileSink implements BodySink<undefined> {
+  readonly heldBytes = 0
+  readonly #file: SpoolFile
+
+  constructor(file: SpoolFile) {
+    this.#file = file
+  }
+
+  get length(): number {
+    return this.#file.length
+  }
+
+  add(bytes: Buffer): Promise<number> {
+    return this.#file.append(bytes).then(() => bytes.length)
+  }
+
+  finish(): undefined {
+    return undefined
+  }
+
+  drop(): void {
+    this.#file.close()
   }
 }
 

@@ -4,7 +4,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { RefusedLimit } from '../errors.ts'
+import type { GatewayError, RefusedLimit } from '../errors.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   afterVerdict,
@@ -49,14 +49,16 @@ export class CallLimits {
    * Counts a call as in progress. Throws `rate_limited` if its key or its user already has the maximum. The
    * returned function ends it.
    */
-  begin({ token, user }: Caller): (() => void) | Promise<() => void> {
-    const [ofKey, ofUser] = [token.rateLimit.parallel, user.rateLimit.parallel]
-    if (ofKey === 0 && ofUser === 0) return NOTHING_TO_LEAVE
-    const limits = [
-      { subject: `key:${token.id}`, max: ofKey },
-      { subject: `user:${user.id}`, max: ofUser },
-    ]
-    return this.#takeSlots(limits.filter(({ max }) => max > 0))
+  begin(caller: Caller): (() => void) | Promise<() => void> {
+    const { token, user } = caller
+    if (token.rateLimit.parallel === 0 && user.rateLimit.parallel === 0) return NOTHING_TO_LEAVE
+    return this.#takeSlots(parallelLimits(caller))
+  }
+
+  /** Throws as `begin` would, by what this node knows, and counts nothing. */
+  requireSlot(caller: Caller): void {
+    const full = parallelLimits(caller).find((limit) => this.#semaphore.isFull(limit))
+    if (full) throw noSlot(full)
   }
 
   async #takeSlots(limits: readonly ParallelLimit[]): Promise<() => void> {
@@ -67,7 +69,7 @@ export class CallLimits {
     for (const limit of limits) {
       if (!(await this.#semaphore.take(limit))) {
         leave()
-        throw rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once', parallelLimit(limit))
+        throw noSlot(limit)
       }
       taken.push(limit)
     }
@@ -81,9 +83,7 @@ export class CallLimits {
    */
   enter({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void | Promise<void> {
     this.#remember(caller)
-    const ofClient = clientLimits(rateLimits.key, caller)
-    const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rate_limit, owner: `the model ${name}` }
-    const limits = [...ofClient, ofModel].filter(({ limit }) => !isOff(limit))
+    const limits = limitsOfCall(rateLimits.key, caller, name, rate_limit)
     // The other limits are checked before any is counted, so that a call refused by one of them does not
     // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
@@ -91,6 +91,12 @@ export class CallLimits {
       requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
     }
     return this.#takeAll(limits)
+  }
+
+  /** Throws as `enter` would, by what this node knows, and counts nothing. */
+  requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
+    for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
+      requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
   }
 
   // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come
@@ -169,6 +175,29 @@ export class CallLimits {
   #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number): void {
     if (limit.tokens > 0) this.#limits.spend({ name, subject, limit }, tokens)
   }
+}
+
+/** The limits of a call that are not off: of its key, its user and its model. */
+function limitsOfCall(
+  ofKeys: RateLimit,
+  caller: Caller,
+  model: string,
+  limit: RateLimit,
+): readonly OwnedLimit[] {
+  const ofModel = { name: LIMIT_NAMES.model, subject: model, limit, owner: `the model ${model}` }
+  return [...clientLimits(ofKeys, caller), ofModel].filter((one) => !isOff(one.limit))
+}
+
+/** The limits on calls under way of a key and of its user. */
+function parallelLimits({ token, user }: Caller): readonly ParallelLimit[] {
+  return [
+    { subject: `key:${token.id}`, max: token.rateLimit.parallel },
+    { subject: `user:${user.id}`, max: user.rateLimit.parallel },
+  ].filter(({ max }) => max > 0)
+}
+
+function noSlot(limit: ParallelLimit): GatewayError {
+  return rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once', parallelLimit(limit))
 }
 
 /**

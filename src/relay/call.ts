@@ -26,6 +26,7 @@ import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
+import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
   type ResponseEnding,
@@ -88,6 +89,7 @@ export class Call implements MediaRequester {
   cut: UpstreamCut | undefined
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
+  prompts: CallPrompts | undefined
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
@@ -180,9 +182,9 @@ export class Call implements MediaRequester {
     return this.#isStopped
   }
 
-  /** Ends the call at once, for what was delivered. Returns false if it is over already. */
+  /** Ends the call at once, for what was delivered. Returns false if it is over or stopped already. */
   stop(): boolean {
-    if (this.hold.isSettled) return false
+    if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
     this.attempt?.stop(CALL_STOPPED)
     return true
@@ -352,6 +354,7 @@ function priceResponse(
 ): PricedUsage | Promise<PricedUsage> {
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
+  call.prompts?.remember(target.plan, credible)
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }

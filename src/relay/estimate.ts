@@ -1,5 +1,6 @@
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
+import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { type SentRequest, unseenThinking } from '@sluice/wire/unseen-thinking'
@@ -13,6 +14,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
+import { ALL_LIFETIMES, lifetimesAt } from './named-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
@@ -53,6 +55,7 @@ export const FREE_STREAM_ESTIMATE: Estimate = {
 
 /**
  * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
+ * `promptBound`: a smaller bound on the prompt, from an earlier call.
  */
 export function estimate(
   endpoint: Endpoint,
@@ -61,6 +64,7 @@ export function estimate(
   rate: Rate,
   settings: Settings,
   model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
+  promptBound = Number.POSITIVE_INFINITY,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
   const tools = toolsToHold(channels, request.stream, rate, settings)
@@ -73,12 +77,14 @@ export function estimate(
   // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
+  const lifetimes = lifetimesOf(request, channels)
   const max = (output: number): number => {
     const most = {
       ...request.measuredBounds,
-      prompt: request.promptBound + addedPrompt + context + unknown,
+      prompt: Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown,
       output,
       tools,
+      lifetimes,
     }
     return rates.length === 1
       ? maxCharge(rates[0] ?? rate, most)
@@ -91,6 +97,18 @@ export function estimate(
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,
   }
+}
+
+/** Lifetimes for which any of the channels may write the prompt to a cache. */
+function lifetimesOf(
+  { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
+  channels: readonly ChannelPlan[],
+): readonly CacheLifetime[] {
+  // What is stored elsewhere may have directives of its own.
+  if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
+  const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
+  if (!first) return ALL_LIFETIMES
+  return others.every((one) => one === first) ? first : [...new Set([first, ...others].flat())]
 }
 
 /**

@@ -6,6 +6,7 @@ import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
+import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
@@ -52,11 +53,13 @@ export function parseRequest(
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)
   const region = regionName(member('inference_geo'))
+  const lifetimes = namedLifetimes(scan)
   const request = dialect.read(scan, headers, reader)
-  if (serviceTier === undefined && region === undefined) return request
+  if (serviceTier === undefined && region === undefined && lifetimes.length === 0) return request
   const service = {
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
+    ...(lifetimes.length > 0 && { lifetimes }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
@@ -65,7 +68,7 @@ export function parseRequest(
 
 function withService(
   request: ParsedRequest,
-  service: Pick<ParsedRequest, 'serviceTier' | 'region'>,
+  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes'>,
 ): ParsedRequest {
   return {
     ...request,

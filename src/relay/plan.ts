@@ -38,6 +38,12 @@ export function planCall(
   return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
 }
 
+/** Plans the same with another upper bound on the tokens of the prompt, if that is smaller. */
+export function withPromptBound(plan: Plan, bound: number): Plan {
+  const { dialect, request, channels, rate, settings, model } = plan
+  return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }
+}
+
 async function withFallbacks(
   first: Plan | Promise<Plan>,
   others: readonly Resolution[],

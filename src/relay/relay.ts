@@ -1,7 +1,6 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { charge } from '../domain/charge.ts'
-import { amountText } from '../domain/display-amount.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
@@ -46,6 +45,7 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
+import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
 import { Routing } from './routing.ts'
@@ -56,6 +56,7 @@ import {
   type ResponseRequestServices,
   ResponseRequests,
 } from './responses/response-requests.ts'
+import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { IncomingCall, Plan } from './request-stages.ts'
@@ -73,6 +74,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly recordings: RecordingLengths
   readonly media: Media
   readonly signatures: SignatureStore
+  readonly prompts: PromptMemory
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -292,7 +294,10 @@ export class Relay {
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
-    const plans = planning instanceof Promise ? await planning : planning
+    const planned = planning instanceof Promise ? await planning : planning
+    const prompts = this.#services.prompts.of(caller.user.id, planned)
+    const tightening = prompts ? prompts.tightened(planned) : planned
+    const plans = tightening instanceof Promise ? await tightening : tightening
     const [first] = plans
     const priceVersion = priceVersionOf(settings, plans)
     for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
@@ -327,6 +332,7 @@ export class Relay {
         ? ledger.admit(account, amount, facts, budgets)
         : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
     const call = new Call(this.#services, incoming, first, hold)
+    call.prompts = prompts
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
@@ -373,11 +379,6 @@ function noteRefusal(
   const message =
     (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
-}
-
-/** Returns the refusal with its amounts in the format that the operator chose. */
-function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
-  return refusal.showing((amount, rounding) => amountText(amount, options, rounding))
 }
 
 /** How long a call waits for the holds of others: never longer than its client. */

@@ -6,10 +6,13 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { SentRequest } from '@sluice/wire/unseen-thinking'
 import type { Usage } from '@sluice/wire/usage'
 import type { Request } from '../http/request.ts'
+import type { ConversationForm } from '@sluice/wire/conversation-digests'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
@@ -77,6 +80,8 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The tier of service that the client names; absent if it names none. */
   readonly serviceTier?: string
+  /** Lifetimes for which its cache directives may write to a cache; absent if it has none. */
+  readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if none. */
   readonly region?: string
   /** Content type of the client's stream, if it does not consist of events. */
@@ -168,6 +173,11 @@ export interface ChannelPlan {
   /** Tools that the channel's provider may run for it; absent if there are none. */
   readonly tools?: ChannelTools
   /**
+   * Returns the conversation as it is sent, whose tokens may be known from an earlier call; undefined if it
+   * cannot be told yet. Absent if the request is none.
+   */
+  conversation?(): SentConversation | Promise<SentConversation | undefined>
+  /**
    * Reports whether the request belongs to the account of this key. Other keys are tried only if that key no
    * longer exists.
    */
@@ -177,6 +187,17 @@ export interface ChannelPlan {
    * the client on whose behalf files are fetched.
    */
   prepare(passThrough: boolean, requester: MediaRequester): AttemptRequest | Promise<AttemptRequest>
+}
+
+/** A conversation as it is sent to a channel, before the channel's own changes. */
+export interface SentConversation {
+  readonly dialect: ProtocolName
+  readonly scan: ScannedObject
+  readonly form: ConversationForm
+  /** The upstream's name for the model. */
+  readonly upstreamModel: string
+  /** Headers that may change the prompt: names and values in turn. */
+  readonly headers: readonly string[]
 }
 
 /** The provider's own tools in a request for one channel. */

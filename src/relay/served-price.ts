@@ -19,7 +19,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
-import { type ServedRate, servedRate, STANDARD_ONLY } from '../domain/served-rate.ts'
+import { type ServedRate, servedRate } from '../domain/served-rate.ts'
 import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
 import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
@@ -237,16 +237,17 @@ export function possibleService(
   request: Pick<ParsedRequest, 'serviceTier' | 'region'>,
   passThrough: boolean,
 ): { readonly tiers: readonly string[]; readonly region: string | undefined } {
-  if (!ENDPOINTS[endpoint].hasTiers) return { tiers: STANDARD_ONLY, region: undefined }
+  if (!ENDPOINTS[endpoint].hasTiers) return { tiers: PLAIN, region: undefined }
   const sent = sentTier(channel, pick(request), passThrough)
   return { tiers: tiersFor(channel, sent), region: sentRegion(channel, pick(request), passThrough) }
 }
 
 function tiersFor(channel: Channel, sent: string | undefined): readonly string[] {
   if (choosesTier(channel, sent)) return CHOSEN
-  return sent === undefined || sent === 'auto' || sent === STANDARD ? STANDARD_ONLY : [STANDARD, sent]
+  return sent === undefined || sent === 'auto' || sent === STANDARD ? PLAIN : [STANDARD, sent]
 }
 
+const PLAIN: readonly string[] = [STANDARD]
 const CHOSEN: readonly string[] = [STANDARD, 'fast']
 
 /**

@@ -3,7 +3,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
-import { refusalOf } from '../accounts/ledger/quota-refusal.ts'
+import { refusalOf, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { decimalText } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -25,6 +25,7 @@ import { requireAllowedModel } from './key-permissions.ts'
 import { planCall, CallRates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
 import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
+import { withAmountText } from './shown-refusal.ts'
 
 /** Reasons for which a channel is skipped only while there is another one. */
 const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
@@ -61,12 +62,16 @@ export async function simulateCall(
   let refusal: Simulation['refusal'] = null
   let resolutions: readonly Resolution[] = []
   try {
-    if (call.isKey) requireAllowedModel(caller.token, name, name)
+    if (call.isKey) {
+      services.limits.requireSlot(caller)
+      requireAllowedModel(caller.token, name, name)
+    }
     const routing = new Routing(services.load)
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const requestedModel = settings.models.get(name)
+    if (call.isKey) services.limits.requireEntry(settings, caller, requestedModel)
     const common = {
       dialect,
       body: Buffer.alloc(0),
@@ -79,7 +84,7 @@ export async function simulateCall(
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {
-    refusal = simulatedRefusal(error)
+    refusal = simulatedRefusal(error instanceof Unaffordable ? withAmountText(error, all.options) : error)
   }
   const ratio = settings.groups.get(group)?.ratio
   return {

@@ -33,6 +33,11 @@ export class Spool {
   newFile(owner: PoolOwner): SpoolFile {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
+
+  /** Creates a file that stays at `path`, and that takes none of the space once it is closed. */
+  newNamedFile(owner: PoolOwner, path: string): SpoolFile {
+    return new SpoolFile(owner, this.#space, open(path, 'wx+', 0o600))
+  }
 }
 
 /** Bytes on disk that no other process can read and that disappear with this process, however it ends. */

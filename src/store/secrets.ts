@@ -87,6 +87,11 @@ export function databaseMessageKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.messageKey).update('database').digest()
 }
 
+/** Key that seals what is remembered of prompts, and separates it from that of other gateways. */
+export function promptKey(secrets: Secrets): Buffer {
+  return createHmac('sha256', secrets.lookupKey).update('prompts\n').digest()
+}
+
 /** Hashes a session's cookie value for its lookup; only the hash is stored. */
 export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')

@@ -197,6 +197,17 @@ export const TABLES = {
     key: ['section', 'name'],
   },
 
+  /** Names that channels had before they were renamed, by which their earlier calls are logged. */
+  former_channel_names: {
+    columns: {
+      name: 'text',
+      /** The present name of the channel; of a deleted one, the last. */
+      present: 'text',
+    },
+    key: ['name'],
+    rows: 'plain',
+  },
+
   /** Settings that the configuration file declared when it was last read, kept to detect what changes. */
   declared_settings: {
     columns: {

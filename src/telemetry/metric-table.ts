@@ -48,6 +48,11 @@ export const METRICS = {
     'model',
     'channel',
   ),
+  promptsKnown: counter(
+    'sluice_known_prompts_total',
+    'Conversations: those that continue a remembered one, others, and entries that were not trusted.',
+    'result',
+  ),
   settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
   upstreamErrors: counter(
     'sluice_upstream_errors_total',

@@ -883,7 +883,10 @@ describe('invalid values', () => {
       ['mysql://root:hidden@127.0.0.1:1/oneapi', 'the database cannot be reached'],
       ['root:hidden@tcp(127.0.0.1:1)/oneapi', 'the database cannot be reached'],
       ['mongodb://root:hidden@127.0.0.1:1/oneapi', 'expected a SQLite file, or a URL such as postgres://'],
-      [join(process.cwd(), 'package.json'), 'cannot be read as a SQLite database'],
+      [
+        join(process.cwd(), 'package.json'),
+        'is neither a SQLite database of one-api or new-api nor a LiteLLM config.yaml',
+      ],
       [join(dataDir, 'own.db'), 'this is a database of Sluice itself'],
       [empty.place, 'it has no table "tokens"'],
       [missing.place, 'it has no column "quota" in "users"'],

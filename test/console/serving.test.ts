@@ -50,6 +50,7 @@ describe('a page of the console', () => {
     '/audit',
     '/live',
     '/what-if',
+    '/import',
     '/settings',
     '/account',
   ])('%s is index.html', async (path) => {
@@ -64,7 +65,7 @@ describe('a page of the console', () => {
     const nonce = /nonce="([^"]+)"/.exec(text())?.[1] ?? ''
     expect(Buffer.from(nonce, 'base64')).toHaveLength(16)
     expect(headers).toMatchObject({
-      'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+      'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cross-origin-opener-policy': 'same-origin',

@@ -48,11 +48,12 @@ beforeAll(async () => {
 afterAll(() => Promise.all([waiting?.close(), atOnce?.close()]))
 
 /** Begins a call that holds nearly all of a key's quota until it is told to end. */
-async function holding({ upstream, chat }: Fixture, key = 'one', usage = usageText(10, 5)) {
+async function holding(fixture: Fixture, key = 'one', usage = usageText(10, 5)) {
+  const { upstream } = fixture
   const { promise: after, resolve: end } = Promise.withResolvers<void>()
   onTestFinished(() => end())
   upstream.script('m', { kind: 'whole', usage, after }, { kind: 'whole', usage: usageText(10, 5) })
-  const first = chat(key, ask('m', { max_tokens: MAXIMUM }))
+  const first = fixture.chat(key, ask('m', { max_tokens: MAXIMUM }))
   await upstream.receivedAtLeast('m', 1)
   return { first, end }
 }

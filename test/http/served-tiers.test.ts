@@ -33,7 +33,7 @@ beforeAll(async () => {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 900 })]),
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 450 })]),
       user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
     ],
   }))

@@ -91,6 +91,14 @@ describe('the audit log', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now() / 1000)).toBeLessThan(600)
   })
 
+  test('124: entries about a key name the user whom it belongs to', async () => {
+    const made = { name: 'owned', expired_time: -1, remain_quota: 0, unlimited_quota: true }
+    const [entry] = await entriesOf(() => as(ANN, 'POST /api/token/', made))
+    expect(entry?.object).toMatchObject({ kind: 'key', name: 'owned', owner: { id: 2, name: 'ann' } })
+    const [other] = await entriesOf(() => as(ADMIN, 'PUT /api/user/', { id: 2, remark: 'x' }))
+    expect(other?.object).not.toHaveProperty('owner')
+  })
+
   test('the audit log has an entry for every change over HTTP', async () => {
     const made = { expired_time: -1, remain_quota: 5, unlimited_quota: false }
     const idOf = async (name: string): Promise<number> => {

@@ -23,6 +23,7 @@ interface Incident {
   readonly rescued: number
   readonly lost: number
   readonly cause: string
+  readonly test_costs: boolean
 }
 interface Change {
   readonly action: string
@@ -35,13 +36,19 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     rate_limits: { global: { requests: 0 } },
     options: { retries: 3, media: { allow_private_networks: true } },
-    models: priced(['good', 'half', 'broken', 'tested', 'shared']),
-    channels: LANES.map((name) =>
-      channel(name, upstream.baseUrl(name), {
-        models: [name === 'first' || name === 'second' ? 'shared' : name],
-        priority: name === 'first' ? 10 : 0,
-      }),
-    ),
+    models: {
+      ...priced(['good', 'half', 'broken', 'tested', 'shared']),
+      'tts-1': { price: { characters: 15 } },
+    },
+    channels: [
+      ...LANES.map((name) =>
+        channel(name, upstream.baseUrl(name), {
+          models: [name === 'first' || name === 'second' ? 'shared' : name],
+          priority: name === 'first' ? 10 : 0,
+        }),
+      ),
+      channel('voice', upstream.baseUrl('voice'), { models: ['tts-1'] }),
+    ],
     users: [ROOT, user(2, 'ada', [token('ada')])],
   }))
 })
@@ -88,6 +95,7 @@ describe('the condition of a channel', () => {
       rescued: 0,
       lost: 5,
       cause: 'status 500',
+      test_costs: false,
       since: expect.closeTo(Date.now() / 1000, -2),
     })
     for (let n = 0; n < 15; n += 1) await chat('half')
@@ -95,6 +103,17 @@ describe('the condition of a channel', () => {
     await chat('half')
     expect(await itemOf('half')).toMatchObject({ condition: 'works' })
     expect(await incidentOf('half')).toBeUndefined()
+  })
+
+  test('90: an incident says whether a test of its channel is billed as speech', async () => {
+    fixture.upstream.script('voice', { kind: 'status', status: 500 })
+    for (let n = 0; n < 3; n += 1)
+      await fixture.chat(
+        'ada',
+        { model: 'tts-1', input: 'hello', voice: 'alloy' },
+        { path: '/v1/audio/speech' },
+      )
+    expect(await incidentOf('voice')).toMatchObject({ condition: 'failing', test_costs: true })
   })
 
   test('85, 90: a channel with consecutive failures is failing, then resting; calls that another channel answers count as rescued', async () => {

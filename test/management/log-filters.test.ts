@@ -155,4 +155,36 @@ describe('filters of logs and usage', () => {
       ]),
     )
   })
+
+  test('96: series are those with most of each requested figure, with their places', async () => {
+    const series = async (query: string) =>
+      (
+        await get<{ series: { key: string; ranks: object }[]; other: object | null }>(
+          ADA,
+          `/api/usage?by=model&${query}`,
+        )
+      ).series.map(({ key, ranks }) => [key, ranks])
+    expect(await series('top=1')).toEqual([['claude-one', { quota: 1 }]])
+    expect(await series('top=1&rank=failed')).toEqual([['cut', { failed: 1 }]])
+    expect(await series('top=1&rank=quota,requests,failed')).toEqual([
+      ['claude-one', { quota: 1, requests: 1, failed: null }],
+      ['cut', { quota: null, requests: null, failed: 1 }],
+    ])
+    expect(await series('top=2&rank=tokens')).toEqual([
+      ['claude-one', { tokens: 1 }],
+      ['gpt', { tokens: 2 }],
+    ])
+    expect((await manage(fixture.gateway.url, ADA, 'GET /api/usage?rank=calls')).status).toBe(400)
+  })
+
+  test('95: series of keys are called by their user for all users, by their name alone for oneself', async () => {
+    const labels = async (account: Account, path: string): Promise<string[]> =>
+      (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(
+        ({ label }) => label,
+      )
+    expect(await labels(ADA, '?by=token&user_id=2')).toEqual(['ann / token-ann', 'ann / token-second'])
+    expect(await labels(ANN, '/self?by=token')).toEqual(['token-ann', 'token-second'])
+    const failed = await get<{ series: { label: string }[] }>(ADA, '/api/usage/failures?by=token')
+    expect(failed.series.map(({ label }) => label)).toEqual(['ann / token-ann'])
+  })
 })

@@ -249,6 +249,13 @@ async function provokeByName(): Promise<void> {
     await at('DELETE /api/alert/:id', AS_ROOT, undefined, one)
   for (const name of ['PUT /api/alert/', 'POST /api/alert/:id/test'])
     await at(name, AS_ROOT, { ...receiver, id: alert.id }, alert.id)
+  for (const more of [{ 'content-encoding': 'rot13' }, { 'content-length': String(2 ** 29 + 1) }, {}])
+    await at('POST /api/import', { ...AS_ROOT, ...more }, 'neither a database nor a configuration')
+  const configuration =
+    'model_list: [{ model_name: lite, litellm_params: { model: openai/lite, api_key: k } }]'
+  const { data: upload } = await at('POST /api/import', AS_ROOT, configuration)
+  for (const one of [upload.id, '0'.repeat(32)])
+    await at('POST /api/import/:id/apply', AS_ROOT, undefined, one)
   const { data: tokens } = await at('GET /api/token/', AS_ROOT)
   const own = tokens.items[0].id
   await at('GET /api/token/:id', AS_ROOT, undefined, own)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
@@ -41,6 +41,9 @@ beforeAll(async () => {
           price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 },
           fallback: ['spare'],
         },
+        busy: { price: { input: 1, output: 2 }, balance: 'least_busy' },
+        swift: { price: { input: 1, output: 2 }, balance: 'latency' },
+        limited: { price: { input: 1, output: 2 }, rate_limit: { requests: 1, window: '60s' } },
         spare: { price: { input: 1, output: 2, cache_write_5m: 1, cache_write_1h: 1, cache_write_12h: 1 } },
       },
       channels: [
@@ -49,6 +52,11 @@ beforeAll(async () => {
         at('claude', { protocol: 'messages', weight: 5 }),
         at('later', { priority: -5 }),
         at('backup', { models: ['spare'] }),
+        at('occupied', { models: ['busy'] }),
+        at('idle', { models: ['busy'] }),
+        at('slow', { models: ['swift'] }),
+        at('quick', { models: ['swift'] }),
+        at('strict', { models: ['limited'] }),
       ],
       users: [
         ROOT,
@@ -56,6 +64,11 @@ beforeAll(async () => {
         user(3, 'bea', [], { access_token: BEA.accessToken, role: 10 }),
         user(4, 'poor', [token('poor')], { quota: 1 }),
         user(5, 'cy', [token('off', { status: 2 })]),
+        user(6, 'dora', [
+          token('once', { rate_limit: { requests: 1, window: '60s' } }),
+          token('single', { rate_limit: { parallel: 1 } }),
+          token('thrifty', { budget: 10, budget_period: 'day' }),
+        ]),
       ],
     }
   })
@@ -139,7 +152,7 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   // (100 × $1 + 50 × $2) / 1,000,000 × 500,000 units × the ratio 2.
   expect(simulated).toMatchObject({ hold: 200, refusal: { status: 403, code: 'insufficient_quota' } })
   expect(simulated.refusal?.message).toBe(
-    'quota is not enough for this request: 1 remain, 200 are needed; 0 are spent, 0 are held by calls under way',
+    'quota is not enough for this request: 1 remain, 200 are needed ($0.000002 of $0.0004); 0 are spent, 0 are held by calls under way ($0.00 and $0.00)',
   )
   const { data: ofCy } = await manage<{ items: { id: number }[] }>(
     fixture.gateway.url,
@@ -166,6 +179,87 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
     (name) => fixture.upstream.received(name).length,
   )
   expect(after).toEqual(received)
+})
+
+test('109: by load and by latency, the shares are those that calls have', async () => {
+  fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
+  fixture.upstream.script('idle', { kind: 'whole' })
+  const idle = await idOf('idle')
+  await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${idle}/drain`, { on: true })
+  const live = await fixture.live('ada', ask('busy', { stream: true }))
+  await live.until('data')
+  await manage(fixture.gateway.url, AS_ROOT, `PUT /api/channel/${idle}/drain`, { on: false })
+  fixture.upstream.script('occupied', { kind: 'whole' })
+  // A tenth of the calls goes by weight, which is the same for both.
+  const byLoad = shares(await simulate({ model: 'busy', group: 'default' }))
+  expect(byLoad['idle']).toBeCloseTo(0.95, 9)
+  expect(byLoad['occupied']).toBeCloseTo(0.05, 9)
+  for (let call = 0; call < 100; call += 1) await fixture.chat('ada', ask('busy'))
+  // With a share of a twentieth, more than 25 of 100 happen once in a hundred million.
+  expect(fixture.upstream.received('occupied').length).toBeLessThan(25)
+  live.abort()
+
+  const wait = async (): Promise<void> => void (await new Promise((resolve) => setTimeout(resolve, 300)))
+  fixture.upstream.decide('slow', () => ({ kind: 'whole', after: wait() }))
+  fixture.upstream.script('quick', { kind: 'whole' })
+  await vi.waitFor(
+    async () => {
+      await fixture.chat('ada', ask('swift'))
+      for (const name of ['slow', 'quick']) expect(fixture.upstream.received(name).length).toBeGreaterThan(0)
+    },
+    { timeout: 20_000, interval: 0 },
+  )
+  const byLatency = shares(await simulate({ model: 'swift', group: 'default' }))
+  expect(byLatency['quick']).toBeCloseTo(0.95, 9)
+  expect(byLatency['slow']).toBeCloseTo(0.05, 9)
+  fixture.upstream.forget('slow')
+  for (let call = 0; call < 40; call += 1) await fixture.chat('ada', ask('swift'))
+  expect(fixture.upstream.received('slow').length).toBeLessThan(15)
+})
+
+test('110: rate limits of key and model, calls at once and budgets refuse a simulated call in the words of a real one', async () => {
+  const { data } = await manage<{ items: { id: number; name: string }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/user/6/tokens',
+  )
+  const compare = async (key: string, model: string, code: string): Promise<void> => {
+    const token_id = data.items.find(({ name }) => name === `token-${key}`)?.id
+    const call = { ...ask(model), max_tokens: 50 }
+    const real = await fixture.chat(key, call)
+    const { error } = JSON.parse(real.text) as { error: { code: string; message: string } }
+    expect([real.status, error.code]).toEqual([code === 'rate_limited' ? 429 : 403, code])
+    const words = error.message.replace(/ \(request id: .*\)$/, '')
+    const { refusal } = await simulate({ model, token_id, prompt_tokens: 1_000_000, max_tokens: 50 })
+    expect(refusal).toMatchObject({ status: real.status, code })
+    // The amounts follow from the prompt, and seconds go by.
+    const general = (sentence: string | undefined) => sentence?.replaceAll(/\d+/g, 'N')
+    expect(general(refusal?.message)).toBe(general(words))
+  }
+  const free = await simulate({
+    model: 'm',
+    token_id: data.items.find(({ name }) => name === 'token-once')?.id,
+  })
+  expect(free.refusal).toBeNull()
+  fixture.upstream.script('one', { kind: 'whole' })
+  fixture.upstream.script('three', { kind: 'whole' })
+  // Simulated calls count against nothing.
+  for (let call = 0; call < 3; call += 1)
+    expect(
+      (await simulate({ model: 'm', token_id: data.items.find(({ name }) => name === 'token-once')?.id }))
+        .refusal,
+    ).toBeNull()
+  expect((await fixture.chat('once', ask('m'))).status).toBe(200)
+  await compare('once', 'm', 'rate_limited')
+  fixture.upstream.script('strict', { kind: 'whole' })
+  expect((await fixture.chat('ada', ask('limited'))).status).toBe(200)
+  await compare('single', 'limited', 'rate_limited')
+  fixture.upstream.script('backup', { kind: 'stream', events: 1, ending: 'stall' })
+  const live = await fixture.live('single', ask('spare', { stream: true }))
+  await live.until('data')
+  await compare('single', 'm', 'rate_limited')
+  live.abort()
+  await compare('thrifty', 'm', 'budget_exceeded')
 })
 
 test('109: a disabled channel is shown in its place, without a share', async () => {

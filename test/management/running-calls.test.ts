@@ -164,6 +164,19 @@ test('112: a stopped stream ends with an error event, and is charged for what wa
   })
 })
 
+test('112: a call that two stop at once is stopped by one of them, and the audit log has it once', async () => {
+  const { id } = await begin()
+  const answers = await Promise.all([stop('ann', id), stop('root', id), stop('root', id)])
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404])
+  await rowOf(id)
+  const { data } = await manage<{ items: readonly { object: { name: string } }[] }>(
+    fixture.gateway.url,
+    ACCOUNTS.root,
+    'GET /api/audit?kind=call',
+  )
+  expect(data.items.filter(({ object }) => object.name === id)).toHaveLength(1)
+})
+
 test('112: a call without a stream that is stopped gets a 503, costs nothing, and is not sent to another channel', async () => {
   const asked = fixture.upstream.received('spare').length
   const answer = fixture.chat('ann', ask('silent'))

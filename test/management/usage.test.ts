@@ -187,6 +187,7 @@ describe('GET /api/log/', () => {
           requested_model: 'm',
           upstream_model: 'm',
           channel: 'm',
+          channel_id: expect.any(Number),
           group: 'default',
           // 60 prompt tokens at 1, 40 cached ones at a quarter, 50 output tokens at 4.
           quota: 60 + 10 + 200,

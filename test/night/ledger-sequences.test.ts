@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LEDGER_PLACES } from '../ledger-banks.ts'
 import { runSequences } from '../ledger-sequences.ts'
+import { runWaiting } from '../waiting-law.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
@@ -18,4 +19,11 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       expect(report.sequences).toBeGreaterThanOrEqual(count)
     },
   )
+
+  const rounds = isLeased ? 300 : 2000
+  test(`in ${rounds} rounds of calls that wait, grow, exceed their holds and are lost, nothing is overdrawn and nobody waits in vain`, async () => {
+    const report = await runWaiting(open, seed, { rounds, calls: 40 })
+    console.log(report)
+    expect(report.violation).toBeUndefined()
+  })
 })

@@ -1,5 +1,6 @@
 import { expect, test, describe } from 'vitest'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
+import { bucketOf } from '../../src/domain/latency.ts'
 import { periodOf, usageSeries } from '../../src/management/usage/usage-series.ts'
 import type { SeriesDimension } from '../../src/store/operations/usage-sum-queries.ts'
 import {
@@ -30,7 +31,14 @@ const ROUTE = `'model-' || ((token_id + n.i % 2) % 20), 'channel-' || (((token_i
  * with a row for each call, and all days.
  */
 async function fillYear({ sql }: TestDatabase): Promise<void> {
-  const counts = ['requests', 'quota', 'input_tokens', 'output_tokens', 'total_5', 'first_3']
+  const counts = [
+    'requests',
+    'quota',
+    'input_tokens',
+    'output_tokens',
+    `total_${bucketOf(1500)}`,
+    `first_${bucketOf(400)}`,
+  ]
   const perSlot = Math.floor(CALLS_PER_DAY / SLOTS_PER_DAY)
   const kindOf = (unit: 'slot' | 'day') => kindFor(unit, DIMENSION_COLUMNS).kind
   await sql(`

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { manage } from '../fixtures/account.ts'
@@ -11,6 +12,8 @@ import { type Nodes, SHARED, setNodes } from './fixture.ts'
 const MAXIMUM = 100_000
 /** Ten holds and a margin that is less than an eleventh, if the prompt costs at most 10,000 units. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
+/** One call with the maximum, and not a second one. */
+const FOR_ONE = 4 * MAXIMUM + 10_000
 /** Ten prompt and five output tokens. */
 const COST = 30
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
@@ -43,6 +46,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
                 token('last', { remain_quota: 1_000_000 }),
                 token('doomed', { remain_quota: 1_000_000 }),
                 token('set', { remain_quota: 1_000_000 }),
+                token('shown', { remain_quota: FOR_ONE }),
               ],
             },
           ],
@@ -87,6 +91,35 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
         expect(answer.json().error).toMatchObject({ code: 'quota_held' })
       }
       await vi.waitFor(async () => expect((await token('token-crowd')).used).toBe(10 * COST), SOON)
+    })
+
+    test('a call waits for one of the other gateway, and both show what is held', async () => {
+      const { upstream, chat, gateways } = shared
+      const { promise: after, resolve: release } = Promise.withResolvers<void>()
+      const usage = usageText(10, 5)
+      upstream.script('m', { kind: 'whole', usage, after }, { kind: 'whole', usage })
+      const held = (): Promise<number[]> =>
+        Promise.all(
+          gateways.map(async ({ url }) => {
+            const answer = await call(url, undefined, {
+              key: 'shown',
+              method: 'GET',
+              path: '/api/usage/token/',
+            })
+            return JSON.parse(answer.text).data.held_quota
+          }),
+        )
+      const first = chat(0, 'shown', ask('m', { max_tokens: MAXIMUM }))
+      await upstream.receivedAtLeast('m', 1)
+      await expect.poll(async () => Math.min(...(await held())), SOON).toBeGreaterThan(4 * MAXIMUM)
+      const [here, there] = await held()
+      expect(here).toBe(there)
+      const second = chat(1, 'shown', ask('m', { max_tokens: MAXIMUM / 2 }))
+      await delay(300)
+      expect(upstream.received('m')).toHaveLength(1)
+      release()
+      expect([(await first).status, (await second).status]).toEqual([200, 200])
+      await expect.poll(held, SOON).toEqual([0, 0])
     })
 
     test('two gateways serve successive calls on either until the last affordable hold', async () => {

@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
@@ -12,6 +13,8 @@ import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
 const MAXIMUM = 100_000
 /** Ten holds and a margin that is less than an eleventh. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
+/** One call with the maximum, and not one of 5,000 tokens beside it. */
+const FOR_ONE = 4 * MAXIMUM + 10_000
 /** Ten prompt and five output tokens. */
 const COST = 30
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
@@ -37,6 +40,7 @@ beforeAll(async () => {
               token('crowd', { remain_quota: FOR_TEN }),
               token('doomed'),
               token('set', { remain_quota: 1_000_000 }),
+              token('shown', { remain_quota: FOR_ONE }),
             ],
           },
           user(2, 'ann', [token('ann', { remain_quota: GRANTED })], { quota: GRANTED }),
@@ -128,6 +132,30 @@ describe('what workers share', () => {
       used_quota: 10 * COST,
       remain_quota: FOR_TEN - 10 * COST,
     })
+  })
+
+  test('a call waits for one of another worker, and every worker shows what is held', async () => {
+    const { opens, open: release } = gate()
+    const usage = usageText(10, 5)
+    fixture.upstream.script('m', { kind: 'whole', usage, after: opens }, { kind: 'whole', usage })
+    // On new connections, which reach other workers.
+    const held = async (): Promise<number[]> =>
+      Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const path = '/api/usage/token/'
+          const answer = await fixture.chat('shown', undefined, { method: 'GET', path })
+          return JSON.parse(answer.text).data.held_quota
+        }),
+      )
+    const first = fixture.chat('shown', ask('m', { max_tokens: MAXIMUM }))
+    await fixture.upstream.receivedAtLeast('m', 1)
+    await expect.poll(async () => Math.min(...(await held())), SOON).toBeGreaterThan(4 * MAXIMUM)
+    const others = Array.from({ length: 4 }, () => fixture.chat('shown', ask('m', { max_tokens: 5000 })))
+    await delay(300)
+    expect(fixture.upstream.received('m')).toHaveLength(1)
+    release()
+    for (const { status } of await Promise.all([first, ...others])) expect(status).toBe(200)
+    await expect.poll(async () => Math.max(...(await held())), SOON).toBe(0)
   })
 
   test("workers share a key's limit of calls in flight: of fifty simultaneous calls, five are admitted", async () => {

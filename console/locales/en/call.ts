@@ -93,7 +93,7 @@ export const call = {
   regionRow: 'Region',
   askedServed: (asked: string, served: string) => `Asked for ${asked}, served ${served}.`,
   pricesOf: (tier: string) => `The prices are those of the tier ${tier}.`,
-  pricesIn: (region: string) => `They include the factor of the region ${region}, where it has one.`,
+  pricesIn: (region: string) => `The prices include the factor of the region ${region}, where it has one.`,
   note: 'Note',
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',

@@ -13,6 +13,7 @@ export const common = {
   saveChanges: 'Save changes',
   saved: 'Saved',
   tryAgain: 'Try again',
+  filters: (set: number) => (set === 0 ? 'Filters' : `Filters (${set})`),
   clearFilters: 'Clear filters',
   never: 'Never',
   any: 'Any',

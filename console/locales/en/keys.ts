@@ -41,7 +41,7 @@ export const keys = {
     'An operator gave limits of this key. You can tighten them, and go back as far as the operator’s.',
   notAnAddress: (text: string) => `${text} is no address and no range of addresses.`,
   createButton: 'Create',
-  defaultName: 'my-key',
+  defaultName: (day: string) => `Key of ${day}`,
   created: 'Key created',
   createdHint: 'Programs call the gateway with this key. You can reveal it again later.',
   apiKey: 'API key',

@@ -4,6 +4,7 @@ import type { RateLimitName } from '../../../src/domain/records/usage-limits.ts'
 
 /** Texts in English: budgets and rate limits. */
 export const limits = {
+  comma: ', ',
   title: 'Budgets',
   budget: 'Budget',
   budgetHint: 'The most that may be spent in each period. Empty: no budget.',

@@ -13,6 +13,7 @@ export const common: Texts['common'] = {
   saveChanges: '保存更改',
   saved: '已保存',
   tryAgain: '重试',
+  filters: (set) => (set === 0 ? '筛选' : `筛选 (${set})`),
   clearFilters: '清除筛选',
   never: '从未',
   any: '全部',

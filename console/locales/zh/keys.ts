@@ -34,7 +34,7 @@ export const keys: Texts['keys'] = {
   operatorLimits: '管理员为此密钥设置了限制。你可以收紧它们，也可以放宽到管理员设置的值。',
   notAnAddress: (text) => `${text} 不是地址或网段。`,
   createButton: '创建',
-  defaultName: 'my-key',
+  defaultName: (day) => `${day}的密钥`,
   created: '密钥已创建',
   createdHint: '程序使用此密钥调用网关。以后可以再次显示它。',
   apiKey: 'API 密钥',

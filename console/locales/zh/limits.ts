@@ -2,6 +2,7 @@ import type { Texts } from '../en.ts'
 
 /** Texts in simplified Chinese: budgets and rate limits. */
 export const limits: Texts['limits'] = {
+  comma: '，',
   title: '预算',
   budget: '预算',
   budgetHint: '每个周期内最多可消费的金额。留空表示没有预算。',

@@ -1,9 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { AuditEntry } from '../../api/audit.ts'
 import type { Column } from '../../components/data-table.tsx'
+import { useFormats } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
+import { type ChangeInWords, changeInWords } from './audit-words.ts'
 
 /** The number of changes of an entry that are shown at first. */
 const SHOWN = 3
@@ -21,7 +23,7 @@ export function useAuditColumns(): readonly Column<AuditEntry>[] {
       cell: ({ action }) => words[action.split('.')[1] ?? ''] ?? action,
     },
     { key: 'object', label: audit.object, cell: ({ object }) => <ObjectName object={object} /> },
-    { key: 'change', label: audit.change, cell: ({ changes }) => <Changes changes={changes} /> },
+    { key: 'change', label: audit.change, cell: (entry) => <Changes entry={entry} /> },
   ]
 }
 
@@ -37,7 +39,7 @@ function Who({ entry: { actor, via, address } }: { readonly entry: AuditEntry })
   )
 }
 
-function ObjectName({ object: { kind, id, name } }: { readonly object: AuditEntry['object'] }) {
+function ObjectName({ object: { kind, id, name, owner } }: { readonly object: AuditEntry['object'] }) {
   const { audit } = useTexts()
   const shown = name === '' ? `${id ?? ''}` : name
   return (
@@ -49,20 +51,22 @@ function ObjectName({ object: { kind, id, name } }: { readonly object: AuditEntr
       ) : (
         shown
       )}
-      <small>{audit.kinds[kind]}</small>
+      <small>{owner ? audit.keyOf(owner.name) : audit.kinds[kind]}</small>
     </span>
   )
 }
 
-function Changes({ changes }: { readonly changes: AuditEntry['changes'] }) {
-  const { audit } = useTexts()
-  const rest = changes.slice(SHOWN)
+function Changes({ entry: { object, changes } }: { readonly entry: AuditEntry }) {
+  const texts = useTexts()
+  const formats = useFormats()
+  const inWords = changes.map((change) => changeInWords(change, object, texts, formats))
+  const rest = inWords.slice(SHOWN)
   return (
     <div className={classes['changes']}>
-      <ChangeList changes={changes.slice(0, SHOWN)} />
+      <ChangeList changes={inWords.slice(0, SHOWN)} />
       {rest.length > 0 && (
         <details>
-          <summary>{audit.more(rest.length)}</summary>
+          <summary>{texts.audit.more(rest.length)}</summary>
           <ChangeList changes={rest} />
         </details>
       )}
@@ -70,31 +74,21 @@ function Changes({ changes }: { readonly changes: AuditEntry['changes'] }) {
   )
 }
 
-function ChangeList({ changes }: { readonly changes: AuditEntry['changes'] }) {
+function ChangeList({ changes }: { readonly changes: readonly ChangeInWords[] }) {
   const { audit } = useTexts()
   return (
     <ul>
-      {changes.map(({ field, before, after }) => (
-        <li key={field}>
-          <code>{field}</code>
-          {!isNothing(before) && (
+      {changes.map(({ field, before, after }, index) => (
+        <li key={index}>
+          <span>{field}:</span>{' '}
+          {before !== undefined && (
             <>
-              <del title={audit.before}>{valueText(before)}</del>
-              <span aria-hidden>{'→'}</span>
+              <del title={audit.before}>{before}</del> <span aria-hidden>{'→'}</span>{' '}
             </>
           )}
-          <ins title={audit.after}>{valueText(after)}</ins>
+          <ins title={audit.after}>{after}</ins>
         </li>
       ))}
     </ul>
   )
-}
-
-function isNothing(value: unknown): boolean {
-  return value === null || value === undefined || value === ''
-}
-
-function valueText(value: unknown): string {
-  if (isNothing(value)) return '–'
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

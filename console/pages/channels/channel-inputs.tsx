@@ -1,12 +1,10 @@
 import { MultiSelect, Select, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
-import { groupsQuery } from '../../api/users.ts'
 import { FormSection } from '../../components/form-section.tsx'
 import { RecordInput } from '../../components/record-input.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, TYPED_SETTINGS } from './channel-form.ts'
 import { AdvancedInputs } from './advanced-inputs.tsx'
@@ -30,10 +28,9 @@ export function ChannelInputs({
   readonly id: number | undefined
 }) {
   const { channels } = useTexts()
-  const { profile } = useSignedIn()
   const isNew = id === undefined
   const [fetched, setFetched] = useState<readonly string[]>([])
-  const { data: groups = [] } = useQuery(groupsQuery(profile.id))
+  const groups = useGroups(form.values.groups)
   const chosen = form.values.type
   useSuggestedName(form, isNew)
   const providers = [
@@ -86,8 +83,9 @@ export function ChannelInputs({
       <FormSection title={channels.routing}>
         <MultiSelect
           label={channels.groups}
-          data={[...new Set([...groups, ...form.values.groups])]}
+          data={groups.data}
           {...form.getInputProps('groups')}
+          onFocus={groups.onFocus}
         />
         {TYPED_SETTINGS.map((name) => (
           <RecordInput

@@ -17,6 +17,7 @@ import { showFailure } from '../../components/notify.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
+import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
@@ -30,7 +31,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
   const texts = useTexts()
   const { channels, common, channelKeys: t } = texts
   const { profile } = useSignedIn()
-  const { count, recent } = useFormats()
+  const { count } = useFormats()
   const client = useQueryClient()
   const query = useQuery(channelKeysQuery(profile.id, channel.id, REFRESH_MS))
   const [isAdding, setIsAdding] = useState(false)
@@ -86,7 +87,7 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
               {
                 key: 'since',
                 label: t.since,
-                cell: ({ since }) => (since === null ? '–' : recent(since)),
+                cell: ({ since }) => (since === null ? '–' : <TimeText at={since} />),
               },
               { key: 'calls', label: channels.calls, isNumber: true, cell: (one) => count(one.calls_hour) },
               {

@@ -22,6 +22,7 @@ import { Pager } from '../../components/pager.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChannelFilters } from './channel-filters.tsx'
@@ -36,8 +37,9 @@ export function ChannelsPage() {
   const { channels, common } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const [{ p = '1', q = '', state = '', sort, order }, setSearch] = useSearchState()
-  const filter = { keyword: q, condition: state, sort, order }
+  const [search, setSearch] = useSearchState()
+  const { p = '1', q = '', state = '' } = search
+  const filter = { keyword: q, condition: state, ...listOrderOf(search) }
   const isFiltered = q !== '' || state !== ''
   const [toDelete, setToDelete] = useState<Channel>()
   const query = useQuery({
@@ -104,6 +106,7 @@ export function ChannelsPage() {
                 rows={items}
                 keyOf={({ id }) => id}
                 isStale={query.isPlaceholderData}
+                sorting={sortingOf(search, setSearch)}
                 detail={({ id }) => {
                   const result = results.get(id)
                   return result && <TestLine result={result} onClose={() => onResult(id, undefined)} />

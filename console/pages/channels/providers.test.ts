@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CHANNEL_TYPES } from '../../../src/management/channels/channel-types.ts'
-import { COMPATIBLE_TYPE, unusedName, PROVIDERS } from './providers.ts'
+import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
 
 test('every provider is a channel type of the gateway that has its own address, or is a cloud', () => {
   const known = new Map(
@@ -8,9 +8,4 @@ test('every provider is a channel type of the gateway that has its own address, 
   )
   expect(PROVIDERS.filter(({ type }) => !known.get(type)).map(({ name }) => name)).toEqual([])
   expect(known.has(COMPATIBLE_TYPE)).toBe(true)
-})
-
-test('79: the suggested name of a channel gets the next free number where it is taken', () => {
-  expect(unusedName('openai', new Set())).toBe('openai')
-  expect(unusedName('openai', new Set(['openai', 'openai-2', 'openai-4']))).toBe('openai-3')
 })

@@ -51,10 +51,3 @@ export function nameFor(type: number): string {
   const provider = PROVIDERS.find((one) => one.type === type)
   return provider?.short ?? provider?.name.toLowerCase().replaceAll(' ', '-') ?? 'channel'
 }
-
-/** The first free name that begins with `base`: itself, `base-2`, `base-3` and so on. */
-export function unusedName(base: string, taken: ReadonlySet<string>): string {
-  let name = base
-  for (let number = 2; taken.has(name); number++) name = `${base}-${number}`
-  return name
-}

@@ -39,12 +39,14 @@ export function useChannelColumns(
   return [
     {
       key: 'name',
+      sortField: 'name',
       label: channels.name,
       phone: 'title',
       cell: (channel) => <ChannelName channel={channel} />,
     },
     {
       key: 'state',
+      sortField: 'status',
       label: channels.state,
       phone: 'value',
       cell: ({ id, status }) => (
@@ -87,6 +89,7 @@ export function useChannelColumns(
     },
     {
       key: 'priority',
+      sortField: 'priority',
       label: channels.settings.priority,
       isNumber: true,
       cell: ({ priority }) => count(priority),

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { channelNamesQuery } from '../../api/channels.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { unusedName } from '../../components/unused-name.ts'
 import type { ChannelForm } from './channel-form.ts'
-import { unusedName, nameFor } from './providers.ts'
+import { nameFor } from './providers.ts'
 
 /** Fills in a free name for the chosen provider, until another one is typed. */
 export function useSuggestedName(form: ChannelForm, isNew: boolean): void {

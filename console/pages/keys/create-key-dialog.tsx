@@ -10,6 +10,7 @@ import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
 import { keyFieldsOf, showAtField, type TypedKey, useKeyForm } from './key-form.ts'
+import { useSuggestedKeyName } from './suggested-key-name.ts'
 
 /** Creates a key, then shows it. */
 export function CreateKeyDialog({
@@ -62,6 +63,7 @@ function CreateKeyForm({
   const { profile, display } = useSignedIn()
   const client = useQueryClient()
   const form = useKeyForm(undefined)
+  useSuggestedKeyName(form)
   const creating = useAction(async (typed: TypedKey) => {
     try {
       const key = await createKey(keyFieldsOf(typed, display, undefined))

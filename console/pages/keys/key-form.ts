@@ -62,7 +62,7 @@ export function useKeyForm(key: ApiKey | undefined) {
   return useForm<TypedKey>({
     mode: 'controlled',
     validateInputOnBlur: ['addresses', 'limit', 'budget', ...RATE_LIMIT_NAMES],
-    initialValues: key ? typedKey(key, display) : { ...NEW_KEY, name: keys.defaultName },
+    initialValues: key ? typedKey(key, display) : NEW_KEY,
     validate: {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>

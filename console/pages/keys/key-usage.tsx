@@ -22,7 +22,7 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const { left, left_by } = apiKey
   const ofGroup = apiKey.group || profile.group
   const binding = account.budgets.filter(({ group }) => group === undefined || group === ofGroup)
-  const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, RECENT))
+  const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, { pageSize: RECENT }))
   const figures: readonly Figure[] = [
     { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
     {

@@ -13,6 +13,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
@@ -25,13 +26,17 @@ import { useKeyColumns } from './use-key-columns.tsx'
 export function KeysPage() {
   const { keys, common } = useTexts()
   const { profile } = useSignedIn()
-  const [{ q = '', p = '1', new: isNew, setup }, setSearch] = useSearchState()
+  const [search, setSearch] = useSearchState()
+  const { q = '', p = '1', new: isNew, setup } = search
   const navigate = useNavigate()
   const [toDelete, setToDelete] = useState<ApiKey>()
   const { remove } = useKeyChanges()
   const page = Number(p)
   const account = useAccountLimits()
-  const query = useQuery({ ...keysQuery(profile.id, page, q), placeholderData: keepPreviousData })
+  const query = useQuery({
+    ...keysQuery(profile.id, page, q, listOrderOf(search)),
+    placeholderData: keepPreviousData,
+  })
   const columns = useKeyColumns(query.data?.items ?? [], setToDelete)
   const create = (
     <Button data-new leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setSearch({ new: '1' })}>
@@ -70,6 +75,7 @@ export function KeysPage() {
                 rows={items}
                 keyOf={({ id }) => id}
                 isStale={query.isPlaceholderData}
+                sorting={sortingOf(search, setSearch)}
               />
               <Pager
                 page={page}

@@ -31,6 +31,7 @@ export function useKeyColumns(
   return [
     {
       key: 'name',
+      sortField: 'name',
       label: keys.texts.name,
       phone: 'title',
       cell: (row) => (
@@ -55,6 +56,7 @@ export function useKeyColumns(
     },
     {
       key: 'spend',
+      sortField: 'used_quota',
       label: keys.spend,
       isNumber: true,
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
@@ -72,11 +74,13 @@ export function useKeyColumns(
     },
     {
       key: 'used',
+      sortField: 'accessed_time',
       label: keys.lastUsed,
       cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
     },
     {
       key: 'status',
+      sortField: 'status',
       label: keys.status,
       phone: 'value',
       cell: ({ id, status }) => <KeyState status={status} isStopped={stopped.includes(id)} />,

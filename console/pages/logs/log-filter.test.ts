@@ -45,3 +45,12 @@ test('a status in the address means all reasons with this word; an unknown statu
   expect(filterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
   expect(isFiltered({ status: 'lost' })).toBe(false)
 })
+
+test('141: the log is filtered by tier of service and region', () => {
+  const search = { tier: 'fast,flex', region: 'us' }
+  expect(filterOf(search, 'own', OPEN)).toMatchObject({
+    service_tier: ['fast', 'flex'],
+    region: ['us'],
+  })
+  expect(isFiltered(search)).toBe(true)
+})

@@ -1,5 +1,5 @@
 import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
-import type { CallFilter, Scope } from '../../api/calls.ts'
+import type { CallFilter, RefusedFilter, Scope } from '../../api/calls.ts'
 import type { ValuedField } from '../../api/log-values.ts'
 import { LOG_PERIODS, type Period, periodIn, type Span, spanOf } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
@@ -14,6 +14,7 @@ export const VALUE_FILTERS = [
   { name: 'user', field: 'user' },
   { name: 'channel', field: 'channel' },
   { name: 'cause', field: 'cause' },
+  { name: 'code', field: 'code' },
   { name: 'group', field: 'group' },
   { name: 'tier', field: 'service_tier' },
   { name: 'region', field: 'region' },
@@ -33,15 +34,27 @@ export const STATUSES = {
   crash: 'crash,lost-node',
 } as const
 
-/** The name of a way in which a call may have ended. */
-export type Status = keyof typeof STATUSES
+/** The status of calls that were refused before they began, which are a list of their own. */
+export const REFUSED = 'refused'
+
+/** The name of a way in which a call may have ended, or of those that never began. */
+export type Status = keyof typeof STATUSES | typeof REFUSED
 
 /** The names of all ways in which a call may have ended. */
-export const STATUS_NAMES = Object.keys(STATUSES) as readonly Status[]
+export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED] as readonly Status[]
 
 /** How calls ended, by the address; undefined for all ways. */
 export function statusOf({ status }: SearchState): Status | undefined {
   return STATUS_NAMES.find((one) => one === status)
+}
+
+/** Filters that only refused calls have, or do not have. */
+const OF_REFUSED: ReadonlySet<string> = new Set(['code'])
+const NOT_OF_REFUSED: ReadonlySet<string> = new Set(['channel', 'cause', 'tier', 'region'])
+
+/** Whether calls of that status can be filtered by this. */
+export function hasFilter(status: Status | undefined, name: string): boolean {
+  return status === REFUSED ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
 
 const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
@@ -60,7 +73,13 @@ export const NO_FILTERS: SearchState = Object.fromEntries(
 
 /** Whether the list is filtered by more than its period. */
 export function isFiltered(search: SearchState): boolean {
-  return statusOf(search) !== undefined || FILTER_NAMES.some((name) => (search[name] ?? '') !== '')
+  return countFilters(search) > 0
+}
+
+/** The number of filters that are set, the period aside. */
+export function countFilters(search: SearchState): number {
+  const isStatus = statusOf(search) !== undefined
+  return FILTER_NAMES.filter((name) => (search[name] ?? '') !== '').length + Number(isStatus)
 }
 
 /** The period in the address. It begins and ends at full minutes, so that a page makes one request for each. */
@@ -84,7 +103,21 @@ export function filterOf(search: SearchState, scope: Scope, { from, to }: Span):
     service_tier: valuesIn(search['tier']),
     region: valuesIn(search['region']),
     request_id: idIn(search['id']),
-    reason: status && STATUSES[status],
+    reason: status === undefined || status === REFUSED ? undefined : STATUSES[status],
     cause: valuesIn(search['cause']).filter((cause) => CAUSES.has(cause)),
+  }
+}
+
+/** The filter of refused calls in the address. */
+export function refusedFilterOf(search: SearchState, scope: Scope, span: Span): RefusedFilter {
+  const wanted = filterOf(search, scope, span)
+  return {
+    ...wanted,
+    channel: undefined,
+    reason: undefined,
+    cause: undefined,
+    service_tier: undefined,
+    region: undefined,
+    code: valuesIn(search['code']),
   }
 }

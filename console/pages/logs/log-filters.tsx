@@ -3,13 +3,15 @@ import type { Scope } from '../../api/calls.ts'
 import { LOG_PERIODS, type Span } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { Toolbar } from '../../components/toolbar.tsx'
+import { FoldedToolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
+  countFilters,
   DEFAULT_PERIOD,
+  hasFilter,
   isFiltered,
   NO_FILTERS,
   STATUS_NAMES,
@@ -36,25 +38,30 @@ export function LogFilters({
 }) {
   const { logs, common } = useTexts()
   const causes: Readonly<Record<string, string>> = logs.causes
+  const refusals: Readonly<Record<string, string>> = logs.refusals
   const { nameOf } = useTierNames()
   const wordsOf: Partial<Record<string, (value: string) => string>> = {
     cause: (cause) => causes[cause] ?? cause,
+    code: (code) => refusals[code] ?? code,
     service_tier: nameOf,
   }
+  const status = statusOf(search)
   const offered = VALUE_FILTERS.filter(
     ({ name }) =>
-      (scope === 'all' || !OF_ADMINS.has(name)) && (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
+      hasFilter(status, name) &&
+      (scope === 'all' || !OF_ADMINS.has(name)) &&
+      (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
   )
   return (
-    <Toolbar>
+    <FoldedToolbar set={countFilters(search)}>
       <PeriodFilter periods={LOG_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={onChange} />
       <Select
         label={logs.status}
         placeholder={common.any}
         clearable
         data={STATUS_NAMES.map((status) => ({ value: status, label: logs.reasons[status] }))}
-        value={statusOf(search) ?? null}
-        onChange={(status) => onChange({ status: status ?? undefined })}
+        value={status ?? null}
+        onChange={(chosen) => onChange({ status: chosen ?? undefined })}
       />
       {offered.map(({ name, field }, index) => (
         <ValueFilter
@@ -79,6 +86,6 @@ export function LogFilters({
           {common.clearFilters}
         </Button>
       )}
-    </Toolbar>
+    </FoldedToolbar>
   )
 }

@@ -12,35 +12,92 @@ import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
-import { filterOf, isFiltered, logSpan, NO_FILTERS } from './log-filter.ts'
+import {
+  filterOf,
+  isFiltered,
+  logSpan,
+  NO_FILTERS,
+  REFUSED,
+  refusedFilterOf,
+  statusOf,
+} from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
 import { mergedCalls } from './merged-calls.ts'
+import { RefusedList } from './refused-list.tsx'
 import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
+const UNSORTED = { sort: undefined, order: undefined }
 const REFRESH_MS = 60_000
 
-/** The newest calls with their sums; one of them can be opened in a sheet beside the list. */
+/** Calls that were settled, or those that were refused before they began. */
 export function LogsPage() {
+  const [search] = useSearchState()
+  return statusOf(search) === REFUSED ? <RefusedCalls /> : <SettledCalls />
+}
+
+/** What both lists need: their filters, which are in the address. */
+function useLog() {
+  const { isAdmin } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const { id } = useParams({ strict: false })
+  const [search, setSearch] = useSearchState()
+  const [openedAt] = useState(Date.now)
+  return {
+    id,
+    search,
+    setSearch,
+    scope: isAdmin ? ('all' as const) : ('own' as const),
+    span: logSpan(search, openedAt, timeZone),
+    page: Number(search['p'] ?? '1'),
+  }
+}
+
+/** The newest refused calls. */
+function RefusedCalls() {
+  const { logs, call } = useTexts()
+  const { id, search, setSearch, scope, span, page } = useLog()
+  return (
+    <>
+      <PageHead title={id === undefined ? logs.title : call.title} />
+      <LogFilters
+        scope={scope}
+        span={span}
+        search={search}
+        onChange={(changes) => setSearch({ ...changes, p: undefined })}
+      />
+      <RefusedList
+        scope={scope}
+        filter={refusedFilterOf(search, scope, span)}
+        page={page}
+        isFiltered={isFiltered({ ...search, status: undefined })}
+        onPage={(next) => setSearch({ p: String(next) })}
+        onClear={() => setSearch(NO_FILTERS)}
+      />
+      <CallSheet id={id} scope={scope} ids={[]} />
+    </>
+  )
+}
+
+/** The newest calls with their sums; one of them can be opened in a sheet beside the list. */
+function SettledCalls() {
   const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()
   const { timeZone, hiddenColumns } = usePreferences()
-  const { id } = useParams({ strict: false })
-  const [search, setSearch] = useSearchState()
-  const scope = isAdmin ? 'all' : 'own'
-  const [openedAt] = useState(Date.now)
-  const span = logSpan(search, openedAt, timeZone)
+  const { id, search, setSearch, scope, span, page } = useLog()
   const filter = filterOf(search, scope, span)
-  const page = Number(search['p'] ?? '1')
-  const isLive = search['live'] !== undefined && page === 1
+  const order = listOrderOf(search)
+  // Calls that end now are on top of the newest ones, and nowhere else.
+  const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
   const live = useLiveCalls(isLive, scope, filter)
   const calls = useQuery({
-    ...callsQuery(profile.id, scope, filter, page),
+    ...callsQuery(profile.id, scope, filter, page, order),
     placeholderData: keepPreviousData,
     refetchInterval: isLive ? false : REFRESH_MS,
   })
@@ -55,7 +112,7 @@ export function LogsPage() {
           label={logs.live}
           checked={isLive}
           onChange={({ currentTarget: { checked } }) =>
-            setSearch({ live: checked ? '1' : undefined, p: undefined })
+            setSearch({ live: checked ? '1' : undefined, p: undefined, ...(checked && UNSORTED) })
           }
         />
         <ColumnsMenu isAdmin={isAdmin} />
@@ -105,7 +162,12 @@ export function LogsPage() {
             </Empty>
           ) : (
             <>
-              <CallTable calls={shown} hidden={hidden} isStale={calls.isPlaceholderData} />
+              <CallTable
+                calls={shown}
+                hidden={hidden}
+                isStale={calls.isPlaceholderData}
+                sorting={sortingOf(search, setSearch)}
+              />
               <Pager
                 page={page}
                 pageSize={CALL_PAGE_SIZE}

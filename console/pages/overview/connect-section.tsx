@@ -43,7 +43,7 @@ function FirstCall() {
   const [waitingSince, setWaitingSince] = useState<string>()
   const [hasArrived, setHasArrived] = useState(false)
   // The list of recent calls on the same page, so that nothing more is requested.
-  const newest = callsQuery(profile.id, 'own', {}, 1, RECENT_CALLS)
+  const newest = callsQuery(profile.id, 'own', {}, 1, { pageSize: RECENT_CALLS })
   const isWaiting = waitingSince !== undefined && !hasArrived
   const { data } = useQuery({ ...newest, refetchInterval: isWaiting ? LOOK_MS : false })
   const id = data?.items[0]?.id ?? ''

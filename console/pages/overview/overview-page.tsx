@@ -44,7 +44,7 @@ export function OverviewPage() {
     }),
   )
   const { recentKeys } = useAccountLimits()
-  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, RECENT_CALLS))
+  const calls = useQuery(callsQuery(profile.id, scope, {}, 1, { pageSize: RECENT_CALLS }))
   return (
     <>
       <PageHead title={overview.title} />

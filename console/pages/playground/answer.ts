@@ -3,8 +3,19 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 /** The protocols that one question is sent in to compare their responses. */
 export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 
-/** A protocol of the playground. */
-export type Protocol = ClientProtocol
+/** Endpoints of models that make something else than a conversation. Each call stands by itself. */
+export const MEDIA = ['images', 'speech', 'embeddings'] as const
+
+/** One of these endpoints. */
+export type Medium = (typeof MEDIA)[number]
+
+/** How a model is called in the playground. */
+export type Protocol = ClientProtocol | Medium
+
+/** Whether a call is one of a conversation. */
+export function isConversation(protocol: Protocol): protocol is ClientProtocol {
+  return !MEDIA.some((medium) => medium === protocol)
+}
 
 /** What answers a question: a model in a protocol. */
 export interface Target {
@@ -31,12 +42,24 @@ export interface SignedThinking {
   readonly signature: string
 }
 
+/** Embeddings: their length, and how similar each is to each other one. */
+export interface Vectors {
+  readonly dimensions: number
+  /** The cosine of each pair of texts, which are counted from 1. */
+  readonly cosines: readonly { readonly texts: readonly [number, number]; readonly cosine: number }[]
+}
+
 /** The content of a response so far. */
 export interface Content {
   readonly text: string
   readonly thinking: string
   readonly calls: readonly ToolCall[]
   readonly signed: readonly SignedThinking[]
+  /** Pictures: data URLs, or addresses elsewhere, which are not loaded. */
+  readonly pictures?: readonly string[]
+  /** A URL of spoken text, which lives as long as the page. */
+  readonly audio?: string
+  readonly vectors?: Vectors
   /** The message of an error inside the stream. */
   readonly error?: string
 }

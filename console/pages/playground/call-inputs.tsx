@@ -4,6 +4,8 @@ import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { THINKING } from './typed-request.ts'
+import type { Protocol } from './answer.ts'
+import { USUAL_VOICE } from './media-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
 /** The settings of calls: key, protocol, what the model is told, tools. */
@@ -14,6 +16,7 @@ export function CallInputs({
   typed,
   onType,
   areToolsWrong,
+  media,
 }: {
   readonly keys: readonly ApiKey[]
   readonly keyId: number | undefined
@@ -21,6 +24,8 @@ export function CallInputs({
   readonly typed: TypedCall
   readonly onType: (changes: Partial<TypedCall>) => void
   readonly areToolsWrong: boolean
+  /** How the chosen models are called. */
+  readonly media: ReadonlySet<Protocol>
 }) {
   const { playground } = useTexts()
   return (
@@ -33,6 +38,22 @@ export function CallInputs({
         value={keyId === undefined ? null : String(keyId)}
         onChange={(key) => onKey(key ?? undefined)}
       />
+      {media.has('images') && (
+        <TextInput
+          label={playground.size}
+          placeholder={playground.ofModel}
+          value={typed.size}
+          onChange={({ currentTarget: { value } }) => onType({ size: value })}
+        />
+      )}
+      {media.has('speech') && (
+        <TextInput
+          label={playground.voice}
+          placeholder={USUAL_VOICE}
+          value={typed.voice}
+          onChange={({ currentTarget: { value } }) => onType({ voice: value })}
+        />
+      )}
       <Radio.Group
         label={playground.protocol}
         value={typed.protocol}

@@ -3,6 +3,7 @@ import { eventsOf } from '../../components/event-splitter.ts'
 import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
 import { readChat } from './read-chat.ts'
 import { readGemini } from './read-gemini.ts'
+import { readEmbeddings, readImages, readSpeech } from './read-media.ts'
 import { readMessages } from './read-messages.ts'
 import { readResponses } from './read-responses.ts'
 
@@ -11,6 +12,9 @@ const READERS = {
   messages: readMessages,
   responses: readResponses,
   gemini: readGemini,
+  images: readImages,
+  speech: readSpeech,
+  embeddings: readEmbeddings,
 } as const
 /** The maximum number of events that are kept for display. */
 const MAX_RAW = 2000
@@ -39,6 +43,11 @@ export async function callModel(asking: PlaygroundCall, report: (answer: Answer)
     if (callId !== null) change({ callId })
     if (!response.ok)
       return change({ state: 'failed', totalMs: elapsed(), ...refusal(await response.text()) })
+    if (response.headers.get('content-type')?.startsWith('audio/')) {
+      const audio = URL.createObjectURL(await response.blob())
+      const firstMs = elapsed()
+      return change({ firstMs, totalMs: firstMs, state: 'done', content: { ...NO_CONTENT, audio } })
+    }
     for await (const data of response.headers.get('content-type')?.startsWith('text/event-stream')
       ? dataOf(response)
       : [await response.text()])

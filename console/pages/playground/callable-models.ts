@@ -1,5 +1,6 @@
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import type { PricedModel } from '../../api/models.ts'
+import { MEDIA, type Medium } from './answer.ts'
 
 const WORKS = 1
 
@@ -8,7 +9,12 @@ export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
   return keys.filter(({ status }) => status === WORKS)
 }
 
-/** The models that a key can call for a conversation. */
+/** The endpoint of a model that makes something else than a conversation. */
+export function mediumOf({ endpoints }: PricedModel): Medium | undefined {
+  return endpoints.includes('chat') ? undefined : MEDIA.find((medium) => endpoints.includes(medium))
+}
+
+/** The models that a key can call: for a conversation, then for pictures, speech and embeddings. */
 export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,
@@ -16,6 +22,8 @@ export function callableModels(
   const conversing = models.filter(
     ({ endpoints, perCall, output }) => endpoints.includes('chat') && perCall === undefined && output > 0,
   )
+  const others = models.filter((model) => mediumOf(model) !== undefined)
+  const all = [...conversing, ...others]
   const allowed = key && allowedModels(key)
-  return allowed ? conversing.filter(({ name }) => allowed.includes(name)) : conversing
+  return allowed ? all.filter(({ name }) => allowed.includes(name)) : all
 }

@@ -3,6 +3,7 @@ import { pathOf } from '../../api/playground.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { codeSamples } from './code-samples.ts'
+import { isConversation } from './answer.ts'
 import classes from './exchange-view.module.css'
 import type { Call } from './use-conversation.ts'
 
@@ -26,6 +27,7 @@ export function CodeDialog({
           chat: bodyOf({ model, protocol: 'chat' }),
           messages: bodyOf({ model, protocol: 'messages' }),
         },
+        isConversation: isConversation(protocol),
       })
     : []
   return (

@@ -11,23 +11,28 @@ export function codeSamples({
   origin,
   path,
   bodies,
+  isConversation,
 }: {
   readonly origin: string
   /** The path of the curl example. */
   readonly path: string
   readonly bodies: { readonly curl: object; readonly chat: object; readonly messages: object }
+  /** Otherwise there is only the curl example. */
+  readonly isConversation: boolean
 }): readonly CodeSample[] {
   const body = JSON.stringify(bodies.curl, undefined, 2).replaceAll("'", String.raw`'\''`)
   const chat = bodies.chat as Body
   const messages = bodies.messages as Body
-  return [
-    {
-      name: 'curl',
-      code: `curl -N '${origin}${path}' \\
+  const curl: CodeSample = {
+    name: 'curl',
+    code: `curl -N '${origin}${path}' \\
   -H "Authorization: Bearer $SLUICE_KEY" \\
   -H "Content-Type: application/json" \\
   -d '${body}'`,
-    },
+  }
+  if (!isConversation) return [curl]
+  return [
+    curl,
     {
       name: 'OpenAI Python',
       code: `import os

@@ -17,6 +17,7 @@ const PHONE = '(width < 640px), (pointer: coarse)'
 export function Composer({
   draft,
   onDraft,
+  hint,
   canSend,
   isRunning,
   onSend,
@@ -24,6 +25,8 @@ export function Composer({
 }: {
   readonly draft: string
   readonly onDraft: (text: string) => void
+  /** What the chosen models make of the message, if that is not obvious. */
+  readonly hint?: string | undefined
   readonly canSend: boolean
   readonly isRunning: boolean
   readonly onSend: (images: readonly string[]) => void
@@ -81,6 +84,7 @@ export function Composer({
       <Textarea
         ref={input}
         label={playground.message}
+        description={hint}
         autoFocus
         autosize
         minRows={2}

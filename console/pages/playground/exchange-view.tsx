@@ -1,10 +1,18 @@
 import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Problem } from '../../components/problem.tsx'
-import type { Answer, Exchange, Question, Target, ToolResult } from './answer.ts'
+import {
+  type Answer,
+  type Exchange,
+  isConversation,
+  type Question,
+  type Target,
+  type ToolResult,
+} from './answer.ts'
 import { AnswerFooter } from './answer-footer.tsx'
 import classes from './exchange-view.module.css'
 import { Markdown } from './markdown.tsx'
+import { MediaView } from './media-view.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
 /** A question and its responses, side by side where several models or protocols were called. */
@@ -74,8 +82,11 @@ function AnswerView({
         </details>
       )}
       {content.text !== '' && <Markdown text={content.text} />}
+      <MediaView content={content} />
       {state === 'running' && content.text === '' && (
-        <p className={classes['waiting']}>{playground.waiting}</p>
+        <p className={classes['waiting']}>
+          {isConversation(answer.protocol) ? playground.waiting : playground.waitingForResult}
+        </p>
       )}
       {content.calls.length > 0 && (
         <ToolCalls calls={content.calls} onResults={state === 'done' ? onResults : undefined} />

@@ -1,5 +1,6 @@
 import { ActionIcon, Button, Select } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconPlus, IconX } from '@tabler/icons-react'
+import { useState } from 'react'
 import type { PricedModel } from '../../api/models.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -24,6 +25,8 @@ export function ModelChoices({
   readonly onOpen: (isOpen: boolean) => void
 }) {
   const { playground } = useTexts()
+  /** The place that was added last, whose list of models opens at once. */
+  const [added, setAdded] = useState<number>()
   const free = models.find(({ name }) => !chosen.includes(name))
   return (
     <div className={classes['choices']}>
@@ -38,6 +41,7 @@ export function ModelChoices({
               // A model is compared with others, not with itself.
               models={models.filter((one) => one.name === name || !chosen.includes(one.name))}
               model={name}
+              isAdded={place === added}
               onChoose={(other) => onChoose(chosen.with(place, other))}
             />
             {place > 0 && (
@@ -56,7 +60,10 @@ export function ModelChoices({
         <Button
           variant="default"
           leftSection={<IconPlus size={16} aria-hidden />}
-          onClick={() => onChoose([...chosen, free.name])}
+          onClick={() => {
+            setAdded(chosen.length)
+            onChoose([...chosen, free.name])
+          }}
         >
           {playground.addModel}
         </Button>
@@ -77,11 +84,13 @@ function ModelChoice({
   place,
   models,
   model,
+  isAdded = false,
   onChoose,
 }: {
   readonly place: number
   readonly models: readonly PricedModel[]
   readonly model: string | undefined
+  readonly isAdded?: boolean
   readonly onChoose: (name: string) => void
 }) {
   const { playground } = useTexts()
@@ -97,6 +106,8 @@ function ModelChoice({
       inputWrapperOrder={['input', 'description']}
       allowDeselect={false}
       searchable
+      autoFocus={isAdded}
+      defaultDropdownOpened={isAdded}
       data={models.map(({ name }) => name)}
       value={model ?? null}
       onChange={(name) => name !== null && onChoose(name)}

@@ -16,7 +16,7 @@ import { COMPARED_PROTOCOLS, type Question, type Target } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
-import { callableModels, usableKeys } from './callable-models.ts'
+import { callableModels, mediumOf, usableKeys } from './callable-models.ts'
 import { readSavedConversation, useSavedConversation } from './saved-conversation.ts'
 import { MAX_MODELS, ModelChoices } from './model-choices.tsx'
 import classes from './playground-page.module.css'
@@ -105,7 +105,8 @@ function Playground({
   useSavedConversation(profile.id, { exchanges, typed, draft })
   const tools = toolsIn(typed.tools)
   const settings: CallSettings = { ...settingsOf(typed), tools: tools ?? [] }
-  const targets = targetsOf(chosen, typed)
+  const targets = targetsOf(chosen, callable, typed)
+  const media = new Set(targets.map(({ protocol }) => protocol))
   const send = (question: Question, to: readonly Target[] = targets): void => {
     if (!key) return
     following.follow()
@@ -142,6 +143,7 @@ function Playground({
           <Composer
             draft={draft}
             onDraft={setDraft}
+            hint={media.has('embeddings') ? playground.textALine : undefined}
             canSend={targets.length > 0 && tools !== undefined}
             isRunning={conversation.isRunning}
             onSend={(images) => {
@@ -159,6 +161,7 @@ function Playground({
             typed={typed}
             onType={(changes) => setTyped({ ...typed, ...changes })}
             areToolsWrong={tools === undefined}
+            media={media}
           />
         )}
       </div>
@@ -214,9 +217,17 @@ function searchOf(names: readonly string[]): SearchState {
   return Object.fromEntries(MODEL_FIELDS.map((field, place) => [field, names[place]]))
 }
 
-function targetsOf(models: readonly string[], { protocol }: TypedCall): readonly Target[] {
+function targetsOf(
+  models: readonly string[],
+  callable: readonly PricedModel[],
+  { protocol }: TypedCall,
+): readonly Target[] {
   const protocols = protocol === 'both' ? COMPARED_PROTOCOLS : [protocol]
-  return models.flatMap((model) => protocols.map((one) => ({ model, protocol: one })))
+  return models.flatMap((model): readonly Target[] => {
+    const medium = callable.filter(({ name }) => name === model).map(mediumOf)[0]
+    const calls: readonly Target['protocol'][] = medium ? [medium] : protocols
+    return calls.map((one) => ({ model, protocol: one }))
+  })
 }
 
 function settingsOf(typed: TypedCall): Omit<CallSettings, 'tools'> {
@@ -228,5 +239,7 @@ function settingsOf(typed: TypedCall): Omit<CallSettings, 'tools'> {
     topP: number(typed.topP),
     maxTokens: number(typed.maxTokens),
     stream: typed.stream,
+    voice: typed.voice.trim() || undefined,
+    size: typed.size.trim() || undefined,
   }
 }

@@ -1,5 +1,6 @@
 import type { Answer, Exchange, Question, Target } from './answer.ts'
 import { geminiBody } from './gemini-body.ts'
+import { embeddingsBody, imagesBody, speechBody } from './media-body.ts'
 import { responsesBody } from './responses-body.ts'
 import {
   type AnsweredQuestion,
@@ -34,6 +35,9 @@ const BODIES = {
   messages: messagesBody,
   responses: responsesBody,
   gemini: geminiBody,
+  images: imagesBody,
+  speech: speechBody,
+  embeddings: embeddingsBody,
 } as const
 
 /**

@@ -44,17 +44,27 @@ export function useSavedConversation(userId: number, { exchanges, typed, draft }
   }, [userId])
 }
 
-/** Without its images if the browser has no space for them. */
+/** Without its pictures if the browser has no space for them. */
 function keepConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
   const saved = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
-  const withoutImages = saved.map((one) => ({ ...one, question: { ...one.question, images: [] } }))
+  const withoutImages = saved.map((one) => ({
+    ...one,
+    question: { ...one.question, images: [] },
+    answers: one.answers.map(withoutPictures),
+  }))
   if (!stored({ userId, exchanges: saved, typed, draft }))
     stored({ userId, exchanges: withoutImages, typed, draft })
 }
 
-/** A response as it is after a reload, which ends its call. Its events are not kept. */
+/** A response as it is after a reload, which ends its call. Its events are not kept, nor is its sound. */
 function ended(answer: Answer): Answer {
-  return { ...answer, raw: [], state: answer.state === 'running' ? 'stopped' : answer.state }
+  const { audio: _, ...content } = answer.content
+  return { ...answer, content, raw: [], state: answer.state === 'running' ? 'stopped' : answer.state }
+}
+
+function withoutPictures(answer: Answer): Answer {
+  const { pictures: _, ...content } = answer.content
+  return { ...answer, content }
 }
 
 function stored(value: object): boolean {

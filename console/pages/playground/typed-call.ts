@@ -10,6 +10,8 @@ export interface TypedCall {
   readonly topP: string
   readonly maxTokens: string
   readonly tools: string
+  readonly voice: string
+  readonly size: string
   readonly stream: boolean
 }
 
@@ -21,5 +23,7 @@ export const NO_TYPED_CALL: TypedCall = {
   topP: '',
   maxTokens: '',
   tools: '',
+  voice: '',
+  size: '',
   stream: true,
 }

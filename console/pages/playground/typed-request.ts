@@ -15,6 +15,9 @@ export interface CallSettings {
   readonly topP: number | undefined
   readonly maxTokens: number | undefined
   readonly tools: readonly Tool[]
+  /** Of speech, and of pictures. */
+  readonly voice: string | undefined
+  readonly size: string | undefined
   readonly stream: boolean
 }
 

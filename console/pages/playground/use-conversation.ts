@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import type { Answer, Exchange, Question, Target } from './answer.ts'
+import { type Answer, type Exchange, isConversation, type Question, type Target } from './answer.ts'
 import { callModel } from './call-model.ts'
 import { requestBody } from './request-body.ts'
 import type { CallSettings } from './typed-request.ts'
@@ -49,7 +49,13 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
     setLast({ ...first, isStream: settings.stream, bodyOf })
     const calls = targets.map((target, place) =>
       callModel(
-        { ...target, keyId, body: bodyOf(target), isStream: settings.stream, signal: stopping.signal },
+        {
+          ...target,
+          keyId,
+          body: bodyOf(target),
+          isStream: settings.stream && isConversation(target.protocol),
+          signal: stopping.signal,
+        },
         (answer) =>
           setExchanges((all) => all.map((one) => (one.id === id ? placed(one, place, answer) : one))),
       ),

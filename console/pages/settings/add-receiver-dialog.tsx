@@ -1,15 +1,16 @@
 import { Button, Group, Modal, MultiSelect, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { ALERT_TYPES, type AlertType } from '../../../src/domain/alert.ts'
-import { addReceiver } from '../../api/alerts.ts'
+import { type AddedReceiver, addReceiver } from '../../api/alerts.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { ReceiverTestButton } from './receiver-test-button.tsx'
 
-/** Adds a receiver of alerts, then shows its secret once. */
+/** Adds a receiver of alerts, then shows its secret once, with a button that tests it. */
 export function AddReceiverDialog({
   opened,
   onAdded,
@@ -21,9 +22,9 @@ export function AddReceiverDialog({
 }) {
   const { settings, common } = useTexts()
   const { alerts } = settings
-  const [secret, setSecret] = useState<string>()
+  const [added, setAdded] = useState<AddedReceiver>()
   const close = (): void => {
-    setSecret(undefined)
+    setAdded(undefined)
     onClose()
   }
   return (
@@ -33,19 +34,20 @@ export function AddReceiverDialog({
       title={alerts.add}
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      {secret === undefined ? (
+      {added === undefined ? (
         <ReceiverForm
           onClose={close}
           onMade={async (made) => {
-            setSecret(made)
+            setAdded(made)
             await onAdded()
           }}
         />
       ) : (
         <Stack gap="md">
-          <TextInput label={alerts.secret} description={alerts.secretHint} readOnly value={secret} />
+          <TextInput label={alerts.secret} description={alerts.secretHint} readOnly value={added.secret} />
           <Group justify="flex-end" gap="sm">
-            <CopyButton text={secret} label={alerts.copySecret} />
+            <ReceiverTestButton id={added.id} size="sm" />
+            <CopyButton text={added.secret} label={alerts.copySecret} />
             <Button onClick={close}>{alerts.done}</Button>
           </Group>
         </Stack>
@@ -58,7 +60,7 @@ function ReceiverForm({
   onMade,
   onClose,
 }: {
-  readonly onMade: (secret: string) => Promise<void>
+  readonly onMade: (added: AddedReceiver) => Promise<void>
   readonly onClose: () => void
 }) {
   const { settings } = useTexts()

@@ -2,22 +2,16 @@ import { Button, Group } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import {
-  type Receiver,
-  type ReceiverTest,
-  receiversQuery,
-  removeReceiver,
-  testReceiver,
-} from '../../api/alerts.ts'
+import { type Receiver, receiversQuery, removeReceiver } from '../../api/alerts.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AddReceiverDialog } from './add-receiver-dialog.tsx'
+import { ReceiverTestButton } from './receiver-test-button.tsx'
 
 /** The receivers of alerts: added, tested and removed; those of the file can be tested alone. */
 export function AlertsSection() {
@@ -111,32 +105,10 @@ function ReceiverActions({
   readonly receiver: Receiver
   readonly onRemove: () => void
 }) {
-  const texts = useTexts()
-  const { alerts } = texts.settings
-  const { profile } = useSignedIn()
-  const client = useQueryClient()
-  const [result, setResult] = useState<ReceiverTest>()
-  const [isRunning, setIsRunning] = useState(false)
-  const send = async (): Promise<void> => {
-    setIsRunning(true)
-    try {
-      setResult(await testReceiver(id))
-      await client.invalidateQueries({ queryKey: receiversQuery(profile.id).queryKey })
-    } catch (error) {
-      showFailure(error, texts)
-    } finally {
-      setIsRunning(false)
-    }
-  }
+  const { alerts } = useTexts().settings
   return (
     <Group gap="xs" justify="flex-end">
-      <span role="status">
-        {result &&
-          (result.success ? alerts.answered(String(result.status), String(result.time)) : result.message)}
-      </span>
-      <Button variant="default" size="xs" loading={isRunning} onClick={() => void send()}>
-        {alerts.test}
-      </Button>
+      <ReceiverTestButton id={id} size="xs" />
       {!managed && (
         <Button variant="default" size="xs" onClick={onRemove}>
           {alerts.remove}

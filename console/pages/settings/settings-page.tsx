@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
 import { type DeclaredFile, declaredQuery, type GatewayOption, optionsQuery } from '../../api/options.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
@@ -43,7 +44,7 @@ interface Given {
 }
 
 function Settings({ options, declared }: Given) {
-  const { settings } = useTexts()
+  const { imports, settings } = useTexts()
   const form = useSettingChanges(options)
   const { changes, present } = form
   return (
@@ -56,7 +57,9 @@ function Settings({ options, declared }: Given) {
           form.save()
         }}
       >
-        <PageHead title={settings.title} />
+        <PageHead title={settings.title}>
+          <Link to="/import">{imports.link}</Link>
+        </PageHead>
         <OptionSections options={options} declared={declared} form={form} />
         <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
       </form>

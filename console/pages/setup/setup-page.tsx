@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { watchedShellQuery } from '../../api/account.ts'
 import { callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -17,13 +17,16 @@ const REFRESH_MS = 5000
 
 /** The steps from an empty gateway to the cost of a first call. */
 export function SetupPage() {
-  const { setup } = useTexts()
+  const { imports, setup } = useTexts()
   const { profile } = useSignedIn()
   const navigate = useNavigate()
   const query = useQuery(watchedShellQuery(REFRESH_MS, 0))
   const state = query.data?.setup
   const hasCall = state?.has_call ?? false
-  const { data: newest } = useQuery({ ...callsQuery(profile.id, 'all', {}, 1, 1), enabled: hasCall })
+  const { data: newest } = useQuery({
+    ...callsQuery(profile.id, 'all', {}, 1, { pageSize: 1 }),
+    enabled: hasCall,
+  })
   const isDone = hasCall && state?.has_channel === true
   return (
     <div className={classes['page']}>
@@ -39,6 +42,9 @@ export function SetupPage() {
         </Button>
       </PageHead>
       <p className={classes['hint']}>{setup.hint}</p>
+      <p className={classes['hint']}>
+        <Link to="/import">{imports.link}</Link>
+      </p>
       <QueryResult query={query} rows={4}>
         {({ setup: state }) => <Steps state={{ ...state, newestCall: newest?.items[0]?.id }} />}
       </QueryResult>

@@ -1,8 +1,8 @@
 import { BarChart, LineChart } from '@mantine/charts'
 import '@mantine/charts/styles.css'
 import { Button, UnstyledButton } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
-import { startTransition, useEffect, useState } from 'react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { type ReactNode, startTransition, useEffect, useState } from 'react'
 import type { Usage } from '../../api/usage.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import type { SearchState } from '../../components/search-state.ts'
@@ -11,36 +11,46 @@ import { usePreferences } from '../../components/preferences.ts'
 import { BarSegment } from './bar-segment.tsx'
 import type { ChartData, ChartSeries, SeriesName } from './chart-rows.ts'
 import { formatSlot } from './format-slot.ts'
+import { SlotTooltip } from './slot-tooltip.tsx'
+import { ticksTo } from './ticks.ts'
 import classes from './usage-page.module.css'
 
 /** The filters of the log for the calls of a slot. */
 type SlotLink = (at: number) => SearchState
 
 const HEIGHT = 200
+/** Half of the width of a bar, and a gap: the tooltip is beside the bar, not over it. */
+const TOOLTIP_OFFSET = 24
 
-/** A chart, or the same numbers as a table. */
-export function ChartFigure({
-  title,
-  step,
-  data,
-  linkOf,
-  format,
-  axis,
-  areLines = false,
-  isWide = false,
-  onFilter,
-}: {
-  readonly title: string
+/** How the values of a chart are drawn and written. */
+interface Scale {
   readonly step: Usage['step']
   readonly data: ChartData
   readonly linkOf: SlotLink
   readonly format: (value: number) => string
   /** Like `format`, but shorter. */
   readonly axis: (value: number) => string
+  /** What the ticks of the axis are multiples of. */
+  readonly unit?: number
+  /** Whether values are counts. */
+  readonly areWhole?: boolean
   readonly areLines?: boolean
+}
+
+/** A chart, or the same numbers as a table; children are beside its title. */
+export function ChartFigure({
+  title,
+  isWide = false,
+  onFilter,
+  children,
+  ...scale
+}: Scale & {
+  readonly title: string
   readonly isWide?: boolean
   readonly onFilter?: (one: SeriesName) => void
+  readonly children?: ReactNode
 }) {
+  const { step, data, linkOf, format } = scale
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
   // The first chart is shown before the others are drawn.
@@ -51,6 +61,7 @@ export function ChartFigure({
     <figure aria-label={title} className={classes['figure']} data-wide={isWide || undefined}>
       <figcaption>
         <h2>{title}</h2>
+        {children}
         <Button variant="subtle" size="xs" aria-pressed={isTable} onClick={() => setIsTable(!isTable)}>
           {usage.showTable}
         </Button>
@@ -62,7 +73,7 @@ export function ChartFigure({
           <Legend series={data.series} onFilter={onFilter} />
           {/* The table has the same numbers for users who do not see the drawing. */}
           <div aria-hidden className={classes['drawing']}>
-            {isDrawn && <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />}
+            {isDrawn && <Drawing {...scale} />}
           </div>
         </>
       )}
@@ -70,21 +81,11 @@ export function ChartFigure({
   )
 }
 
-function Drawing({
-  step,
-  data,
-  format,
-  axis,
-  areLines,
-}: {
-  readonly step: Usage['step']
-  readonly data: ChartData
-  readonly format: (value: number) => string
-  readonly axis: (value: number) => string
-  readonly areLines: boolean
-}) {
+function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = false }: Scale) {
   const { tag } = useTexts()
   const { timeZone } = usePreferences()
+  const navigate = useNavigate()
+  const ticks = ticksTo(largestOf(data, areLines), { unit, areWhole })
   const shared = {
     h: HEIGHT,
     data: data.rows.map((row) => ({ ...row, at: formatSlot(row.at, step, tag, timeZone) })),
@@ -95,8 +96,26 @@ function Drawing({
     textColor: 'var(--muted)',
     strokeDasharray: '0',
     xAxisProps: { minTickGap: 24 },
-    yAxisProps: { tickFormatter: axis, width: 72 },
+    yAxisProps: {
+      tickFormatter: axis,
+      width: 72,
+      ticks: [...ticks],
+      domain: [0, ticks.at(-1) ?? 0] as [number, number],
+      interval: 0,
+    },
     tooltipAnimationDuration: 0,
+    tooltipProps: {
+      offset: TOOLTIP_OFFSET,
+      content: ({ activeIndex, label }: { readonly activeIndex?: unknown; readonly label?: unknown }) => (
+        <SlotTooltip
+          label={String(label ?? '')}
+          series={data.series}
+          row={data.rows[Number(activeIndex ?? Number.NaN)]}
+          format={format}
+          hasSum={!areLines}
+        />
+      ),
+    },
   }
   if (areLines)
     return (
@@ -122,11 +141,27 @@ function Drawing({
       type="stacked"
       maxBarWidth={32}
       fillOpacity={1}
-      barChartProps={{ accessibilityLayer: false }}
+      barChartProps={{
+        accessibilityLayer: false,
+        // The link in the table is there for the keyboard.
+        onClick: ({ activeTooltipIndex: index }) => {
+          const row = data.rows[Number(index ?? Number.NaN)]
+          if (row) void navigate({ to: '/logs', search: linkOf(row.at) })
+        },
+      }}
       barProps={{ isAnimationActive: false, shape: BarSegment }}
       series={data.series.map(({ name, label, color }) => ({ name, label, color }))}
     />
   )
+}
+
+/** The largest value of the lines, or the highest bar. */
+function largestOf({ series, rows }: ChartData, areLines: boolean): number {
+  const heights = rows.map((row) => {
+    const values = series.map(({ name }) => row[name] ?? 0)
+    return areLines ? Math.max(0, ...values) : values.reduce((sum, value) => sum + value, 0)
+  })
+  return Math.max(0, ...heights)
 }
 
 function Legend({

@@ -1,5 +1,5 @@
-import type { Usage, UsagePoint } from '../../api/usage.ts'
-import { SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
+import type { CountedCalls, Usage, UsagePoint } from '../../api/usage.ts'
+import { type ChartRank, SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
 
 /** What a series is called, by the gateway and on the page. */
 export interface SeriesName {
@@ -30,25 +30,54 @@ function colorOf(place: number): string {
   return `var(--series-${place + 1})`
 }
 
-/** One field of the largest series, and the sum of all others. */
-export function largestSeriesData(
-  usage: Usage,
-  field: (point: UsagePoint) => number,
-  otherLabel: string,
+/** One figure of the series with most of it, and the sum of all others. */
+export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: string): ChartData {
+  return stackedData(
+    usage.slots,
+    shownSeries(usage, figure, otherLabel).map(({ points, ...one }) => ({
+      ...one,
+      values: points.map((point) => point[figure]),
+    })),
+  )
+}
+
+/** Failed or refused calls of the series with most of them, and the sum of all others. */
+export function countedData(
+  { slots, series, other }: CountedCalls,
+  labelOf: (key: string, label: string) => string,
+  { otherLabel, isFilter }: { readonly otherLabel: string; readonly isFilter: boolean },
 ): ChartData {
-  const shown = shownSeries(usage, otherLabel)
+  const rest = [...series.slice(SHOWN_SERIES), ...(other ? [other] : [])]
+  const sums = slots.map((_, slot) => rest.reduce((sum, { calls }) => sum + (calls[slot] ?? 0), 0))
+  return stackedData(slots, [
+    ...series.slice(0, SHOWN_SERIES).map(({ key, label, calls }) => ({
+      key: isFilter ? key : '',
+      label: labelOf(key, label),
+      values: calls,
+    })),
+    ...(rest.length > 0 ? [{ key: undefined, label: otherLabel, values: sums }] : []),
+  ])
+}
+
+/** Parts of bars; one without a key is that of all others, and one with an empty key cannot be filtered by. */
+function stackedData(
+  slots: readonly number[],
+  parts: readonly {
+    readonly key: string | undefined
+    readonly label: string
+    readonly values: readonly number[]
+  }[],
+): ChartData {
   return {
-    series: shown.map(({ key, label }, place) => ({
+    series: parts.map(({ key, label }, place) => ({
       name: `s${place}`,
       label,
       color: key === undefined || place >= SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
-      ...(key !== undefined && { filter: { key, label } }),
+      ...(key && { filter: { key, label } }),
     })),
-    rows: usage.slots.map((at, slot) => ({
+    rows: slots.map((at, slot) => ({
       at,
-      ...Object.fromEntries(
-        shown.map(({ points }, place) => [`s${place}`, points[slot] ? field(points[slot]) : 0]),
-      ),
+      ...Object.fromEntries(parts.map(({ values }, place) => [`s${place}`, values[slot] ?? 0])),
     })),
   }
 }

@@ -1,35 +1,51 @@
-import type { Usage } from '../../api/usage.ts'
+import { Select } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { Scope } from '../../api/calls.ts'
+import { failuresQuery, refusalsQuery, type Usage, type UsageQuery } from '../../api/usage.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChartFigure } from './chart-figure.tsx'
-import { largestSeriesData, latencyData, type SeriesName, fieldSeriesData } from './chart-rows.ts'
+import {
+  type ChartData,
+  countedData,
+  fieldSeriesData,
+  largestSeriesData,
+  latencyData,
+  type SeriesName,
+} from './chart-rows.ts'
+import { ERROR_GROUPINGS, errorGroupingOf, errorGroupings, FIELDS, type Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
-/** Cost, calls, tokens, latency and errors of a period by time. */
-export function Charts({
-  usage,
-  linkOf,
-  onFilter,
-}: {
+/** Where the charts of a page get their data and filters from. */
+interface ChartsOf {
   readonly usage: Usage
+  readonly scope: Scope
+  readonly params: UsageQuery
+  readonly grouping: Grouping
+  readonly search: SearchState
+  readonly onSearch: (changes: SearchState) => void
   /** The filters of the log for the calls of a slot. */
   readonly linkOf: (at: number) => SearchState
-  readonly onFilter: (one: SeriesName) => void
-}) {
-  const { usage: texts, tag } = useTexts()
-  const { money, count, duration } = useFormats()
-  const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumFractionDigits: 1 })
-  const counted = { format: count, axis: (value: number) => short.format(value) }
+  readonly onFilter: (one: SeriesName, by?: Grouping) => void
+}
+
+/** Cost, calls, tokens, latency and errors of a period by time. */
+export function Charts(page: ChartsOf) {
+  const { usage, linkOf, onFilter } = page
+  const { usage: texts } = useTexts()
+  const { money, duration, moneyStep } = useFormats()
+  const counted = useCounted()
   return (
     <div className={classes['charts']}>
       <ChartFigure
         title={texts.spend}
         step={usage.step}
         linkOf={linkOf}
-        data={largestSeriesData(usage, ({ quota }) => quota, texts.other)}
+        data={largestSeriesData(usage, 'quota', texts.other)}
         format={money}
         axis={money}
+        unit={moneyStep}
         onFilter={onFilter}
         isWide
       />
@@ -37,7 +53,7 @@ export function Charts({
         title={texts.calls}
         step={usage.step}
         linkOf={linkOf}
-        data={largestSeriesData(usage, ({ requests }) => requests, texts.other)}
+        data={largestSeriesData(usage, 'requests', texts.other)}
         {...counted}
         onFilter={onFilter}
       />
@@ -67,14 +83,71 @@ export function Charts({
         axis={duration}
         areLines
       />
-      <ChartFigure
-        title={texts.errors}
-        step={usage.step}
-        linkOf={linkOf}
-        data={largestSeriesData(usage, ({ failed }) => failed, texts.other)}
-        {...counted}
-        onFilter={onFilter}
-      />
+      <Errors {...page} />
     </div>
   )
+}
+
+/** Failed calls by the grouping of the page, by another one or by cause, or refused calls by code. */
+function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFilter }: ChartsOf) {
+  const { usage: texts, logs } = useTexts()
+  const { profile } = useSignedIn()
+  const counted = useCounted()
+  const chosen = errorGroupingOf(search, scope)
+  // The sums of the page have the failed calls by its own grouping already.
+  const asked = chosen === grouping ? undefined : chosen
+  const { data } = useQuery({
+    ...(asked === 'refusals'
+      ? refusalsQuery(profile.id, scope, params)
+      : failuresQuery(
+          profile.id,
+          scope,
+          params,
+          asked === undefined || asked === 'cause' ? 'cause' : FIELDS[asked],
+        )),
+    enabled: asked !== undefined,
+    placeholderData: keepPreviousData,
+  })
+  const causes: Readonly<Record<string, string>> = { ...logs.causes, '': logs.reasons.client_gone }
+  const by = asked === undefined || asked === 'cause' || asked === 'refusals' ? undefined : asked
+  const shown: ChartData | undefined =
+    asked === undefined
+      ? largestSeriesData(usage, 'failed', texts.other)
+      : data &&
+        countedData(data, (key, label) => (asked === 'cause' ? (causes[key] ?? key) : label), {
+          otherLabel: texts.other,
+          isFilter: by !== undefined,
+        })
+  // The page can be divided by more than failed calls can.
+  const own = ERROR_GROUPINGS.some((one) => one === grouping)
+    ? undefined
+    : { value: grouping, label: texts.groupings[grouping] }
+  const options = errorGroupings(scope).map((value) => ({ value, label: texts.errorGroupings[value] }))
+  return (
+    <ChartFigure
+      title={texts.errors}
+      step={usage.step}
+      linkOf={linkOf}
+      data={shown ?? { series: [], rows: [] }}
+      {...counted}
+      onFilter={(one) => onFilter(one, by)}
+    >
+      <Select
+        size="xs"
+        aria-label={texts.errorsBy}
+        allowDeselect={false}
+        data={own === undefined ? options : [own, ...options]}
+        value={chosen ?? grouping}
+        onChange={(errors) => onSearch({ errors: errors === grouping ? undefined : (errors ?? undefined) })}
+      />
+    </ChartFigure>
+  )
+}
+
+/** The formats of numbers of calls or tokens. */
+function useCounted() {
+  const { tag } = useTexts()
+  const { count } = useFormats()
+  const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumFractionDigits: 1 })
+  return { format: count, axis: (value: number) => short.format(value), areWhole: true }
 }

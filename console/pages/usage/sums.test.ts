@@ -10,39 +10,63 @@ const point = fc.record(
   >,
 )
 
+const EMPTY: Usage = {
+  step: 'day',
+  tz: 'UTC',
+  slots: [],
+  series: [],
+  other: null,
+  totals: NO_POINT,
+  previous: NO_POINT,
+  latency: [],
+  exact: true,
+}
+
 const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots) => {
   const points = fc.array(point, { minLength: slots, maxLength: slots })
   return fc
     .record({
-      series: fc.array(fc.record({ key: fc.string(), label: fc.string(), points }), { maxLength: 9 }),
+      series: fc.uniqueArray(
+        fc.record({ key: fc.string(), label: fc.string(), points, place: fc.integer({ min: 1, max: 20 }) }),
+        { maxLength: 9, selector: ({ place }) => place },
+      ),
       other: fc.option(fc.record({ points })),
     })
     .map(({ series, other }) => ({
-      step: 'day' as const,
-      tz: 'UTC',
+      ...EMPTY,
       slots: Array.from({ length: slots }, (_, slot) => slot * 86_400),
-      series,
+      series: series.map(({ place, ...one }) => ({ ...one, ranks: { quota: place, failed: 21 - place } })),
       other,
-      totals: NO_POINT,
-      previous: NO_POINT,
-      latency: [],
-      exact: true,
     }))
 })
 
 test('38: the chart, the breakdown and the intervals have the same sum, and at most six series and the others', () => {
   fc.assert(
     fc.property(usages, (usage) => {
-      const shown = shownSeries(usage, 'Other')
+      const shown = shownSeries(usage, 'quota', 'Other')
       expect(shown.length).toBeLessThanOrEqual(7)
       const whole = sumOf(slotSums(usage))
-      expect(sumOf(shown.flatMap(({ points }) => points))).toEqual(whole)
+      expect(sumOf(shown.flatMap(({ points }) => points)).quota).toBe(whole.quota)
       expect(sumOf(seriesSums(usage, 'Other').map(({ sum }) => sum))).toEqual(whole)
     }),
   )
 })
 
-test('a change needs a previous value to compare with', () => {
-  expect(changeOf(3, 2)).toBe(0.5)
-  expect(changeOf(3, 0)).toBeUndefined()
+test('96: each figure has the six series with most of it', () => {
+  const series = Array.from({ length: 8 }, (_, index) => ({
+    key: `m${index}`,
+    label: `m${index}`,
+    ranks: { quota: index + 1, failed: 8 - index },
+    points: [{ ...NO_POINT, quota: 8 - index, failed: index + 1 }],
+  }))
+  const usage = { ...EMPTY, slots: [0], series }
+  const keys = (rank: 'quota' | 'failed') => shownSeries(usage, rank, 'Other').map(({ key }) => key)
+  expect(keys('quota')).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5', undefined])
+  expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
+})
+
+test('96: a change needs a previous period with ten calls to compare with', () => {
+  expect(changeOf(3, 2, 10)).toBe(0.5)
+  expect(changeOf(3, 2, 9)).toBeUndefined()
+  expect(changeOf(3, 0, 10)).toBeUndefined()
 })

@@ -59,12 +59,24 @@ export function seriesSums({ series, other }: Usage, otherLabel: string): readon
   return other ? [...rows, { key: '', label: otherLabel, sum: sumOf(other.points) }] : rows
 }
 
-/** The series of a chart: the largest ones, and the sums of all others for each interval. */
-export function shownSeries({ series, other, slots }: Usage, otherLabel: string): readonly ShownSeries[] {
-  const shown = series.slice(0, SHOWN_SERIES)
-  const rest = [...series.slice(SHOWN_SERIES), ...(other ? [other] : [])]
+/** The figures by which a chart has its largest series. */
+export type ChartRank = 'quota' | 'requests' | 'failed'
+
+/** The series of a chart: the largest ones by its figure, and the sums of all others for each interval. */
+export function shownSeries(
+  { series, other, slots }: Usage,
+  rank: ChartRank,
+  otherLabel: string,
+): readonly ShownSeries[] {
+  const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
+  const shown = series
+    .filter((one) => placeOf(one) <= SHOWN_SERIES)
+    .toSorted((one, another) => placeOf(one) - placeOf(another))
+  const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) => sumOf(rest.map((one) => one.points[slot] ?? NO_POINT)))
+  // Series that have nothing of this figure do not need a name for it.
+  if (points.every((point) => point[rank] === 0)) return shown
   return [...shown, { key: undefined, label: otherLabel, points }]
 }
 
@@ -74,7 +86,13 @@ export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[]
   return slots.map((_, slot) => sumOf(all.map(({ points }) => points[slot] ?? NO_POINT)))
 }
 
-/** The change since the previous period, as a fraction; undefined where there is nothing to compare with. */
-export function changeOf(now: number, before: number): number | undefined {
-  return before === 0 ? undefined : (now - before) / before
+/** Fewer calls than these in the period before say nothing about a change in per cent. */
+const MIN_COMPARED_CALLS = 10
+
+/**
+ * The change since the previous period, as a fraction; undefined where there is nothing to compare with, or too
+ * little. `calls` are those of the previous period, answered and failed.
+ */
+export function changeOf(now: number, before: number, calls: number): number | undefined {
+  return before === 0 || calls < MIN_COMPARED_CALLS ? undefined : (now - before) / before
 }

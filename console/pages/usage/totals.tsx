@@ -14,8 +14,9 @@ export function Totals({ now, before }: { readonly now: UsagePoint; readonly bef
     maximumFractionDigits: 0,
   })
   const noteOf = (field: (point: UsagePoint) => number): string => {
-    const change = changeOf(field(now), field(before))
-    return change === undefined ? usage.nothingBefore : usage.change(percent.format(change))
+    const change = changeOf(field(now), field(before), before.requests + before.failed)
+    if (change !== undefined) return usage.change(percent.format(change))
+    return field(before) === 0 ? usage.nothingBefore : usage.littleBefore
   }
   return (
     <div role="group" aria-label={usage.totals}>

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { filterOf } from '../logs/log-filter.ts'
 import { usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
@@ -31,10 +30,6 @@ test('141: sums are grouped and filtered by tier of service and region, and lead
   })
   const slot = slotSearch(search, NOW / 1000, { step: 'day', tz: 'UTC' })
   expect(slot).toMatchObject({ tier: 'fast', region: 'us' })
-  expect(filterOf(slot, 'own', { from: 0, to: undefined })).toMatchObject({
-    service_tier: ['fast'],
-    region: ['us'],
-  })
 })
 
 test('members can neither group nor filter by user and channel', () => {

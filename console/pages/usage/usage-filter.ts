@@ -30,8 +30,10 @@ export const FIELDS = {
 } as const satisfies Readonly<Record<Grouping, ValuedField>>
 const HALF_HOUR_S = 1800
 const DAY_S = 86_400
-/** The number of series that the gateway returns; the charts show fewer. */
+/** The number of series that the gateway returns for each figure; the charts show fewer. */
 const TOP = 20
+/** The figures with a chart of their own largest series. */
+const RANKS = 'quota,requests,failed'
 /** Seconds from the start of a month that are within the next one. */
 const A_MONTH_S = 32 * DAY_S
 /** The number of days from which a period is shown by month. */
@@ -40,6 +42,22 @@ const MANY_DAYS = 200
 /** The grouping in the address, for that scope. */
 export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
+}
+
+/** What failed calls can be divided by, beside the grouping of the page; refusals are calls that never began. */
+export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'refusals'] as const
+
+/** A division of failed or refused calls. */
+export type ErrorGrouping = (typeof ERROR_GROUPINGS)[number]
+
+/** The divisions of failed calls in this scope. */
+export function errorGroupings(scope: Scope): readonly ErrorGrouping[] {
+  return ERROR_GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
+}
+
+/** The division of failed calls in the address; undefined for that of the page. */
+export function errorGroupingOf({ errors }: SearchState, scope: Scope): ErrorGrouping | undefined {
+  return errorGroupings(scope).find((one) => one === errors)
 }
 
 /** Groupings available in this scope. */
@@ -64,6 +82,7 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
     step: stepOf(span),
     by: FIELDS[groupingOf(search, scope)],
     top: TOP,
+    rank: RANKS,
     model_name: valuesIn(search['model']),
     ...keyFilters(search['key']),
     ...(scope === 'all' && {
@@ -78,7 +97,8 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
 
 /** The value of a series in a filter of the address. */
 export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
-  return textOf([grouping === 'key' ? keyText(key) : grouping === 'user' ? label : key]) ?? ''
+  if (grouping === 'key') return keyText(key)
+  return textOf([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
 }
 
 function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] {

@@ -57,11 +57,13 @@ export function UsagePage() {
         {(found) => (
           <Sums
             usage={named(found, grouping)}
+            scope={scope}
             grouping={grouping}
             isStale={query.isPlaceholderData}
             params={params}
             search={search}
-            onFilter={(one) => setSearch({ [grouping]: filterText(grouping, one) })}
+            onSearch={setSearch}
+            onFilter={(one, by = grouping) => setSearch({ [by]: filterText(by, one) })}
           />
         )}
       </QueryResult>
@@ -72,18 +74,22 @@ export function UsagePage() {
 
 function Sums({
   usage,
+  scope,
   grouping,
   params,
   search,
   isStale,
+  onSearch,
   onFilter,
 }: {
   readonly usage: Usage
+  readonly scope: Scope
   readonly grouping: Grouping
   readonly params: UsageQuery
   readonly search: SearchState
   readonly isStale: boolean
-  readonly onFilter: (one: SeriesName) => void
+  readonly onSearch: (changes: SearchState) => void
+  readonly onFilter: (one: SeriesName, by?: Grouping) => void
 }) {
   const { usage: texts, common } = useTexts()
   const isEmpty = usage.totals.requests === 0 && usage.totals.failed === 0
@@ -94,7 +100,16 @@ function Sums({
         <NoCalls text={texts.empty} />
       ) : (
         <>
-          <Charts usage={usage} linkOf={(at) => slotSearch(search, at, params)} onFilter={onFilter} />
+          <Charts
+            usage={usage}
+            scope={scope}
+            params={params}
+            grouping={grouping}
+            search={search}
+            onSearch={onSearch}
+            linkOf={(at) => slotSearch(search, at, params)}
+            onFilter={onFilter}
+          />
           <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
         </>
       )}

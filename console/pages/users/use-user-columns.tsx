@@ -23,6 +23,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
   return [
     {
       key: 'name',
+      sortField: 'username',
       label: users.name,
       phone: 'title',
       cell: ({ id, username }) => (
@@ -31,8 +32,8 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
         </Link>
       ),
     },
-    { key: 'role', label: users.role, cell: ({ role }) => roles[role] ?? String(role) },
-    { key: 'group', label: users.group, cell: ({ group }) => group },
+    { key: 'role', label: users.role, sortField: 'role', cell: ({ role }) => roles[role] ?? String(role) },
+    { key: 'group', label: users.group, sortField: 'group', cell: ({ group }) => group },
     {
       key: 'left',
       label: users.left,
@@ -46,17 +47,20 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
     },
     {
       key: 'spend',
+      sortField: 'used_quota',
       label: users.spend,
       isNumber: true,
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
     },
     {
       key: 'active',
+      sortField: 'last_active',
       label: users.lastActive,
       cell: ({ last_active: at }) => (at > 0 ? <TimeText at={at} /> : common.never),
     },
     {
       key: 'status',
+      sortField: 'status',
       label: users.status,
       phone: 'value',
       cell: ({ status }) => <UserState status={status} />,

@@ -19,7 +19,9 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
   const { logs, overview } = useTexts()
   const { profile } = useSignedIn()
   return (
-    <QueryResult query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, RECENT))}>
+    <QueryResult
+      query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, { pageSize: RECENT }))}
+    >
       {({ items }) =>
         items.length === 0 ? (
           <Empty text={logs.empty} />

@@ -1,8 +1,9 @@
 import { Button, Group, Modal, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { createUserKey, type ManagedUser } from '../../api/users.ts'
+import { createUserKey, type ManagedUser, userKeysQuery } from '../../api/users.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -35,7 +36,10 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   const { users, keys, common } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const [name, setName] = useState('')
+  const base = useNewKeyName()
+  const { data: present } = useQuery(userKeysQuery(profile.id, user.id))
+  const [typed, setName] = useState<string>()
+  const name = typed ?? unusedKeyName(base, new Set(present?.items.map((key) => key.name)))
   const [isChecked, setIsChecked] = useState(false)
   const [secret, setSecret] = useState<string>()
   const isEmpty = name.trim() === ''

@@ -1,8 +1,7 @@
 import { Button, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useQuery } from '@tanstack/react-query'
 import { ROLES } from '../../../src/domain/role.ts'
-import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
+import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { LimitInputs, useLimitLabels, useLimitRules } from '../../components/limit-inputs.tsx'
 import type { MoneyDisplay } from '../../components/money.ts'
 import { changedLimits, RATE_LIMIT_NAMES, typedLimits } from '../../components/typed-limits.ts'
@@ -10,6 +9,7 @@ import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useEdit } from '../../components/use-edit.tsx'
 import { Figures } from '../../components/figures.tsx'
+import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { UserBudgets } from './user-budgets.tsx'
 import { useUserChanges } from './use-user-changes.ts'
@@ -23,7 +23,6 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const limitLabels = useLimitLabels()
   const { money, exact, count } = useFormats()
   const { reload } = useUserChanges()
-  const { data: groups = [user.group] } = useQuery(groupsQuery(profile.id))
   const form = useForm({
     mode: 'controlled',
     initialValues: typedProfile(user, display),
@@ -33,6 +32,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
       display_name: (text: string) => (text.trim() === '' ? common.required : null),
     },
   })
+  const groups = useGroups([form.values.group])
   const edit = useEdit<ReturnType<typeof typedProfile>, ManagedUser>({
     form,
     object: user,
@@ -89,8 +89,9 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
             label={users.group}
             allowDeselect={false}
             disabled={!isOther}
-            data={[...groups]}
+            data={groups.data}
             {...form.getInputProps('group')}
+            onFocus={groups.onFocus}
           />
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
           <LimitInputs form={form} isDisabled={!isOther} />

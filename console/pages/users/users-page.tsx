@@ -11,6 +11,7 @@ import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AddUserDialog } from './add-user-dialog.tsx'
@@ -21,11 +22,15 @@ import { useUserColumns } from './use-user-columns.tsx'
 export function UsersPage() {
   const { users, common } = useTexts()
   const { profile } = useSignedIn()
-  const [{ q = '', p = '1', new: isNew }, setSearch] = useSearchState()
+  const [search, setSearch] = useSearchState()
+  const { q = '', p = '1', new: isNew } = search
   const fund = useAddedQuota()
   const columns = useUserColumns(fund.open)
   const page = Number(p)
-  const query = useQuery({ ...usersQuery(profile.id, page, q), placeholderData: keepPreviousData })
+  const query = useQuery({
+    ...usersQuery(profile.id, page, q, listOrderOf(search)),
+    placeholderData: keepPreviousData,
+  })
   return (
     <>
       <PageHead title={users.title}>
@@ -60,6 +65,7 @@ export function UsersPage() {
                 rows={items}
                 keyOf={({ id }) => id}
                 isStale={query.isPlaceholderData}
+                sorting={sortingOf(search, setSearch)}
               />
               <Pager
                 page={page}

@@ -213,7 +213,29 @@ const TABLE: readonly Row[] = [
 export function capabilitiesOf(
   upstreamName: string,
   requestedName: string,
-  stated: DeclaredCapabilities = {},
+  stated: DeclaredCapabilities = NOTHING_STATED,
+): Capabilities {
+  let known = found.get(stated)
+  if (!known) found.set(stated, (known = new Map()))
+  const names = `${upstreamName}\0${requestedName}`
+  let capabilities = known.get(names)
+  if (!capabilities) {
+    if (known.size >= MAX_FOUND) known.clear()
+    known.set(names, (capabilities = findCapabilities(upstreamName, requestedName, stated)))
+  }
+  return capabilities
+}
+
+const NOTHING_STATED: DeclaredCapabilities = {}
+/** Capabilities by what is stated and by both names: every conversion asks, and some forty patterns are tried. */
+const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
+/** Maximum number of names, because clients choose theirs. */
+const MAX_FOUND = 200
+
+function findCapabilities(
+  upstreamName: string,
+  requestedName: string,
+  stated: DeclaredCapabilities,
 ): Capabilities {
   const own = rowOf(upstreamName)
   const named = own ?? (requestedName === upstreamName ? undefined : rowOf(requestedName))

@@ -90,6 +90,11 @@ export class ApiKeys {
     this.#announce?.({ of: 'keys' })
   }
 
+  /** Evicts the keys that are cached as unknown, on all nodes. */
+  forgetUnknown(): void {
+    this.#evictAndAnnounce({ of: 'keys' })
+  }
+
   /** Evicts all keys on this node. */
   forgetAll(): void {
     this.#evictions += 1

@@ -166,7 +166,7 @@ export class SiblingQueue {
 
   /** Tries everybody again, because a balance was changed by hand. */
   retryAll(): void {
-    for (const balance of [...this.#lines.keys()]) this.#admitFrom(balance)
+    for (const balance of this.#lines.keys()) this.#admitFrom(balance)
   }
 
   #admitFrom(balance: Balance): void {
@@ -355,7 +355,7 @@ export function waitForSiblings<Admitted>(
     }
     const refuse = (error: unknown): void => {
       end()
-      reject(error as Error)
+      reject(error)
     }
     const queued = queue.add(
       {

@@ -26,6 +26,16 @@ import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
 
+/** What a list of tokens can be sorted by. */
+export const TOKEN_ORDERS = [
+  'name',
+  'status',
+  'created_time',
+  'accessed_time',
+  'used_quota',
+  'remain_quota',
+] as const
+
 /** 1, 2, 3 or 4. */
 export type TokenStatus = (typeof TOKEN_STATUS)[keyof typeof TOKEN_STATUS]
 

@@ -148,11 +148,16 @@ export interface CallNames {
   readonly token_name: string
 }
 
+/** Id of the channel of a call, which stays the same when it is renamed; 0 without a channel. */
+interface CalledChannel {
+  readonly channel_id: number
+}
+
 /** A settled call in the usage log. */
-export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames
+export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames & CalledChannel
 
 /** A call as responses show it: from the usage log, or just settled. */
-export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> & CallNames
+export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> & CallNames & CalledChannel
 
 /** Whether a call got a response. */
 export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>): boolean {

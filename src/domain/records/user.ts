@@ -109,6 +109,17 @@ export const USER = declareRecord(
   USAGE_LIMIT_FIELDS,
 )
 
+/** What a list of users can be sorted by. */
+export const USER_ORDERS = [
+  'username',
+  'role',
+  'group',
+  'status',
+  'quota',
+  'used_quota',
+  'last_active',
+] as const
+
 /** The part of the record that calls and charges need. */
 export const CALLING_USER = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
 

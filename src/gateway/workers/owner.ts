@@ -15,6 +15,8 @@ import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
+import { answerPrompts } from '../../relay/prompts/owner-prompts.ts'
+import { LocalPrompts } from '../../relay/prompts/prompt-store.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { FollowedCallBatch } from '../calls-of-workers.ts'
@@ -134,7 +136,14 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const slots = new OwnedSlots()
   const metrics = new WorkerMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
-  const shared = { database, announce, permits: new OwnedPermits(), slots, metrics }
+  const shared = {
+    database,
+    announce,
+    permits: new OwnedPermits(),
+    slots,
+    metrics,
+    prompts: new LocalPrompts(),
+  }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
     planned,
@@ -220,6 +229,7 @@ interface SharedResources {
   readonly announce: (text: string) => void
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
+  readonly prompts: LocalPrompts
   readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
@@ -227,7 +237,7 @@ interface SharedResources {
 /** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, crew } = services
+  const { database, announce, permits, slots, metrics, prompts, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
@@ -237,6 +247,7 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
     permits.exchange(counted, request, crew.serving.length),
   )
   link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
+  answerPrompts(link, prompts)
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

@@ -15,6 +15,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'users', key: ['id'], batchSize: 1000 },
   { name: 'tokens', key: ['id'], batchSize: 1000 },
   { name: 'channels', key: ['id'], batchSize: 1000 },
+  { name: 'former_channel_names', key: ['name'], batchSize: 1000 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
   { name: 'declared_settings', key: ['kind', 'name'], batchSize: 200 },
   { name: 'audit_log', key: ['id'], batchSize: 1000 },

@@ -3,7 +3,8 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
-import { allChannels, type FoundChannel } from './channel-object.ts'
+import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
+import { isTestCostly } from './test-cost.ts'
 
 /** The nodes that are included, and whether minutes are. */
 export const channelHealthQuery = z.object({
@@ -66,6 +67,7 @@ export const incidentSchema = z.object({
   rescued: z.int().describe('Calls with a failed attempt here that another channel answered'),
   lost: z.int().describe('Calls with a failed attempt here that failed'),
   cause: z.string(),
+  test_costs: z.boolean().describe('Whether the provider bills a test, as a picture or speech'),
 })
 
 /** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
@@ -123,14 +125,27 @@ export async function incidents(
   const { minutes } = services.channels
   // There is nearly always none, and then nothing has to be read.
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
+  const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
   const { items } = await ownHealth(services, false)
   return items.flatMap(({ id, name, condition, last_error }) => {
     const { requests, failed, rescued, lost, failingSinceMs } = minutes.recent(name)
     if (requests === 0 || !IN_TROUBLE.has(condition)) return []
     const since = seconds(failingSinceMs)
     const cause = last_error?.cause ?? ''
+    const test_costs = costs.get(id) ?? false
     return [
-      { channel_id: id, channel: name, condition, since, calls: requests, failed, rescued, lost, cause },
+      {
+        channel_id: id,
+        channel: name,
+        condition,
+        since,
+        calls: requests,
+        failed,
+        rescued,
+        lost,
+        cause,
+        test_costs,
+      },
     ]
   })
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
-import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, ownHealth } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
-import { isCostly, testedModel } from './test-request.ts'
+import { isTestCostly } from './test-cost.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -27,10 +27,7 @@ export const channelQuery = pageQuery.extend({
     .enum(['', ...CONDITIONS], { error: `expected one of ${CONDITIONS.join(', ')}` })
     .optional()
     .describe('Their conditions, as this node sees them'),
-  sort: z
-    .enum(['name', 'status', 'priority', 'weight'], { error: 'expected name, status, priority or weight' })
-    .optional(),
-  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
+  ...orderQuery(['name', 'status', 'priority', 'weight']).shape,
 })
 
 /** A channel in responses, with whether the provider charges its test as a picture or speech. */
@@ -73,11 +70,12 @@ async function ofCondition(
 // The sort is stable, so that equal channels stay in the order of lists.
 function sorted(
   found: readonly ChannelObject[],
-  { sort, order }: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
+  query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
 ): readonly ChannelObject[] {
-  if (sort === undefined) return found
-  const sign = order === 'desc' ? -1 : 1
-  return found.toSorted((one, other) => sign * compared(one[sort], other[sort]))
+  const order = orderOf(query)
+  if (!order) return found
+  const sign = order.isAscending ? 1 : -1
+  return found.toSorted((one, other) => sign * compared(one[order.by], other[order.by]))
 }
 
 function compared<V extends string | number>(one: V, other: V): number {
@@ -111,17 +109,12 @@ function listed(text: string, name: string): boolean {
 /** A channel in responses. */
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
-/** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
+/** Adds whether the test of a channel is costly. */
 export function shownChannel(
-  { liveConfig, settings }: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
+  services: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,
 ): ShownChannel {
-  const { name, test_model: preferred } = object
-  const channel =
-    liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
-  const wanted = typeof preferred === 'string' ? preferred : ''
-  const costs = channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
-  return { ...object, test_costs: costs }
+  return { ...object, test_costs: isTestCostly(services, object) }
 }
 
 /** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */

@@ -4,7 +4,7 @@ import type { Caller } from '../../accounts/authentication/caller.ts'
 import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
 import { NO_OPERATOR_LIMITS } from '../../domain/usage-limits.ts'
 import { NO_LIMIT } from '../../domain/rate-limit.ts'
-import { TOKEN } from '../../domain/records/token.ts'
+import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import { simulatedRefusal, type Simulation } from '../../domain/simulation.ts'
 import { GatewayError } from '../../errors.ts'
@@ -112,17 +112,20 @@ async function callerOf(
   by: User,
 ): Promise<{ readonly caller: Caller; readonly refusal?: Simulation['refusal'] }> {
   if (!id) {
-    const token = {
+    const token: Caller['token'] = {
       ...TOKEN.defaults,
       id: 0,
       user_id: by.id,
       name: '',
       group: '',
+      status: TOKEN_STATUS.enabled,
+      created_time: 0,
+      remain_quota: 0,
       unlimited_quota: true,
       rateLimit: { ...NO_LIMIT, parallel: 0 },
       budget: undefined,
       operator_terms: NO_OPERATOR_LIMITS,
-    } as unknown as Caller['token']
+    }
     // Every user may use the group that it is in.
     return { caller: { token, user: { ...by, group: group || by.group } } }
   }

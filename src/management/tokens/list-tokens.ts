@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import type { Token } from '../../domain/records/token.ts'
+import { type Token, TOKEN_ORDERS } from '../../domain/records/token.ts'
 import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain/search-pattern.ts'
 import { GatewayError } from '../../errors.ts'
+import type { TokenOrder } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, userInput } from '../input-fields.ts'
-import { offsetOf, type Page, pageObject, pageSchema } from '../page.ts'
+import { offsetOf, orderQuery, type Page, pageObject, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
 import {
@@ -51,22 +52,31 @@ export const tokenPageSchema = pageSchema(tokenSchema)
 /** A page of tokens. */
 export type TokenPage = z.output<typeof tokenPageSchema>
 
-/** A page of a user's tokens, newest first. */
+/** The query for a page of tokens. */
+export const tokenPageQuery = pageQuery.extend(orderQuery(TOKEN_ORDERS).shape)
+
+/** A page of a user's tokens in some order, newest first unless given. */
+interface OrderedPage extends Page {
+  readonly user: number
+  readonly order?: TokenOrder | undefined
+}
+
+/** A page of a user's tokens. */
 export async function tokenPage(
   services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
-  { user: userId, ...page }: Page & { readonly user: number },
+  { user: userId, order, ...page }: OrderedPage,
 ): Promise<TokenPage> {
   const { tokens, total } = await services.store.read('findTokenPageWithKeys', {
     userId,
     offset: offsetOf(page),
     limit: page.pageSize,
+    order,
   })
   return pageObject(page, total, await maskedTokens(services, tokens))
 }
 
 /** A search for tokens; an empty or absent pattern matches everything. */
-interface TokenSearch extends Page {
-  readonly user: number
+interface TokenSearch extends OrderedPage {
   /** Pattern that the name of a token must match. */
   readonly keyword?: string | undefined
   /** Pattern that the key must match, with or without `sk-`. */
@@ -74,13 +84,13 @@ interface TokenSearch extends Page {
 }
 
 /**
- * A page of the user's tokens that match both patterns, newest first. Names match case-insensitively, keys
+ * A page of the user's tokens that match both patterns. Names match case-insensitively, keys
  * case-sensitively. Keys are stored encrypted, so if a key pattern is given, they are decrypted and compared
  * here. An invalid pattern is `invalid_request`.
  */
 export async function searchTokens(
   services: ManagementServices,
-  { user: userId, keyword = '', token = '', ...page }: TokenSearch,
+  { user: userId, order, keyword = '', token = '', ...page }: TokenSearch,
 ): Promise<TokenPage> {
   const keyPattern = token.replace(/^(?:sk-)+/, '')
   refuse('keyword', patternError(keyword))
@@ -95,14 +105,18 @@ export async function searchTokens(
   const { store } = services
   const all: readonly { readonly id: number; readonly name: string; readonly key?: string }[] =
     keyPattern === ''
-      ? await store.read('ownTokenNames', { userId })
-      : await store.read('ownTokenKeys', { userId })
+      ? await store.read('ownTokenNames', { userId, order })
+      : await store.read('ownTokenKeys', { userId, order })
   checkCount(all.length)
   const found = all.filter(({ name, key = '' }) => hasName(name) && matches(keyPattern, key))
   const start = offsetOf(page)
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
   const tokens = tokenIds.length === 0 ? [] : await store.read('findTokensWithKeys', { userId, tokenIds })
-  return pageObject(page, found.length, await maskedTokens(services, tokens))
+  const placeOf = new Map(tokenIds.map((id, place) => [id, place]))
+  const placed = tokens.toSorted(
+    (one, other) => (placeOf.get(one.token.id) ?? 0) - (placeOf.get(other.token.id) ?? 0),
+  )
+  return pageObject(page, found.length, await maskedTokens(services, placed))
 }
 
 /** Maximum number of tokens of one question about their budgets: a page of them. */

@@ -28,7 +28,13 @@ export async function failedCalls(
     period,
     filter,
     by,
-  }: { readonly period: SeriesPeriod; readonly filter: UsageFilter; readonly by: FailureDimension },
+    withOwners,
+  }: {
+    readonly period: SeriesPeriod
+    readonly filter: UsageFilter
+    readonly by: FailureDimension
+    readonly withOwners: boolean
+  },
 ): Promise<CountedCalls> {
   const { starts, step, tz, top } = period
   const plan = planSeries(period, await store.read('usageCoverage'))
@@ -36,6 +42,7 @@ export async function failedCalls(
     filter,
     by,
     top,
+    withOwners,
     steps: starts.length,
     plan,
   })

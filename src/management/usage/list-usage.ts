@@ -8,7 +8,7 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { CALL_ORDERS, type UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { offsetOf, pageObject, type Page } from '../page.ts'
+import { offsetOf, orderQuery, pageObject, type Page } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
@@ -20,7 +20,7 @@ export async function listUsage<Shown>(
   filter: UsageFilter | null,
   page: Page,
   shown: (entry: UsageEntry) => Shown,
-  { sort = 'created_at', order = 'desc' }: z.output<typeof orderQuery> = {},
+  { sort = 'created_at', order = 'desc' }: z.output<typeof callOrderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
   const { total, entries } = await store.read('listUsage', {
@@ -72,11 +72,8 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   } while (after)
 }
 
-/** The order of a list of calls; equal ones are sorted by their ids. */
-export const orderQuery = z.object({
-  sort: z.enum(CALL_ORDERS, { error: `expected one of ${CALL_ORDERS.join(', ')}` }).optional(),
-  order: z.enum(['asc', 'desc'], { error: 'expected asc or desc' }).optional(),
-})
+/** The order of a list of calls: descending unless given. */
+export const callOrderQuery = orderQuery(CALL_ORDERS)
 
 /** How the columns of a file are computed. */
 interface CsvFormat {
@@ -113,6 +110,7 @@ export const callFilters = {
   user_id: idsFilter(),
   username: textsFilter(),
   channel: textsFilter(),
+  channel_id: idsFilter(),
 }
 
 const callFiltersSchema = z.object(callFilters)
@@ -123,11 +121,12 @@ export function callFilterOf(
   userId?: number,
 ): UsageFilter {
   const { user_id, model_name: model, ...others } = query
-  const { username, channel, token_id, token_name, group, service_tier, region } = others
+  const { username, channel, channel_id, token_id, token_name, group, service_tier, region } = others
   return {
     user_id: userId ?? user_id,
     username,
     channel,
+    channel_id,
     token_id,
     token_name,
     model,

@@ -30,7 +30,8 @@ function started() {
     onTurn: (listener) => (onTurn = listener),
   }
   const asked: number[] = []
-  const read = (_: 'tokenNames', { tokenIds }: { tokenIds: readonly number[] }) => {
+  const read = (name: 'tokenNames' | 'channelIds', { tokenIds }: { tokenIds: readonly number[] }) => {
+    if (name === 'channelIds') return Promise.resolve(new Map())
     asked.push(tokenIds.length)
     return Promise.resolve(
       tokenIds.map((tokenId) => ({ token_id: tokenId, token_name: 'one', username: 'ann' })),

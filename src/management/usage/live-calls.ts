@@ -209,7 +209,12 @@ export class LiveCalls {
     try {
       const tokenIds = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))]
       const found = await this.#dependencies.store.read('tokenNames', { tokenIds })
-      return new RowTexts(new Map(found.map(({ token_id: tokenId, ...names }) => [tokenId, names])))
+      const channels = [...new Set(calls.map(({ channel }) => channel))].filter((name) => name !== '')
+      const channelIds = await this.#dependencies.store.read('channelIds', { names: channels })
+      return new RowTexts(
+        new Map(found.map(({ token_id: tokenId, ...names }) => [tokenId, names])),
+        channelIds,
+      )
     } catch {
       return new RowTexts(new Map())
     }

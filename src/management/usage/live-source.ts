@@ -24,11 +24,13 @@ export interface LiveCallBatch {
 /** Rows of one turn as JSON, by query: each is written once for all readers that are shown the same. */
 export class RowTexts {
   readonly #names: ReadonlyMap<number, CallNames>
+  readonly #channelIds: ReadonlyMap<string, number>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
-  /** `names` are by the id of the call's token. */
-  constructor(names: ReadonlyMap<number, CallNames>) {
+  /** `names` are by the id of the call's token, ids of channels by their names. */
+  constructor(names: ReadonlyMap<number, CallNames>, channelIds: ReadonlyMap<string, number> = new Map()) {
     this.#names = names
+    this.#channelIds = channelIds
   }
 
   /** Names of a call; undefined if the database did not return them. */
@@ -39,7 +41,8 @@ export class RowTexts {
   textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveQuery['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
-    const named = { ...call, username, token_name }
+    const channel_id = this.#channelIds.get(call.channel) ?? 0
+    const named = { ...call, username, token_name, channel_id }
     const text = JSON.stringify(scope === 'all' ? usageObject(named) : ownUsageObject(named))
     this.#texts[scope].set(call, text)
     return text

@@ -67,7 +67,7 @@ export const ownRefusedQuery = ownUsageQuery
 
 /** The filters of all refused calls. */
 export const refusedQuery = usageQuery
-  .omit({ reason: true, cause: true, service_tier: true, region: true, channel: true })
+  .omit({ reason: true, cause: true, service_tier: true, region: true, channel: true, channel_id: true })
   .extend({ code: textsFilter() })
 
 /** A page of refused calls, newest first. */
@@ -95,6 +95,7 @@ function refusedFilterOf(
 ): RefusedFilter {
   const {
     channel: _channel,
+    channel_id: _channelId,
     reasons: _reasons,
     causes: _causes,
     ...filter

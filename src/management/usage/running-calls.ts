@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { type RunningCall, RUNNING_STATES } from '../../domain/running-call.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -95,9 +96,12 @@ export async function stopCall(
   user: User,
 ): Promise<void> {
   const ownerId = user.role >= Role.admin ? undefined : user.id
+  // Each time is a question of its own: answers to an equal one are reused for a moment, and a repeated request
+  // would count as another stop.
+  const question = `${STOP}:${id}:${ownerId ?? ''}:${randomBytes(6).toString('hex')}`
   const isStopped =
     services.running.stop(id, ownerId) ||
-    ((await services.otherNodes?.others(`${STOP}:${id}:${ownerId ?? ''}`)) ?? []).includes('stopped')
+    ((await services.otherNodes?.others(question)) ?? []).includes('stopped')
   if (!isStopped) throw new GatewayError('not_found', `no call with the id ${id} is under way`)
   await services.store.write('recordStop', { callId: id })
 }

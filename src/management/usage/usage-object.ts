@@ -54,6 +54,14 @@ const row = Object.assign(
     },
   },
   fields,
+  {
+    channel_id: {
+      type: integer,
+      shown: 'admin',
+      about: 'Stays the same when the channel is renamed',
+      of: ({ channel_id }: ShownCall) => channel_id,
+    },
+  } as const,
 )
 
 const own = declareResponse(row, 'holder')

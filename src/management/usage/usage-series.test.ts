@@ -114,8 +114,10 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
           const calendar = new Calendar(tz)
           const stepOf = ({ ended_ms: endedMs }: SettledCall): number =>
             series.slots.indexOf(calendar.startOf(step, endedMs) / 1000)
-          const all = by === 'none' ? series.series : [...series.series, { key: null, ...series.other }]
-          const shown = new Set(series.series.map(({ key }) => key))
+          // The key of a channel is an id, which calls do not have.
+          const named = series.series.map((one) => ({ ...one, key: by === 'channel' ? one.label : one.key }))
+          const all = by === 'none' ? named : [...named, { key: null, ...series.other }]
+          const shown = new Set(named.map(({ key }) => key))
           for (const { key, points = [] } of all) {
             const expected = series.slots.map(() => ({ requests: 0, failed: 0, quota: 0, output: 0 }))
             for (const call of matching) {

@@ -5,8 +5,10 @@ import { type PlannedPeriod, planSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import {
   SERIES_DIMENSIONS,
+  SERIES_RANKS,
   type SeriesDimension,
   type SeriesLine,
+  type SeriesRank,
 } from '../../store/operations/usage-sum-queries.ts'
 import { GatewayError } from '../../errors.ts'
 import { calendarOf } from '../calendar-of.ts'
@@ -34,6 +36,9 @@ const POINT_FIELDS = pointSchema.keyof().options
 
 const points = z.array(pointSchema).meta({ description: 'One for each slot' })
 const milliseconds = z.int().nullable()
+const ranks = z
+  .partialRecord(z.enum(SERIES_RANKS), z.int().nullable())
+  .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
 
 /** A series of usage; `docs/api.md: Usage series`. */
 export const usageSeriesSchema = z.object({
@@ -41,8 +46,8 @@ export const usageSeriesSchema = z.object({
   tz: z.string(),
   slots: z.array(z.int()).meta({ description: 'Unix seconds of the starts of the steps' }),
   series: z
-    .array(z.object({ key: z.string(), label: z.string(), points }))
-    .meta({ description: 'The highest charge first' }),
+    .array(z.object({ key: z.string(), label: z.string(), ranks, points }))
+    .meta({ description: 'The highest by the first rank first' }),
   other: z
     .object({ points })
     .nullable()
@@ -69,12 +74,16 @@ export interface SeriesRequest {
   readonly period: SeriesPeriod
   readonly filter: UsageFilter
   readonly by: SeriesDimension
+  /** The figures by which the highest series are returned: the charge unless given. */
+  readonly ranks?: readonly SeriesRank[]
+  /** Whether labels of API keys begin with their user. */
+  readonly withOwners?: boolean
 }
 
 /** The usage of a period by step and dimension, with the totals of the preceding period. */
 export async function usageSeries(
   { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
-  { period, filter, by }: SeriesRequest,
+  { period, filter, by, ranks: wanted = ['quota'], withOwners = false }: SeriesRequest,
 ): Promise<UsageSeries> {
   const coverage = await store.read('usageCoverage')
   const plan = planSeries(period, coverage)
@@ -84,6 +93,8 @@ export async function usageSeries(
     filter,
     by,
     top: period.top,
+    ranks: wanted,
+    withOwners,
     steps: starts.length,
     plan,
     previousPlan: planSeries(before, coverage),
@@ -94,9 +105,10 @@ export async function usageSeries(
     step: period.step,
     tz: period.tz,
     slots: [...starts],
-    series: shown.map(({ key, label, points: sums }) => ({
+    series: shown.map(({ key, label, ranks: places, points: sums }) => ({
       key: key === null ? '' : String(key),
       label,
+      ranks: places,
       points: sums.map(pointOf),
     })),
     other: other ? { points: other.points.map(pointOf) } : null,
@@ -183,12 +195,22 @@ export const periodQuery = z.object({
 const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names) =>
   z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional()
 
+const RANK = `expected one of ${SERIES_RANKS.join(', ')}, or several with commas`
+
+const rank = z
+  .string({ error: RANK })
+  .default('quota')
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(SERIES_RANKS, { error: RANK })))
+  .describe('The figures by which the highest series are returned: quota, requests, tokens, failed')
+
 /** The query for a series of all users. */
-export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...callFilters })
+export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), rank, ...callFilters })
 
 /** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
   by: oneOf(['model', 'token', 'group', 'service_tier', 'region', 'none']),
+  rank,
   ...ownCallFilters,
 })
 

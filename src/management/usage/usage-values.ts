@@ -57,7 +57,7 @@ export async function usageValues(
   }
   const plan = await planOf(store, { fromS, toS, starts: [fromS], step: 'month' })
   if (field === 'cause') {
-    const by = { filter, by: field, top: FAILURE_CAUSES.length + 1, steps: 1, plan }
+    const by = { filter, by: field, top: FAILURE_CAUSES.length + 1, withOwners: false, steps: 1, plan }
     const { lines } = await store.read('failedCalls', by)
     const known = lines.filter(({ key }) => key !== '')
     return matching(q, known, (key) => total(lines.find((line) => line.key === key)?.calls ?? []))

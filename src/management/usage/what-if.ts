@@ -15,6 +15,8 @@ import { filterOf, usageQuery } from './list-usage.ts'
 
 /** The maximum number of calls that are priced again. */
 const MAX_CALLS = 1_000_000
+/** The maximum number of rows that are looked at: a filter may match few of them. */
+const MAX_SCANNED = 4_000_000
 /** The number of rows that one read scans. */
 const BATCH_ROWS = 2_000
 /** The maximum number of entries of each kind of change. */
@@ -104,11 +106,18 @@ export async function whatIf(
   const filter = filterOf({ ...filters, start_timestamp: from, end_timestamp: to - 1 })
   let after: UsageCursor | null = null
   let read = 0
+  let scanned = 0
   do {
     const batch: { entries: readonly UsageEntry[]; next: UsageCursor | null } = filter
       ? await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
       : { entries: [], next: null }
     read += batch.entries.length
+    scanned += BATCH_ROWS
+    if (scanned > MAX_SCANNED)
+      throw new GatewayError(
+        'too_many_calls',
+        `more than ${MAX_SCANNED} calls would have to be looked at: expected a shorter period, or the user or key of the calls`,
+      )
     if (read > MAX_CALLS)
       throw new GatewayError('too_many_calls', `more than ${MAX_CALLS} calls: expected a shorter period`)
     const unknown = rates.unknownAmong(batch.entries)

@@ -1,14 +1,17 @@
 import { z } from 'zod'
-import type { ManagedUser, User } from '../../domain/records/user.ts'
+import { type ManagedUser, type User, USER_ORDERS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { type Actor, requireManageable } from '../authority.ts'
-import { offsetOf, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
+/** The query for a page of users. */
+export const userPageQuery = pageQuery.extend(orderQuery(USER_ORDERS).shape)
+
 /** A search for users; without parameters it finds all of them. */
-export const userSearchInput = pageQuery.extend({
+export const userSearchInput = userPageQuery.extend({
   keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
   group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
 })
@@ -17,7 +20,7 @@ export const userSearchInput = pageQuery.extend({
 export const userPageSchema = pageSchema(managedUserSchema)
 
 /**
- * Users of a group, newest first, with `keyword` as their id or as a part of a name or the e-mail address.
+ * Users of a group, newest first unless sorted otherwise, with `keyword` as their id or as a part of a name or the e-mail address.
  */
 export async function findUsers(
   services: ManagementServices,
@@ -29,6 +32,7 @@ export async function findUsers(
     group: query.group || undefined,
     offset: offsetOf(page),
     limit: page.pageSize,
+    order: orderOf(query),
   })
   const items = await managedUserObjects(services, users)
   return pageObject(page, total, items)

@@ -6,16 +6,38 @@ import {
   MESSAGES_MARKS,
   RESPONSES_BREAKPOINTS,
 } from '@sluice/wire/cache-marks'
-import { canSearch, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
+import { canSearch, CHAT_CONVERSATION, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
 import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
 import type { Conversation, SharedField } from '@sluice/wire/conversation'
-import { CONVERSE_PROMPT, converseCodec, maxTokensOf as converseMaxTokens } from '@sluice/wire/converse'
-import { answerPath, GEMINI_PROMPT, geminiCodec, maxTokensOf as geminiMaxTokens } from '@sluice/wire/gemini'
-import { maxTokensOf as messagesMaxTokens, MESSAGES_PROMPT, messagesCodec } from '@sluice/wire/messages'
+import type { ConversationForm } from '@sluice/wire/conversation-digests'
+import {
+  CONVERSE_CONVERSATION,
+  CONVERSE_PROMPT,
+  converseCodec,
+  maxTokensOf as converseMaxTokens,
+} from '@sluice/wire/converse'
+import {
+  answerPath,
+  GEMINI_CONVERSATION,
+  GEMINI_PROMPT,
+  geminiCodec,
+  maxTokensOf as geminiMaxTokens,
+} from '@sluice/wire/gemini'
+import {
+  maxTokensOf as messagesMaxTokens,
+  MESSAGES_CONVERSATION,
+  MESSAGES_PROMPT,
+  messagesCodec,
+} from '@sluice/wire/messages'
 import type { Capabilities } from '@sluice/wire/model-capabilities'
 import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { maxTokensOf as responsesMaxTokens, RESPONSES_PROMPT, responsesCodec } from '@sluice/wire/responses'
+import {
+  maxTokensOf as responsesMaxTokens,
+  RESPONSES_CONVERSATION,
+  RESPONSES_PROMPT,
+  responsesCodec,
+} from '@sluice/wire/responses'
 import type { OfferedTool } from '@sluice/wire/tool-use'
 import { isOpenAiHost, isRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -23,9 +45,12 @@ import { versionHeaders } from './messages/version-headers.ts'
 
 /** A dialect to which calls of other dialects are converted. */
 export interface UpstreamDialect {
+  readonly name: ProtocolName
   readonly codec: UpstreamCodec
   /** Describes which members of its requests are part of the prompt. */
   readonly prompt: PromptLevels
+  /** How its conversations are compared with those of earlier calls. */
+  readonly conversation: ConversationForm
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for it. */
   readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request in addition to those of the channel: names and values in turn. */
@@ -62,8 +87,10 @@ export interface ConversionDialect extends UpstreamDialect {
 
 /** Chat completions, for conversion to and from other dialects. */
 export const chatConversion: ConversionDialect = {
+  name: 'chat',
   codec: chatCodec,
   prompt: CHAT_PROMPT,
+  conversation: CHAT_CONVERSATION,
   path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,
@@ -103,8 +130,10 @@ export function takesSharedField(
 
 /** Messages, for conversion to and from other dialects. */
 export const messagesConversion: ConversionDialect = {
+  name: 'messages',
   codec: messagesCodec,
   prompt: MESSAGES_PROMPT,
+  conversation: MESSAGES_CONVERSATION,
   path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,
@@ -117,8 +146,10 @@ export const messagesConversion: ConversionDialect = {
 
 /** Responses, for conversion to and from other dialects. */
 export const responsesConversion: ConversionDialect = {
+  name: 'responses',
   codec: responsesCodec,
   prompt: RESPONSES_PROMPT,
+  conversation: RESPONSES_CONVERSATION,
   path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,
@@ -134,8 +165,10 @@ export const responsesConversion: ConversionDialect = {
 
 /** The Gemini API, for conversion to and from other dialects. */
 export const geminiConversion: ConversionDialect = {
+  name: 'gemini',
   codec: geminiCodec,
   prompt: GEMINI_PROMPT,
+  conversation: GEMINI_CONVERSATION,
   path: answerPath,
   headers: [],
   beginsWithPrompt: false,
@@ -149,8 +182,10 @@ export const geminiConversion: ConversionDialect = {
 
 /** Bedrock's Converse API, to which other dialects are converted. */
 export const converseConversion: UpstreamDialect = {
+  name: 'converse',
   codec: converseCodec,
   prompt: CONVERSE_PROMPT,
+  conversation: CONVERSE_CONVERSATION,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
   // Model names of some vendors end like this suffix.

@@ -18,9 +18,9 @@ import type {
   UpstreamCodec,
   UpstreamModel,
 } from '@sluice/wire/codec'
-import type { ReplyContext, Conversation, RepeatedFields } from '@sluice/wire/conversation'
+import type { ReplyContext, Conversation, MediaPart, Part, RepeatedFields } from '@sluice/wire/conversation'
 import { withCutOffStop } from '@sluice/wire/tool-input'
-import { scanObject } from '@sluice/wire/json/json-scan'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
@@ -34,7 +34,7 @@ import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-s
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
 import { type RetentionOptions, RetainedResponse } from '../responses/retained-response.ts'
-import { type ConversionDialect, upstreamDialect } from './conversion-dialects.ts'
+import { type ConversionDialect, type UpstreamDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
 import type { WholeReply, Reader } from './dialect.ts'
 import {
@@ -43,7 +43,7 @@ import {
   signedHistory,
   streamSignatures,
 } from './signature-history.ts'
-import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
+import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-stages.ts'
 
 /** A request to decode, apart from its body. */
 interface DecodeOptions extends Beside {
@@ -68,6 +68,14 @@ interface Fitted {
   readonly provider: string | undefined
   readonly dropped: Dropped
   readonly history: SignedHistory
+}
+
+/** A conversation as a request of the channel. */
+interface Encoded {
+  /** With all media in it. */
+  readonly inline: Conversation
+  readonly body: Buffer
+  readonly dropped: ReadonlySet<string>
 }
 
 /** Properties of a client on which its responses depend. */
@@ -134,6 +142,7 @@ export class Conversions {
   ): ChannelPlan {
     const { spoken, conversation, upstream } = fitted
     const search = upstreamDialect(spoken).search(conversation, upstream.name)
+    let encoded: Encoded | undefined
     return {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
@@ -141,19 +150,36 @@ export class Conversions {
       sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
-      prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
+      conversation: async () => {
+        if (hasFiles(conversation, (part) => upstreamDialect(spoken).codec.mustFetch(part))) return undefined
+        encoded = await this.#encode(fitted, NOBODY).catch(() => undefined)
+        return encoded && sentConversation(upstreamDialect(spoken), encoded.body, upstream.name)
+      },
+      prepare: async (_passThrough, requester) => {
+        const made = encoded ?? (await this.#encode(fitted, requester))
+        // The body can be large and must not be kept by the plan.
+        encoded = undefined
+        return this.#prepare(client, fitted, made)
+      },
     }
   }
 
-  async #prepare(
-    client: Client,
-    { spoken, conversation, upstream, provider, dropped: before, history }: Fitted,
+  async #encode(
+    { spoken, conversation, upstream, provider, dropped: before }: Fitted,
     requester: MediaRequester,
-  ): Promise<AttemptRequest> {
-    const { codec, path, headers, prompt } = upstreamDialect(spoken)
+  ): Promise<Encoded> {
+    const { codec } = upstreamDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
-    const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
+    return { inline, body: withProvider(codec.encodeRequest(inline, upstream, dropped), provider), dropped }
+  }
+
+  #prepare(
+    client: Client,
+    { spoken, conversation, upstream, history }: Fitted,
+    { inline, body, dropped }: Encoded,
+  ): AttemptRequest {
+    const { codec, path, headers, prompt } = upstreamDialect(spoken)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
     const replyContext: ReplyContext = {
@@ -191,6 +217,26 @@ export class Conversions {
     }
   }
 }
+
+/** For conversations of which nothing is fetched. */
+const NOBODY: MediaRequester = { client: 0, takeMemory: () => {}, onClientGone: () => () => {} }
+
+/** Reports whether a conversation has files that must be fetched. */
+function hasFiles({ turns }: Conversation, mustFetch: (part: MediaPart) => boolean): boolean {
+  const isFile = (part: Part): boolean =>
+    part.kind === 'media' ? mustFetch(part) : part.kind === 'tool-result' && part.parts.some(isFile)
+  return turns.some(({ parts }) => parts.some(isFile))
+}
+
+function sentConversation(
+  { name, conversation: form }: UpstreamDialect,
+  body: Buffer,
+  upstreamModel: string,
+): SentConversation {
+  return { dialect: name, scan: scanObject(body, RESPONSE_LIMITS), form, upstreamModel, headers: NO_HEADERS }
+}
+
+const NO_HEADERS: readonly string[] = []
 
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 

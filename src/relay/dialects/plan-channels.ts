@@ -6,6 +6,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { ChannelPlan } from '../request-stages.ts'
 import { dialectForChannel } from './choose-dialect.ts'
+import type { UpstreamDialect } from './conversion-dialects.ts'
 import type { ConversionPlanner } from './conversions.ts'
 
 /**
@@ -76,3 +77,17 @@ export function nativeTools(
 ): Pick<ChannelPlan, 'tools'> {
   return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
 }
+
+/** The conversation of a native request to a channel, for the model `name`. */
+export function nativeConversation(
+  { model_mapping }: Channel,
+  { name: dialect, conversation: form }: Pick<UpstreamDialect, 'name' | 'conversation'>,
+  name: string,
+  scan: ScannedObject,
+  headers: readonly string[] = NO_HEADERS,
+): Pick<ChannelPlan, 'conversation'> {
+  const upstreamModel = model_mapping.get(name) ?? name
+  return { conversation: () => ({ dialect, scan, form, upstreamModel, headers }) }
+}
+
+const NO_HEADERS: readonly string[] = []

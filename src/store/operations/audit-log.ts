@@ -34,13 +34,13 @@ export async function auditPage(
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
   const rows = await entryPage(db, page).selectAll().execute()
-  return { total, entries: rows.map(entryFromRow) }
+  return { total, entries: await entriesFromRows(db, rows) }
 }
 
 /** Reads the newest matching entries below an id; null begins with the newest. */
 export async function auditBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
   const rows = await entriesBefore(db, query).selectAll().execute()
-  return rows.map(entryFromRow)
+  return entriesFromRows(db, rows)
 }
 
 /** Removes entries that are older than they are kept; resolves to their number. */
@@ -92,6 +92,25 @@ function matching(db: Db, { actor, kind, object, fromMs, beforeMs }: AuditFilter
 
 function asId<Condition>(text: string, condition: (id: number) => Condition): Condition[] {
   return /^\d{1,15}$/.test(text) ? [condition(Number(text))] : []
+}
+
+async function entriesFromRows(db: Db, rows: readonly AuditLogRow[]): Promise<AuditEntry[]> {
+  const ids = rows.flatMap((row) =>
+    row.object_kind === 'key' && row.object_id !== null ? [row.object_id] : [],
+  )
+  const owners = await inChunks([...new Set(ids)], (some) =>
+    db
+      .selectFrom('tokens')
+      .innerJoin('users', 'users.id', 'tokens.user_id')
+      .select(['tokens.id as key_id', 'users.id', 'users.username as name'])
+      .where('tokens.id', 'in', some)
+      .execute(),
+  )
+  const ownerOf = new Map(owners.map(({ key_id, ...owner }) => [key_id, owner]))
+  return rows.map((row) => {
+    const owner = row.object_kind === 'key' ? ownerOf.get(row.object_id ?? 0) : undefined
+    return { ...entryFromRow(row), ...(owner && { owner }) }
+  })
 }
 
 function entryFromRow(row: AuditLogRow): AuditEntry {

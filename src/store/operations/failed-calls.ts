@@ -2,8 +2,11 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { CAUSE_COLUMNS } from '../sum-kinds.ts'
+import type { Secrets } from '../secrets.ts'
+import { channelIds } from './channel-names.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
-import { withUser } from './usage-log.ts'
+import { resolved } from './usage-log.ts'
 import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
 
 /** Dimensions that divide failed calls. */
@@ -29,17 +32,20 @@ export async function failedCalls(
     readonly filter: UsageFilter
     readonly by: FailureDimension
     readonly top: number
+    /** Whether labels of API keys begin with their user. */
+    readonly withOwners: boolean
     readonly steps: number
     readonly plan: SeriesPlan
   },
+  secrets: Secrets,
 ): Promise<{
   readonly all: readonly number[]
   readonly lines: readonly FailedLine[]
   readonly more: boolean
 }> {
-  const { by, top, steps, plan } = query
+  const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
-  const filter = await withUser(db, query.filter)
+  const filter = await resolved(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
   const columns = ['failed', ...(by === 'cause' ? CAUSE_COLUMNS : [])]
   const sums = (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? []
@@ -56,9 +62,13 @@ export async function failedCalls(
     keys.length === 0
       ? new Map<string | number | null, number[][]>()
       : await readPlannedSums(db, { filter, by: column, keys, columns }, plan, steps)
-  const names = await namesOf(db, by, keys)
+  const names =
+    by === 'token'
+      ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
+      : await namesOf(db, by, keys)
+  const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const lines = keys.map((key) => ({
-    key,
+    key: idOf?.get(String(key)) ?? key,
     label: names.get(key) ?? String(key),
     calls: none.map((_, step) => ofKeys.get(key)?.[step]?.[0] ?? 0),
   }))

@@ -1,6 +1,6 @@
 import { budgetFrom } from '../../domain/budget.ts'
 import { sql } from 'kysely'
-import type { ManagedUser, User, UserRow } from '../../domain/records/user.ts'
+import type { ManagedUser, User, USER_ORDERS, UserRow } from '../../domain/records/user.ts'
 import {
   liveUsers,
   liveTokens,
@@ -9,8 +9,9 @@ import {
   userFromRow,
   tokenFromRow,
 } from '../account-rows.ts'
-import type { Db } from './operation.ts'
-import type { Token, TokenRow } from '../../domain/records/token.ts'
+import { lastActive } from './last-active.ts'
+import { type Db, inChunks } from './operation.ts'
+import type { Token, TOKEN_ORDERS, TokenRow } from '../../domain/records/token.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 
@@ -85,9 +86,17 @@ interface UserSearch {
   readonly group: string | undefined
   readonly offset: number
   readonly limit: number
+  /** Newest first unless given. */
+  readonly order?: UserOrder | undefined
 }
 
-/** Reads a page of the matching users that are not deleted, newest first, and their total number. */
+/** An order of users; equal ones are sorted by their ids. */
+export interface UserOrder {
+  readonly by: (typeof USER_ORDERS)[number]
+  readonly isAscending: boolean
+}
+
+/** Reads a page of the matching users that are not deleted, and their total number. */
 export async function pageOfUsers(
   db: Db,
   search: UserSearch,
@@ -95,27 +104,39 @@ export async function pageOfUsers(
   const ids = await matchingIds(db, search)
   const shown = ids.slice(search.offset, search.offset + search.limit)
   if (shown.length === 0) return { users: [], total: ids.length }
-  const rows = await db
-    .selectFrom('users')
-    .selectAll()
-    .where('id', 'in', shown)
-    .orderBy('id', 'desc')
-    .execute()
-  return { users: rows.map(managedUserFromRow), total: ids.length }
+  const rows = await db.selectFrom('users').selectAll().where('id', 'in', shown).execute()
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const users = shown.flatMap((id) => byId.get(id) ?? [])
+  return { users: users.map(managedUserFromRow), total: ids.length }
 }
 
 // Compares here, because databases differ in case conversion beyond ASCII.
-async function matchingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
-  let query = liveUsers(db).select(['id', 'username', 'display_name', 'email']).orderBy('id', 'desc')
+async function matchingIds(db: Db, { keyword, group, order }: UserSearch): Promise<number[]> {
+  const { by, isAscending } = order ?? { by: undefined, isAscending: false }
+  let query = liveUsers(db).select(['id', 'username', 'display_name', 'email'])
+  if (by !== undefined && by !== 'last_active')
+    query = query.orderBy(by === 'group' ? 'group_name' : by, isAscending ? 'asc' : 'desc')
+  query = query.orderBy('id', isAscending ? 'asc' : 'desc')
   if (group !== undefined) query = query.where('group_name', '=', group)
   const sought = keyword.toLowerCase()
-  return (await query.execute())
+  const ids = (await query.execute())
     .filter(
       (row) =>
         String(row.id) === keyword ||
         [row.username, row.display_name, row.email].some((text) => text.toLowerCase().includes(sought)),
     )
     .map(({ id }) => id)
+  return by === 'last_active' ? byActivity(db, ids, isAscending) : ids
+}
+
+// The sort is stable, so that equal ones stay in the order of their ids.
+async function byActivity(db: Db, ids: readonly number[], isAscending: boolean): Promise<number[]> {
+  const times = await inChunks(ids, (userIds) => lastActive(db, { userIds }))
+  const latest = new Map<number, number>()
+  for (const { userId, at } of times) latest.set(userId, Math.max(at, latest.get(userId) ?? 0))
+  const minuteOf = (id: number): number => Math.floor((latest.get(id) ?? 0) / 60)
+  const sign = isAscending ? 1 : -1
+  return ids.toSorted((one, other) => sign * (minuteOf(one) - minuteOf(other)))
 }
 
 /** Reads all that people manage of a user; null if there is none with this id. */
@@ -220,9 +241,21 @@ export interface TokenWithKey {
   readonly key: string
 }
 
-/** Page of a user's tokens. */
-interface TokenPageQuery {
+/** An order of tokens; equal ones are sorted by their ids. */
+export interface TokenOrder {
+  readonly by: (typeof TOKEN_ORDERS)[number]
+  readonly isAscending: boolean
+}
+
+/** All tokens of a user. */
+interface TokensOf {
   readonly userId: number
+  /** Newest first unless given. */
+  readonly order?: TokenOrder | undefined
+}
+
+/** Page of a user's tokens. */
+interface TokenPageQuery extends TokensOf {
   readonly offset: number
   readonly limit: number
 }
@@ -272,14 +305,14 @@ export async function findTokensWithKeys(
 }
 
 /**
- * Lists the names of a user's live tokens, newest first, without their keys, which would take time to
+ * Lists the names of a user's live tokens, without their keys, which would take time to
  * decrypt.
  */
 export function ownTokenNames(
   db: Db,
-  { userId }: { readonly userId: number },
+  tokens: TokensOf,
 ): Promise<{ readonly id: number; readonly name: string }[]> {
-  return ownTokens(db, userId).select(['id', 'name']).orderBy('id', 'desc').execute()
+  return orderedTokens(db, tokens).select(['id', 'name']).execute()
 }
 
 /** A token as short lists show it. */
@@ -315,20 +348,17 @@ export async function tokenGroups(db: Db, { userId }: { readonly userId: number 
   return rows.map(({ group_name }) => group_name)
 }
 
-/** Lists the names of a user's live tokens with their keys, newest first. */
+/** Lists the names of a user's live tokens with their keys. */
 export async function ownTokenKeys(
   db: Db,
-  { userId }: { readonly userId: number },
+  tokens: TokensOf,
   secrets: Secrets,
 ): Promise<readonly { readonly id: number; readonly name: string; readonly key: string }[]> {
-  const rows = await ownTokens(db, userId)
-    .select(['id', 'name', 'key_cipher'])
-    .orderBy('id', 'desc')
-    .execute()
+  const rows = await orderedTokens(db, tokens).select(['id', 'name', 'key_cipher']).execute()
   return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
 }
 
-/** Reads a page of a user's live tokens, newest first, and their total number. */
+/** Reads a page of a user's live tokens, and their total number. */
 export async function findTokenPageWithKeys(
   db: Db,
   page: TokenPageQuery,
@@ -345,9 +375,15 @@ function countTokens(db: Db, userId: number): Promise<{ readonly total: number }
     .executeTakeFirstOrThrow()
 }
 
-/** Selects a page of a user's live tokens, newest first. */
-export function pageOfTokens(db: Db, { userId, offset, limit }: TokenPageQuery) {
-  return ownTokens(db, userId).orderBy('id', 'desc').limit(limit).offset(offset)
+/** Selects a page of a user's live tokens. */
+export function pageOfTokens(db: Db, { offset, limit, ...tokens }: TokenPageQuery) {
+  return orderedTokens(db, tokens).limit(limit).offset(offset)
+}
+
+function orderedTokens(db: Db, { userId, order }: TokensOf) {
+  const direction = order?.isAscending ? 'asc' : 'desc'
+  const found = ownTokens(db, userId)
+  return (order ? found.orderBy(order.by, direction) : found).orderBy('id', direction)
 }
 
 /** Amounts that are added up over all users or all tokens. */

@@ -33,8 +33,8 @@ export async function heldByNodes(
   { accounts, except }: Accounts & { readonly except: string },
 ): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
-  const { rows } = await sql<{ account: AccountName; held: number }>`
+  const { rows } = await sql<HeldSum>`
     select account, sum(held)::bigint as held from leases
     where held > 0 and node <> ${except} and account in (${sql.join(accounts)}) group by account`.execute(db)
-  return rows.map(({ account, held }) => ({ account, held: Number(held) }))
+  return rows
 }

@@ -140,13 +140,19 @@ const endsOf = (starts: SumStarts): (number | undefined)[] =>
 
 const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
 
-const CACHE_WRITES = sql.join(
-  COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_')).map((name) => sql.ref(name)),
-  sql` + `,
-)
+const CACHE_WRITES = COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_'))
+
+/** Sums that add up several columns. */
+const ADDED: Readonly<Record<string, readonly string[]>> = {
+  cache_write_tokens: CACHE_WRITES,
+  tokens: ['input_tokens', 'cache_read_tokens', ...CACHE_WRITES, 'output_tokens'],
+}
 
 /** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
 function summed(column: string): RawBuilder<unknown> {
-  const source = column === 'cache_write_tokens' ? CACHE_WRITES : sql.ref(column)
+  const source = sql.join(
+    (ADDED[column] ?? [column]).map((name) => sql.ref(name)),
+    sql` + `,
+  )
   return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
 }

@@ -33,6 +33,7 @@ export {
   recentTokens,
   tokenGroups,
 } from './find-accounts.ts'
+export { channelIds, namesOfChannels } from './channel-names.ts'
 export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageValues } from './usage-values.ts'

@@ -1,3 +1,4 @@
+import { declaredId } from '../../domain/channel-id.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -74,6 +75,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           error_status: null,
           upstream_model: 'm-2026',
           channel: 'c',
+          channel_id: declaredId('c'),
           group: 'default',
           usage: {
             input: 1,

@@ -3,6 +3,7 @@ import type { AttemptEntry, CallParticulars } from '../../domain/call-detail.ts'
 import { type CALL_ORDERS, USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
 import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
+import { channelIds, presentNames, withChannels } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
@@ -60,7 +61,7 @@ export async function listUsage(
     .execute()
   const places = new Map(page.map(({ id }, place) => [id, place]))
   const sorted = order ? rows.toSorted((one, other) => places.get(one.id)! - places.get(other.id)!) : rows
-  return { total, entries: sorted.map(entryFromRow) }
+  return { total, entries: await entriesFromRows(db, sorted) }
 }
 
 /** An order of calls; those without a value come last, and equal ones in the order of their ids. */
@@ -207,7 +208,7 @@ export async function scanUsage(
     .where((eb) => matchesFilter(eb, scan.filter))
   if (scannedUser(scan.filter) !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
-  return { entries: rows.map(entryFromRow), next: scan.end }
+  return { entries: await entriesFromRows(db, rows), next: scan.end }
 }
 
 /** Selects rows with the names of their users and API keys, deleted ones included. */
@@ -220,12 +221,20 @@ function withNames(db: Db) {
     .select(['users.username', 'tokens.name as token_name'])
 }
 
-/** Reads a row of `withNames`. */
-function entryFromRow(
-  row: UsageLogRow & { readonly username: string; readonly token_name: string },
-): UsageEntry {
-  const { username, token_name } = row
-  return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name }
+/** Reads rows of `withNames`, with the present names of their channels. */
+async function entriesFromRows(
+  db: Db,
+  rows: readonly (UsageLogRow & { readonly username: string; readonly token_name: string })[],
+): Promise<UsageEntry[]> {
+  const present = await presentNames(db)
+  const nameOf = (name: string): string => present.get(name) ?? name
+  const idOf = await channelIds(db, { names: [...new Set(rows.map(({ channel }) => nameOf(channel)))] })
+  return rows.map((row) => {
+    const { username, token_name } = row
+    const channel = nameOf(row.channel)
+    const channel_id = channel === '' ? 0 : (idOf.get(channel) ?? 0)
+    return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name, channel, channel_id }
+  })
 }
 
 /**
@@ -261,7 +270,7 @@ type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log
 
 /** Finds the last row of a scan, and the id of the user in its filter; null if that user is unknown. */
 export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
-  const filter = await withUser(db, scan.filter)
+  const filter = await resolved(db, scan.filter)
   if (!filter) return null
   const open: BoundedScan = { ...scan, filter, end: null }
   let query = db
@@ -301,6 +310,12 @@ export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'use
     .execute()
   const ids = named.map(({ id }) => id).filter((id) => wanted?.includes(id) ?? true)
   return ids.length > 0 ? { ...filter, user_id: oneOrMore(ids) } : null
+}
+
+/** Resolves the names of users and the channels of a filter; null if there is no such user or channel. */
+export async function resolved(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
+  const ofUser = await withUser(db, filter)
+  return ofUser && withChannels(db, ofUser)
 }
 
 const oneOrMore = (ids: readonly number[]): OneOrMore<number> => {

@@ -2,9 +2,18 @@ import { sql } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
 import { type UsageFilter, type UsageTotals, type UsageDimension } from '../../domain/usage-filter.ts'
 import { type DimensionColumn, kindFor, LATENCY_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../sum-kinds.ts'
+import type { Secrets } from '../secrets.ts'
+import { channelIds, loggedNames, presentNames } from './channel-names.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
 import { readSums, type SumsQuery, type SumsRow } from './read-sums.ts'
-import { withUser, matchingRows, boundScan, type UsageCursor, type UsageScan } from './usage-log.ts'
+import {
+  resolved as resolvedFilter,
+  matchingRows,
+  boundScan,
+  type UsageCursor,
+  type UsageScan,
+} from './usage-log.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 
@@ -49,22 +58,30 @@ const POINT_COLUMNS = [
   'reasoning_tokens',
 ]
 
+/** The figures that series are ranked by. */
+export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
+
+/** A figure that series are ranked by. */
+export type SeriesRank = (typeof SERIES_RANKS)[number]
+
 /** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
 
 /** One line of a series: a value of its dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user or API key; null for all values that have no line of their own. */
+  /** Name, or id of a user, API key or channel; null for all values that have no line of their own. */
   readonly key: string | number | null
-  /** Name of a user or API key, deleted ones included. */
+  /** Name of a user, API key or channel, deleted ones included. */
   readonly label: string
+  /** Places by the requested figures, from 1; null if it is not among the top. */
+  readonly ranks: Readonly<Partial<Record<SeriesRank, number | null>>>
   /** Sums of each step. */
   readonly points: readonly Sums[]
 }
 
 /** Sums of a period by step and dimension. */
 interface SeriesSums {
-  /** Sorted by charge, highest first; the line with key null, if there is one, is last. */
+  /** Sorted by the first figure of `ranks`, highest first; the line with key null, if there is one, is last. */
   readonly lines: readonly SeriesLine[]
   /** Histograms of all calls for each step. */
   readonly latency: readonly Sums[]
@@ -76,8 +93,11 @@ interface SeriesSums {
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** Maximum number of lines, not counting the one for all others. */
+  /** Maximum number of lines for each of `ranks`, not counting the one for all others. */
   readonly top: number
+  readonly ranks: readonly SeriesRank[]
+  /** Whether labels of API keys begin with their user. */
+  readonly withOwners: boolean
   readonly steps: number
   readonly plan: SeriesPlan
   /** Plan of the preceding period, as a single step. */
@@ -99,9 +119,9 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
 }
 
 /** Sums a period by step and dimension. */
-export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSums> {
+export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets): Promise<SeriesSums> {
   const { steps, plan, previousPlan } = query
-  const filter = await withUser(db, query.filter)
+  const filter = await resolvedFilter(db, query.filter)
   if (!filter)
     return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
   const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
@@ -114,36 +134,86 @@ export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSum
       query,
       filter,
       totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
+      secrets,
     ),
     latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length)),
     previous: previous.get(null)?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
   }
 }
 
-/** Lines for the values with the highest charges; the line for all others is the difference to the totals. */
+/** Lines for the values with the highest figures; the line for all others is the difference to the totals. */
 async function seriesLines(
   db: Db,
-  { by, top, steps, plan }: SeriesQuery,
+  { by, top, ranks, withOwners, steps, plan }: SeriesQuery,
   filter: UsageFilter,
   totals: readonly number[][],
+  secrets: Secrets,
 ): Promise<SeriesLine[]> {
-  if (by === 'none') return [{ key: null, label: '', points: totals }]
+  if (by === 'none') return [{ key: null, label: '', ranks: {}, points: totals }]
   const column = COLUMN_OF[by]
-  const ranked = await rankedKeys(db, filter, column, plan)
-  const keys = ranked.slice(0, top)
+  const { keys, places, isWhole } = await rankedByEach(db, filter, column, { plan, ranks, top })
   const sums =
     keys.length === 0
       ? new Map<never, never>()
       : await readPlannedSums(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
-  const names = await namesOf(db, by, keys)
+  const names =
+    by === 'token'
+      ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
+      : await namesOf(db, by, keys)
+  const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
     const points = sums.get(key) ?? zeros(steps, POINT_COLUMNS)
     for (const [step, point] of points.entries())
       for (const [index, value] of point.entries()) left[step]![index]! -= value
-    return { key, label: names.get(key) ?? String(key), points }
+    const label = names.get(key) ?? String(key)
+    return { key: idOf?.get(String(key)) ?? key, label, ranks: places(key), points }
   })
-  return keys.length < ranked.length ? [...lines, { key: null, label: '', points: left }] : lines
+  return isWhole ? lines : [...lines, { key: null, label: '', ranks: {}, points: left }]
+}
+
+/** The values among the `top` of any of these figures, in the order of the first one, with their places. */
+async function rankedByEach(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  {
+    plan,
+    ranks,
+    top,
+  }: { readonly plan: SeriesPlan; readonly ranks: readonly SeriesRank[]; readonly top: number },
+): Promise<{
+  readonly keys: readonly (string | number)[]
+  readonly places: (key: string | number) => SeriesLine['ranks']
+  readonly isWhole: boolean
+}> {
+  // Of equal ones, that with the higher charge comes first, then that with more calls.
+  const columns = [...new Set<SeriesRank>([...ranks, 'quota', 'requests'])]
+  const totals = await totalsByKey(db, filter, by, plan, columns)
+  const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
+  const found = new Set<string | number>()
+  for (const rank of ranks) {
+    const order = inOrder(
+      totals,
+      [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
+    )
+    // Without any failure, nothing is among those with the most; a model that is free still has a series.
+    const at = columns.indexOf(rank)
+    const counted = rank === 'quota' ? order : order.filter((key) => (totals.get(key)?.[at] ?? 0) > 0)
+    const first = counted.slice(0, top)
+    placesBy.set(rank, new Map(first.map((key, index) => [key, index + 1])))
+    for (const key of first) found.add(key)
+  }
+  const [main = 'quota'] = ranks
+  const keys = inOrder(
+    totals,
+    [main, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
+  )
+  return {
+    keys: keys.filter((key) => found.has(key)),
+    places: (key) => Object.fromEntries(ranks.map((rank) => [rank, placesBy.get(rank)?.get(key) ?? null])),
+    isWhole: found.size === totals.size,
+  }
 }
 
 /**
@@ -154,12 +224,23 @@ export async function rankedKeys(
   filter: UsageFilter,
   by: DimensionColumn,
   plan: SeriesPlan,
-  columns: readonly string[] = ['quota', 'requests'],
+  columns: readonly string[],
 ): Promise<(string | number)[]> {
-  return [...(await totalsByKey(db, filter, by, plan, columns))]
+  return inOrder(
+    await totalsByKey(db, filter, by, plan, columns),
+    columns.map((_, index) => index),
+  )
+}
+
+/** Keys by their sums at these places, the highest first. */
+function inOrder(
+  totals: ReadonlyMap<string | number, readonly number[]>,
+  places: readonly number[],
+): (string | number)[] {
+  return [...totals]
     .toSorted(
       ([oneKey, one], [otherKey, other]) =>
-        columns.reduce((least, _, index) => least || other[index]! - one[index]!, 0) ||
+        places.reduce((least, place) => least || (other[place] ?? 0) - (one[place] ?? 0), 0) ||
         (oneKey < otherKey ? -1 : 1),
     )
     .map(([key]) => key)
@@ -174,11 +255,13 @@ export async function totalsByKey(
   columns: readonly string[],
 ): Promise<ReadonlyMap<string | number, readonly number[]>> {
   const totals = new Map<string | number, number[]>()
+  const present = by === 'channel' ? await presentNames(db) : undefined
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
-    for (const { key, sums } of await readSums(db, { filter, by, columns, ...of })) {
-      const total = totals.get(key ?? '') ?? columns.map(() => 0)
+    for (const { key: logged, sums } of await readSums(db, { filter, by, columns, ...of })) {
+      const key = present?.get(String(logged)) ?? logged ?? ''
+      const total = totals.get(key) ?? columns.map(() => 0)
       totals.set(
-        key ?? '',
+        key,
         total.map((sum, index) => sum + sign * (sums[index] ?? 0)),
       )
     }
@@ -191,17 +274,21 @@ export async function totalsByKey(
   return totals
 }
 
-/** Reads the sums of every step of a plan, by the values of `query.by`; without it, there is one entry, with key null. */
+/** Reads the sums of every step of a plan, by the values of `given.by`; without it, there is one entry, with key null. */
 export async function readPlannedSums(
   db: Db,
-  query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
+  given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
   plan: SeriesPlan,
   steps: number,
 ): Promise<ReadonlyMap<string | number | null, number[][]>> {
   const { firstDay, days, moved } = plan
   const lines = new Map<string | number | null, number[][]>()
-  const add = (key: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
+  const present = given.by === 'channel' ? await presentNames(db) : undefined
+  const query =
+    present && given.keys ? { ...given, keys: loggedNames(given.keys.map(String), present) } : given
+  const add = (logged: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
     if (step === undefined || step < 0) return
+    const key = present?.get(String(logged)) ?? logged
     let points = lines.get(key)
     if (!points) lines.set(key, (points = zeros(steps, query.columns)))
     const point = points[step]
@@ -293,7 +380,7 @@ export async function sumUsageDays(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageTotals> {
-  const resolved = await withUser(db, filter)
+  const resolved = await resolvedFilter(db, filter)
   if (!resolved) return totalsOf(undefined)
   const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
   return totalsOf(row)
@@ -304,7 +391,7 @@ export async function usageByDay(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageOfDay[]> {
-  const resolved = await withUser(db, filter)
+  const resolved = await resolvedFilter(db, filter)
   if (!resolved) return []
   const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
   const rows = await readSums(db, { ...query, perStart: true, by: 'model' })

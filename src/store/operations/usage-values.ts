@@ -1,12 +1,15 @@
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { Secrets } from '../secrets.ts'
+import { channelIds } from './channel-names.ts'
+import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
 /** A value of a field of calls. */
 export interface UsageValue {
-  /** Name, or id of a user or API key. */
+  /** Name, or id of a user, API key or channel. */
   readonly value: string | number
   readonly label: string
   readonly calls: number
@@ -29,27 +32,50 @@ export async function usageValues(
     readonly limit: number
     readonly withOwners: boolean
   },
+  secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
   const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
-  const labels = await labelsOf(db, field, [...totals.keys()], withOwners)
+  const ranked = [...totals]
+    .map(([value, sums]) => ({ value, calls: sums.reduce((sum, count) => sum + count, 0) }))
+    .filter(({ calls }) => calls > 0)
+    .toSorted((one, other) => other.calls - one.calls)
   const wanted = query.q.toLowerCase()
-  return [...totals]
-    .map(([value, sums]) => ({
-      value,
-      label: labels.get(value) ?? String(value),
-      calls: sums.reduce((sum, count) => sum + count, 0),
-    }))
-    .filter(({ label, calls }) => calls > 0 && label !== '' && label.toLowerCase().includes(wanted))
-    .toSorted((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
-    .slice(0, limit)
+  const found: UsageValue[] = []
+  // Labels are read for some at a time, because only the first that match are listed.
+  for (let from = 0; from < ranked.length; from += LABELLED_AT_ONCE) {
+    const least = found[limit - 1]?.calls ?? 0
+    const some = ranked.slice(from, from + LABELLED_AT_ONCE).filter(({ calls }) => calls >= least)
+    if (some.length === 0) break
+    const labels = await labelsOf(
+      db,
+      field,
+      some.map(({ value }) => value),
+      withOwners,
+      secrets,
+    )
+    found.push(
+      ...some
+        .map((one) => ({ ...one, label: labels.get(one.value) ?? String(one.value) }))
+        .filter(({ label }) => label !== '' && label.toLowerCase().includes(wanted)),
+    )
+    found.sort((one, other) => other.calls - one.calls || (one.label < other.label ? -1 : 1))
+    found.length = Math.min(found.length, limit)
+  }
+  const idOf =
+    field === 'channel' ? await channelIds(db, { names: found.map(({ value }) => String(value)) }) : undefined
+  return found.map((one) => ({ ...one, value: idOf?.get(String(one.value)) ?? one.value }))
 }
+
+/** Values whose labels are read by one statement. */
+const LABELLED_AT_ONCE = 500
 
 async function labelsOf(
   db: Db,
   field: ValuedField,
   keys: readonly (string | number)[],
   withOwners: boolean,
+  secrets: Secrets,
 ): Promise<ReadonlyMap<string | number, string>> {
   const ids = keys as readonly number[]
   if (field === 'user') {
@@ -58,14 +84,5 @@ async function labelsOf(
     )
     return new Map(rows.map(({ id, name }) => [id, name]))
   }
-  if (field !== 'token') return new Map()
-  const rows = await inChunks(ids, (some) =>
-    db
-      .selectFrom('tokens')
-      .innerJoin('users', 'users.id', 'tokens.user_id')
-      .select(['tokens.id', 'tokens.name', 'users.username'])
-      .where('tokens.id', 'in', some)
-      .execute(),
-  )
-  return new Map(rows.map(({ id, name, username }) => [id, withOwners ? `${username} / ${name}` : name]))
+  return field === 'token' ? keyLabels(db, ids, withOwners, secrets) : new Map()
 }

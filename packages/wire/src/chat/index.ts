@@ -7,7 +7,7 @@ export {
 } from './completions/request.ts'
 export { chatErrorBody } from './errors.ts'
 export { gateChatRequest } from './native/gate.ts'
-export { CHAT_PROMPT, COMPLETIONS_PROMPT } from './native/prompt.ts'
+export { CHAT_CONVERSATION, CHAT_PROMPT, COMPLETIONS_PROMPT } from './native/prompt.ts'
 export { ChatTap, usageOfReply } from './native/tap.ts'
 export { chatRequestSchema, readChatRequest } from './native/request.ts'
 export { chatNames, completionNames } from './native/names.ts'

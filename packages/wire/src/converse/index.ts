@@ -6,7 +6,7 @@ import { ConverseStreamDecoder } from './stream/decoder.ts'
 
 /** Public interface of the converse dialect. */
 export { maxTokensOf } from './encode/inference.ts'
-export { CONVERSE_PROMPT } from './native/prompt.ts'
+export { CONVERSE_CONVERSATION, CONVERSE_PROMPT } from './native/prompt.ts'
 
 /** Codec of Bedrock's Converse API; only upstreams use this dialect. */
 export const converseCodec: UpstreamCodec = {

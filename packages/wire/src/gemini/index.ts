@@ -26,7 +26,7 @@ export {
 export { gateGeminiRequest } from './native/gate.ts'
 export { JsonArray } from './native/json-array.ts'
 export { answerPath, methodPath, modelOf } from './model-name.ts'
-export { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
+export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { maxTokensOf } from './encode/request.ts'
 

@@ -26,7 +26,7 @@ export {
   replaceItemReferences,
 } from './native/items.ts'
 export { type ItemQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
-export { RESPONSES_PROMPT } from './native/prompt.ts'
+export { RESPONSES_CONVERSATION, RESPONSES_PROMPT } from './native/prompt.ts'
 export { RenamedIds } from './native/renamed-ids.ts'
 export {
   countableText,

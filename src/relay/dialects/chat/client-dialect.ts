@@ -8,7 +8,7 @@ import type { ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
 type ChatRequest = Parameters<typeof gateChatRequest>[1] & {
@@ -40,6 +40,7 @@ export function chatRequests(
         outputMaximum: request.maxTokens,
         choices,
         ...nativeRequest(channel, 'chat', request.model, scan),
+        ...(endpoint === chatConversion && nativeConversation(channel, endpoint, request.model, scan)),
         ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
           const gated = gateChatRequest(scan, request, channel, {

@@ -33,7 +33,7 @@ import { type Dialect, throwNoStreams } from '../dialect.ts'
 import { vectorRequest } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
-import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -62,6 +62,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           outputMaximum: maxTokens,
           choices: candidateCount,
           ...nativeRequest(channel, 'gemini', name, scan),
+          ...nativeConversation(channel, geminiConversion, name, scan),
           ...nativeTools(channel, 'gemini', name, request.providerTools),
           prepare(passThrough) {
             const upstreamModel = channel.model_mapping.get(name) ?? name

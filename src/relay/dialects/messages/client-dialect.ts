@@ -8,7 +8,7 @@ import {
 } from '@sluice/wire/messages'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
-import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -30,6 +30,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           outputMaximum: maxTokens,
           choices: 1,
           ...nativeRequest(channel, 'messages', name, scan),
+          ...nativeConversation(channel, messagesConversion, name, scan, upstreamHeaders),
           ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
             const gated = gateMessagesRequest(scan, request, channel, passThrough)

@@ -19,7 +19,7 @@ import {
 } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
-import { nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -60,6 +60,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       outputMaximum: request.maxTokens,
       choices: 1,
       ...nativeRequest(channel, 'responses', name, ownScan),
+      ...(!composed && nativeConversation(channel, responsesConversion, name, scan)),
       ...nativeTools(channel, 'responses', name, request.providerTools),
       ...(origin?.channel === channel.name && {
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,

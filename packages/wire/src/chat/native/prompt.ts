@@ -11,6 +11,7 @@ import {
   respondsInMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
+import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import {
   type FoundMedia,
@@ -185,6 +186,14 @@ export const CHAT_PROMPT = {
   turns: 'messages',
   isFramed: true,
 } as const satisfies PromptLevels
+
+/** How the conversations of chat requests are compared. */
+export const CHAT_CONVERSATION: ConversationForm = {
+  levels: CHAT_PROMPT,
+  uncompared: without([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
+  textIsPart: true,
+  isUnforeseeable: (scan) => hasAny(scan, ['transforms', 'plugins']),
+}
 
 /** The prompt of a completions request. */
 export const COMPLETIONS_PROMPT = {

@@ -1,3 +1,4 @@
+import type { ConversationForm } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../../prompt-tokens.ts'
@@ -84,3 +85,16 @@ export const CONVERSE_PROMPT = {
   turns: 'messages',
   isFramed: true,
 } as const satisfies PromptLevels
+
+/** How the conversations of Converse requests are compared. */
+export const CONVERSE_CONVERSATION: ConversationForm = {
+  levels: CONVERSE_PROMPT,
+  uncompared: new Set([
+    'modelId',
+    'inferenceConfig',
+    'performanceConfig',
+    'serviceTier',
+    'requestMetadata',
+    'additionalModelResponseFieldPaths',
+  ]),
+}

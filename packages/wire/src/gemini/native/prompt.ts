@@ -1,3 +1,4 @@
+import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevel, PromptLevels } from '../../prompt-text.ts'
 import {
@@ -186,6 +187,35 @@ export const GEMINI_PROMPT = {
   isFramed: true,
   spelled: camelCase,
 } as const satisfies PromptLevels
+
+/** How the conversations of Gemini requests are compared. */
+export const GEMINI_CONVERSATION: ConversationForm = {
+  levels: GEMINI_PROMPT,
+  uncompared: without(PLAIN_FIELDS, [
+    'contents',
+    'systemInstruction',
+    'system_instruction',
+    'generationConfig',
+    'generation_config',
+  ]),
+  sampling: {
+    of: 'generationConfig',
+    names: new Set([
+      'maxOutputTokens',
+      'candidateCount',
+      'temperature',
+      'topP',
+      'topK',
+      'stopSequences',
+      'seed',
+      'presencePenalty',
+      'frequencyPenalty',
+      'responseLogprobs',
+      'logprobs',
+    ]),
+  },
+  isUnforeseeable: (scan) => hasAny(scan, ['cachedContent', 'cached_content']),
+}
 
 /** The prompt of an embeddings request. */
 export const GEMINI_EMBED_PROMPT = {

@@ -10,6 +10,7 @@ import {
   respondsInMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
+import { compacts, type ConversationForm, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
@@ -171,6 +172,14 @@ export const MESSAGES_PROMPT = {
   turns: 'messages',
   isFramed: true,
 } as const satisfies PromptLevels
+
+/** How the conversations of messages requests are compared. */
+export const MESSAGES_CONVERSATION: ConversationForm = {
+  levels: MESSAGES_PROMPT,
+  uncompared: without([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
+  textIsPart: true,
+  isUnforeseeable: compacts,
+}
 
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],

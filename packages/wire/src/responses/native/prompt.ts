@@ -1,4 +1,5 @@
 import { isPresent } from '../../field-check.ts'
+import { compacts, type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type FoundMedia, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 import {
@@ -193,6 +194,18 @@ export const RESPONSES_PROMPT = {
   turns: 'input',
   isFramed: true,
 } as const satisfies PromptLevels
+
+/** How the conversations of responses requests are compared. */
+export const RESPONSES_CONVERSATION: ConversationForm = {
+  levels: RESPONSES_PROMPT,
+  uncompared: without(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
+  isUnforeseeable: (scan) =>
+    compacts(scan) ||
+    hasAny(scan, ['previous_response_id', ...NAMED_FIELDS]) ||
+    (isPresent(scan, 'truncation') && scan.value('truncation') !== 'disabled'),
+  extraTokens: (scan, item) =>
+    scan.kindOf(item) === 'object' ? typedTools(scan, scan.memberOf(item, 'tools')) * TYPED_TOOL_TOKENS : 0,
+}
 
 /** URLs that a conversion treats as an image; anything else is counted as a document. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i

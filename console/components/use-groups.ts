@@ -1,0 +1,15 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { groupsQuery } from '../api/users.ts'
+import { useSignedIn } from './session.tsx'
+
+/** The groups to choose from, with those that are chosen; the others are requested when the field is first used. */
+export function useGroups(chosen: readonly string[]): {
+  readonly data: string[]
+  readonly onFocus: () => void
+} {
+  const { profile } = useSignedIn()
+  const [isUsed, setIsUsed] = useState(false)
+  const { data: groups = [] } = useQuery({ ...groupsQuery(profile.id), enabled: isUsed })
+  return { data: [...new Set([...groups, ...chosen])], onFocus: () => setIsUsed(true) }
+}

@@ -1,0 +1,22 @@
+import type { UseFormReturnType } from '@mantine/form'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { keyNamesQuery } from '../../api/keys.ts'
+import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
+import { useSignedIn } from '../../components/session.tsx'
+import type { TypedKey } from './key-form.ts'
+
+/** Fills in a free name, until another one is typed. */
+export function useSuggestedKeyName(form: UseFormReturnType<TypedKey>): void {
+  const { profile } = useSignedIn()
+  const base = useNewKeyName()
+  const { data: taken } = useQuery(keyNamesQuery(profile.id, base))
+  const suggested = useRef('')
+  useEffect(() => {
+    const { name: typed } = form.getValues()
+    if (typed !== suggested.current) return
+    const name = taken ? unusedKeyName(base, taken) : base
+    suggested.current = name
+    if (name !== typed) form.setFieldValue('name', name)
+  }, [base, taken])
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { CHAT_CONVERSATION } from './chat/index.ts'
+import { ConversationDigests, type ConversationForm } from './conversation-digests.ts'
+import { GEMINI_CONVERSATION } from './gemini/index.ts'
+import { scanObject } from './json/json-scan.ts'
+import { MESSAGES_CONVERSATION } from './messages/index.ts'
+import { RESPONSES_CONVERSATION } from './responses/index.ts'
+
+const SEED = Buffer.from('seed')
+
+function digests(form: ConversationForm, request: object, seed = SEED): ConversationDigests {
+  return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, seed, 'm')
+}
+
+function last(form: ConversationForm, request: object, seed = SEED): string {
+  const all = digests(form, request, seed)
+  return all.digest(all.turns).toString('hex')
+}
+
+const hi = { role: 'user', content: 'hi' }
+
+describe('what separates conversations', () => {
+  test('two seeds have no digest in common', () => {
+    const request = { model: 'm', messages: [hi] }
+    expect(last(CHAT_CONVERSATION, request, Buffer.from('a'))).not.toBe(
+      last(CHAT_CONVERSATION, request, Buffer.from('b')),
+    )
+  })
+  test('a directive in arguments, schemas or texts is no directive', () => {
+    const call = (input: object): object => ({
+      messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
+    })
+    expect(last(MESSAGES_CONVERSATION, call({ cache_control: 1 }))).not.toBe(
+      last(MESSAGES_CONVERSATION, call({})),
+    )
+    const schema = (properties: object): object => ({
+      messages: [hi],
+      tools: [{ name: 'f', input_schema: { type: 'object', properties } }],
+    })
+    expect(last(MESSAGES_CONVERSATION, schema({ cache_control: {} }))).not.toBe(
+      last(MESSAGES_CONVERSATION, schema({})),
+    )
+  })
+  test('a part with more than its text is no text', () => {
+    const cited = { role: 'user', content: [{ type: 'text', text: 'hi', citations: [] }] }
+    expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(
+      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    )
+    const two = { role: 'user', content: [hi, hi].map(() => ({ type: 'text', text: 'hi' })) }
+    expect(last(MESSAGES_CONVERSATION, { messages: [two] })).not.toBe(
+      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    )
+  })
+  test.each([
+    ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
+    ['a choice of tools', { tool_choice: { type: 'any' } }],
+    ['an unknown member', { persona: 'pirate' }],
+  ])('%s is another prompt', (_, member) => {
+    expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
+      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    )
+  })
+  test('settings of sampling are not, in a configuration of Gemini either, but its other members are', () => {
+    const request = (generationConfig: object): object => ({
+      contents: [{ parts: [{ text: 'hi' }] }],
+      generationConfig,
+    })
+    const plain = last(
+      GEMINI_CONVERSATION,
+      request({ temperature: 1, thinkingConfig: { thinkingBudget: 0 } }),
+    )
+    expect(
+      last(
+        GEMINI_CONVERSATION,
+        request({ topP: 1, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: 0 } }),
+      ),
+    ).toBe(plain)
+    expect(
+      last(GEMINI_CONVERSATION, request({ temperature: 1, thinkingConfig: { thinkingBudget: 9 } })),
+    ).not.toBe(plain)
+  })
+})
+
+describe("Claude Code's billing line", () => {
+  const request = (system: unknown): object => ({ system, messages: [hi] })
+  const block = (text: string): object => ({ type: 'text', text })
+  test.each([
+    ['a block', (nonce: string) => [block(`x-anthropic-billing-header: ${nonce}`), block('You are Claude.')]],
+    ['the first line of a text', (nonce: string) => `x-anthropic-billing-header: ${nonce}\nYou are Claude.`],
+  ])('as %s, it may differ, and its bytes count', (_, system) => {
+    const [one, another] = ['a', 'bbbb'].map((nonce) =>
+      digests(MESSAGES_CONVERSATION, request(system(nonce))),
+    )
+    expect(one?.digest(1)).toEqual(another?.digest(1))
+    expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
+  })
+  test('what follows it may not', () => {
+    const system = (words: string): string => `x-anthropic-billing-header: a\n${words}`
+    expect(last(MESSAGES_CONVERSATION, request(system('You are Claude.')))).not.toBe(
+      last(MESSAGES_CONVERSATION, request(system('You are Cloud.'))),
+    )
+  })
+})
+
+describe('the bound of a conversation that goes on', () => {
+  const picture = (url: string): object => ({
+    role: 'user',
+    content: [{ type: 'image_url', image_url: { url } }],
+  })
+  const INLINE = `data:image/png;base64,${'A'.repeat(40_000)}`
+  const bound = (messages: readonly object[], turn: number): number =>
+    digests(CHAT_CONVERSATION, { model: 'm', messages }).bound(turn, 1000)
+
+  test('is the reported tokens, the bytes of what was appended, and 8 for each message', () => {
+    const more = [
+      { role: 'assistant', content: 'hello' },
+      { role: 'user', content: 'more' },
+    ]
+    const bytes = JSON.stringify(more).length - 2
+    const framing = JSON.stringify({ model: 'm', messages: [] }).length
+    expect(bound([hi, ...more], 1)).toBeGreaterThanOrEqual(1000 + bytes + 16)
+    expect(bound([hi, ...more], 1)).toBeLessThanOrEqual(1000 + bytes + 16 + framing + 1)
+  })
+  test('an appended picture counts as in any hold', () => {
+    const more = bound([hi, picture(INLINE)], 1)
+    expect(more).toBeGreaterThan(11_000)
+    expect(more).toBeLessThan(11_300)
+  })
+  test('a picture in the conversation that was reported counts no more', () => {
+    expect(bound([picture(INLINE), hi], 1)).toBeLessThan(1200)
+  })
+  test('behind an address there may be another picture by now', () => {
+    expect(bound([picture('https://example.com/a.png'), hi], 1)).toBeGreaterThan(11_000)
+  })
+})
+
+test.each([
+  ['responses that continue a stored one', RESPONSES_CONVERSATION, { previous_response_id: 'resp_1' }],
+  ['responses that may be truncated', RESPONSES_CONVERSATION, { truncation: 'auto' }],
+  [
+    'messages that may be compacted',
+    MESSAGES_CONVERSATION,
+    { context_management: { edits: [{ type: 'compact_20260112' }] } },
+  ],
+  ['contents in a cache', GEMINI_CONVERSATION, { cachedContent: 'cachedContents/1' }],
+])('%s cannot be foreseen', (_, form, member) => {
+  const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
+  expect(form.isUnforeseeable?.(scan(member))).toBe(true)
+  expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
+})

@@ -1,0 +1,26 @@
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { LEDGER_PLACES } from '../../../test/ledger-banks.ts'
+import { runWaiting } from '../../../test/waiting-law.ts'
+import { byTier } from '../../../test/tier.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+
+test.each(LEDGER_PLACES)(
+  '$name: whatever calls wait, grow, exceed their holds or are lost, nothing is overdrawn, every hold ends, and nobody waits in vain',
+  async ({ open, isLeased }) => {
+    const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
+    const report = await runWaiting(open, SEED, { rounds, calls: 40 })
+    console.info(`SEED=${SEED} repeats it:`, report)
+    expect(report.violation).toBeUndefined()
+    expect(report.rounds).toBe(rounds)
+    // Checks that the calls met each other.
+    expect(report.admitted).toBeGreaterThan(10 * rounds)
+    expect(report.waited).toBeGreaterThan(rounds)
+    // Processes that borrow wait for each other at least 700 ms.
+    if (!isLeased) expect(report.held).toBeGreaterThan(rounds)
+    expect(report.spent).toBeGreaterThan(rounds)
+    expect(report.exceeded).toBeGreaterThan(0)
+    expect(report.crashes).toBeGreaterThan(0)
+  },
+)

@@ -1,0 +1,41 @@
+import { setInterval } from 'node:timers'
+import type { Environment } from '../config/environment.ts'
+import type { FileTexts } from '../config/read-file.ts'
+import type { ImportPlanner } from '../management/imports.ts'
+import { removeOldUploads } from '../management/uploads.ts'
+
+/** Interval at which uploads whose time is over are removed. */
+const INTERVAL_MS = 5 * 60_000
+
+/** Plans imports by a module that is loaded at the first import. */
+export class ImportPlanning implements ImportPlanner {
+  readonly #environment: Environment
+  readonly #texts: () => FileTexts
+  #planner: Promise<ImportPlanner> | undefined
+
+  constructor(environment: Environment, texts: () => FileTexts) {
+    this.#environment = environment
+    this.#texts = texts
+  }
+
+  async plan<Result>(...task: Parameters<ImportPlanner['plan']>): Promise<Result> {
+    this.#planner ??= import('../import/planning.ts').then(
+      ({ PlanningProcesses }) => new PlanningProcesses(this.#environment, this.#texts),
+    )
+    return (await this.#planner).plan(...task) as Promise<Result>
+  }
+}
+
+/** Removes uploads regularly. Those of an earlier run are removed at the start, if their time is over. */
+export function removeUploadsRegularly(dataDir: string): { stop(): void } {
+  const remove = (): void => {
+    try {
+      removeOldUploads(dataDir)
+    } catch {
+      // Tried again.
+    }
+  }
+  remove()
+  const timer = setInterval(remove, INTERVAL_MS).unref()
+  return { stop: () => clearInterval(timer) }
+}

@@ -1,0 +1,105 @@
+/** A provider of LiteLLM, and the channel type that serves it. */
+export interface LitellmProvider {
+  /** Number of the channel type. */
+  readonly type: number
+  /** Base URL where an entry states none; absent = that of the type, or an entry must state one. */
+  readonly address?: string
+  /** An entry's own address is used as it is, as LiteLLM does for servers that are compatible with OpenAI. */
+  readonly keepsAddress?: true
+  /** Name of its channels; that of the provider if absent. */
+  readonly channel?: string
+}
+
+/** The type of servers that speak chat completions at any address. */
+const CUSTOM = 8
+
+const compatible = (address?: string): LitellmProvider => ({
+  type: CUSTOM,
+  keepsAddress: true,
+  ...(address !== undefined && { address }),
+})
+
+const OPENAI: LitellmProvider = { type: 1, keepsAddress: true }
+const OLLAMA: LitellmProvider = { type: 4, channel: 'ollama' }
+const VERTEX: LitellmProvider = { type: 41, channel: 'vertex_ai' }
+const COHERE = compatible('https://api.cohere.ai/compatibility/v1')
+
+/** Providers that speak a protocol of this gateway, by the first part of `litellm_params.model`. */
+const PROVIDERS: ReadonlyMap<string, LitellmProvider> = new Map([
+  ['openai', OPENAI],
+  ['text-completion-openai', { ...OPENAI, channel: 'openai' }],
+  ['azure', { type: 3 }],
+  ['azure_ai', compatible()],
+  ['anthropic', { type: 14 }],
+  ['gemini', { type: 24 }],
+  ['vertex_ai', VERTEX],
+  ['vertex_ai_beta', VERTEX],
+  ['bedrock', { type: 33 }],
+  ['mistral', { type: 42, keepsAddress: true }],
+  ['deepseek', { type: 43 }],
+  ['openrouter', { type: 20, keepsAddress: true }],
+  ['xai', { type: 48, keepsAddress: true }],
+  ['perplexity', { type: 27, keepsAddress: true }],
+  ['moonshot', { type: 25, keepsAddress: true }],
+  ['dashscope', { type: 17, keepsAddress: true }],
+  ['volcengine', { type: 45, keepsAddress: true }],
+  ['ollama', OLLAMA],
+  ['ollama_chat', OLLAMA],
+  ['cohere', COHERE],
+  ['cohere_chat', { ...COHERE, channel: 'cohere' }],
+  ['jina_ai', compatible('https://api.jina.ai/v1')],
+  ['groq', compatible('https://api.groq.com/openai/v1')],
+  ['together_ai', compatible('https://api.together.xyz/v1')],
+  ['fireworks_ai', compatible('https://api.fireworks.ai/inference/v1')],
+  ['cerebras', compatible('https://api.cerebras.ai/v1')],
+  ['deepinfra', compatible('https://api.deepinfra.com/v1/openai')],
+  ['sambanova', compatible('https://api.sambanova.ai/v1')],
+  ['nvidia_nim', compatible('https://integrate.api.nvidia.com/v1')],
+  ['minimax', compatible('https://api.minimax.io/v1')],
+  ['zai', compatible('https://api.z.ai/api/paas/v4')],
+  ['custom_openai', compatible()],
+  ['openai_like', compatible()],
+  ['hosted_vllm', compatible()],
+  ['vllm', compatible()],
+  ['lm_studio', compatible()],
+  ['llamafile', compatible()],
+  ['xinference', compatible()],
+  ['litellm_proxy', compatible()],
+])
+
+/** Providers of names without one, as LiteLLM guesses them. */
+const GUESSES: readonly (readonly [RegExp, string])[] = [
+  [/^(?:gpt-|chatgpt-|o\d|text-embedding-|dall-e|whisper-|tts-|omni-moderation|text-moderation)/, 'openai'],
+  [/^claude/, 'anthropic'],
+  [/^gemini/, 'vertex_ai'],
+  [/^(?:command|embed-)/, 'cohere'],
+  [/^(?:anthropic|amazon|meta|mistral|cohere|ai21)\.[a-z]/, 'bedrock'],
+]
+
+/** Words between provider and model that choose one of its APIs. */
+const ROUTES = /^(?:converse|invoke|converse_like|responses|chat|v1|maas)\//
+
+/** The provider of an entry, the name of its channels, and the provider's name of the model. */
+export interface NamedModel {
+  readonly provider: LitellmProvider
+  readonly channel: string
+  readonly upstream: string
+}
+
+/**
+ * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns the provider's name if it is none
+ * that this gateway can call.
+ */
+export function splitModel(
+  model: string,
+  stated: string | undefined,
+): NamedModel | { readonly unknown: string } {
+  const [first = '', ...rest] = model.split('/')
+  const isPrefix = rest.length > 0 && (stated === undefined ? PROVIDERS.has(first) : stated === first)
+  const guess = GUESSES.find(([pattern]) => pattern.test(model))?.[1]
+  const name = stated ?? (isPrefix ? first : rest.length > 0 ? first : (guess ?? ''))
+  const provider = PROVIDERS.get(name)
+  if (!provider) return { unknown: name === '' ? model : name }
+  const upstream = (isPrefix ? rest.join('/') : model).replace(ROUTES, '')
+  return { provider, channel: provider.channel ?? name, upstream }
+}

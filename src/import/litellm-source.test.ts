@@ -1,0 +1,203 @@
+import { describe, expect, test } from 'vitest'
+import { litellmSource } from './litellm-source.ts'
+import type { ImportSource, ReadingOptions } from './read-source.ts'
+
+const HTTP: ReadingOptions = { variable: () => undefined, missing: 'is not read over HTTP' }
+
+function read(text: string, options = HTTP): ImportSource {
+  const source = litellmSource(text, options)
+  if (!source) throw new Error('not a configuration')
+  return source
+}
+
+const channelsIn = ({ configuration }: ImportSource) => configuration.channels.map(({ channel }) => channel)
+
+describe('a LiteLLM configuration', () => {
+  test('models of one provider, address and key are one channel, with their mapping', () => {
+    const source = read(`
+model_list:
+  - model_name: small
+    litellm_params: { model: openai/gpt-4o-mini, api_key: sk-one }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: sk-one }
+  - model_name: gpt-4o
+    litellm_params: { model: openai/gpt-4o, api_key: sk-two }
+`)
+    expect(channelsIn(source)).toMatchObject([
+      {
+        name: 'openai',
+        keys: ['sk-one'],
+        status: 1,
+        declared: { models: ['small', 'gpt-4o'], model_mapping: { small: 'gpt-4o-mini' } },
+      },
+      { name: 'openai-2', keys: ['sk-two'], declared: { models: ['gpt-4o'] } },
+    ])
+  })
+
+  test('two upstream models of one name are two channels', () => {
+    const source = read(`
+model_list:
+  - model_name: best
+    litellm_params: { model: openai/gpt-4o, api_key: sk-one }
+  - model_name: best
+    litellm_params: { model: openai/gpt-5, api_key: sk-one }
+`)
+    expect(channelsIn(source).map(({ name, declared }) => [name, declared['model_mapping']])).toEqual([
+      ['openai', { best: 'gpt-4o' }],
+      ['openai-2', { best: 'gpt-5' }],
+    ])
+  })
+
+  test('addresses of compatible servers stay as they are, those of Anthropic get their version', () => {
+    const source = read(`
+model_list:
+  - model_name: local
+    litellm_params: { model: hosted_vllm/llama, api_base: "http://10.0.0.5:8000/v1/" }
+  - model_name: claude
+    litellm_params: { model: anthropic/claude-sonnet-4-5, api_base: "https://claude.example.com", api_key: sk-ant }
+`)
+    expect(channelsIn(source)).toMatchObject([
+      { name: 'hosted_vllm', status: 1, declared: { protocol: 'chat', base_url: 'http://10.0.0.5:8000/v1' } },
+      {
+        name: 'anthropic',
+        declared: { protocol: 'messages', base_url: 'https://claude.example.com/v1' },
+      },
+    ])
+  })
+
+  test('Azure, Bedrock and Vertex keep version, region, project and location', () => {
+    const source = read(`
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: azure/prod, api_base: "https://us.openai.azure.com", api_key: az, api_version: "2024-10-21" }
+  - model_name: claude
+    litellm_params:
+      model: bedrock/converse/anthropic.claude-sonnet-4-5-v1:0
+      aws_access_key_id: AKIAIOSFODNN7EXAMPLE
+      aws_secret_access_key: wJalrXUtnFEMI/K7MDENG
+      aws_region_name: eu-central-1
+  - model_name: gemini
+    litellm_params:
+      model: vertex_ai/gemini-2.5-pro
+      vertex_project: my-project
+      vertex_location: europe-west4
+      vertex_credentials: '{"client_email":"a@b.c","private_key":"x"}'
+`)
+    expect(channelsIn(source)).toMatchObject([
+      {
+        name: 'azure',
+        declared: {
+          provider: 'azure',
+          base_url: 'https://us.openai.azure.com',
+          api_version: '2024-10-21',
+          model_mapping: { 'gpt-4o': 'prod' },
+        },
+      },
+      {
+        name: 'bedrock',
+        keys: ['AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMI/K7MDENG'],
+        declared: {
+          provider: 'bedrock',
+          region: 'eu-central-1',
+          model_mapping: { claude: 'anthropic.claude-sonnet-4-5-v1:0' },
+        },
+      },
+      {
+        name: 'vertex_ai',
+        keys: ['{"client_email":"a@b.c","private_key":"x"}'],
+        declared: { provider: 'vertex', project: 'my-project', location: 'europe-west4' },
+      },
+    ])
+  })
+
+  test('a variable is read by the command alone; without it the channel is disabled and names it', () => {
+    const text = `
+model_list:
+  - model_name: gpt-4o
+    litellm_params: { model: gpt-4o, api_key: os.environ/OPENAI_API_KEY }
+`
+    const [offline] = read(text).configuration.channels
+    expect(offline?.channel).toMatchObject({ name: 'openai', status: 2, keys: [] })
+    expect(offline?.line.notes).toContain('the variable OPENAI_API_KEY is not read over HTTP')
+    const command = { variable: () => 'sk-of-the-machine', missing: 'is not set in the environment' }
+    expect(channelsIn(read(text, command))).toMatchObject([{ status: 1, keys: ['sk-of-the-machine'] }])
+  })
+
+  test('an address in a variable that is not read is not imported', () => {
+    const { configuration } = read(`
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, api_base: os.environ/HOST_OF_MODELS, api_key: sk }
+`)
+    expect(configuration.channels).toEqual([])
+    expect(configuration.left[0]?.notes[0]).toContain('HOST_OF_MODELS')
+  })
+
+  test('limits of all models of a channel are added, and prices are per million tokens, exactly', () => {
+    const { configuration } = read(`
+model_list:
+  - model_name: a
+    litellm_params: { model: openai/a, api_key: sk, rpm: 60, tpm: 1000, input_cost_per_token: 0.00000125, output_cost_per_token: 1e-05 }
+  - model_name: b
+    litellm_params: { model: openai/b, api_key: sk, rpm: 40 }
+    model_info: { input_cost_per_token: 1.5e-7 }
+`)
+    const [channel] = configuration.channels
+    expect(channel?.channel.declared['rate_limit']).toEqual({ requests: 100, window: '1m' })
+    expect(channel?.line.notes).toContain(
+      'tpm does not carry over: it limits some models of the channel only',
+    )
+    expect(configuration.entries.map(({ entry }) => entry)).toEqual([
+      { section: 'models', name: 'a', value: { price: { input: '1.25', output: '10' } } },
+    ])
+    expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
+  })
+
+  test('what does not carry over is a line that says so', () => {
+    const source = read(`
+model_list:
+  - model_name: "openai/*"
+    litellm_params: { model: "openai/*", api_key: sk }
+  - model_name: odd
+    litellm_params: { model: replicate/odd, api_key: sk }
+  - model_name: hot
+    litellm_params: { model: openai/hot, api_key: sk, temperature: 1 }
+general_settings: { master_key: sk-1234 }
+mystery: true
+`)
+    expect(source.configuration.left.map(({ name, fate }) => [name, fate])).toEqual([
+      ['openai/*', 'left'],
+      ['odd', 'left'],
+    ])
+    expect(source.configuration.channels[0]?.line.notes).toEqual([
+      'hot: litellm_params.temperature has no effect here',
+    ])
+    expect(source.left.map(({ name }) => name)).toEqual(['general_settings.master_key', 'mystery'])
+    expect(JSON.stringify(source)).not.toContain('sk-1234')
+  })
+
+  test.each(['', 'a: 1', '- 1', 'model_list: text', '<html></html>', 'port: 4000\nchannels: []'])(
+    'a text without a list of models is not one: %j',
+    (text) => expect(litellmSource(text, HTTP)).toBeUndefined(),
+  )
+
+  test('a text with ${NAME} is read as it is', () => {
+    const source = read(`
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, api_key: "a$\{NAME}$$\{B}" }
+`)
+    expect(channelsIn(source)[0]?.keys).toEqual(['a${NAME}$${B}'])
+  })
+
+  test('aliases that multiply, deep levels and long lists are refused in words', () => {
+    const level = (n: number): string =>
+      `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
+    const bomb = ['a0: &a0 [x]', ...[1, 2, 3, 4, 5, 6, 7].map(level), 'model_list: *a7'].join('\n')
+    expect(() => litellmSource(bomb, HTTP)).toThrow(/aliases|cannot be read/)
+    const deep = `model_list:\n  - ${'['.repeat(50)}${']'.repeat(50)}`
+    expect(() => litellmSource(deep, HTTP)).toThrow('at most 32 levels')
+    const long = `model_list:\n${'  - {model_name: a}\n'.repeat(10_001)}`
+    expect(() => litellmSource(long, HTTP)).toThrow('more than 10000 entries')
+  })
+})

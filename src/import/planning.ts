@@ -1,0 +1,147 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FileTexts } from '../config/read-file.ts'
+import type { Environment } from '../config/environment.ts'
+import { GatewayError } from '../errors.ts'
+import type { ImportPlanner, PlannedAccount, PlannedImport } from '../management/imports.ts'
+
+/** Task of the process. */
+export interface PlanningTask {
+  readonly environment: Environment
+  /** The texts of gateway.yaml and the prices file, as they are in force. */
+  readonly texts: FileTexts
+  /** Path of the upload. */
+  readonly path: string
+  /** How messages call it. */
+  readonly shown: string
+  /** Whether the plan is going to be written. */
+  readonly apply: boolean
+}
+
+/** Message to the process: it may send the next accounts. */
+export const NEXT_ACCOUNTS = 'next'
+
+/** Message of the process: the plan, then its accounts in parts, the last of them empty; or why there is none. */
+export type FromPlanning =
+  | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
+  | { readonly kind: 'accounts'; readonly accounts: readonly PlannedAccount[] }
+  | { readonly kind: 'refused'; readonly message: string }
+
+/** Maximum size of the heap of the process: a file above that is not read. */
+const MAX_HEAP_MIB = 512
+
+/** Maximum time of a plan. */
+const MAX_MS = 120_000
+
+// The extension is .ts in the source and .js in the build.
+const PROGRAM = new URL(`./planning-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+
+/**
+ * Plans imports in a process of their own, because nobody vouches for an uploaded file: what it may use of memory and time
+ * is bounded, and its end harms no call. One import is planned at a time.
+ */
+export class PlanningProcesses implements ImportPlanner {
+  readonly #environment: Environment
+  readonly #texts: () => FileTexts
+  #isBusy = false
+
+  /** `texts` returns those of the configuration in force. */
+  constructor(environment: Environment, texts: () => FileTexts) {
+    this.#environment = environment
+    this.#texts = texts
+  }
+
+  async plan<Result>(
+    task: Pick<PlanningTask, 'path' | 'shown' | 'apply'>,
+    use: (plan: PlannedImport) => Promise<Result>,
+  ): Promise<Result> {
+    if (this.#isBusy)
+      throw new GatewayError('overloaded', 'another import is being read at the moment; try again', {
+        retryAfter: 5,
+      })
+    this.#isBusy = true
+    const planning = new PlanningProcess(task.shown)
+    try {
+      const plan = await planning.start({ ...task, environment: this.#environment, texts: this.#texts() })
+      return await use({ ...plan, accounts: () => planning.accounts() })
+    } finally {
+      planning.end()
+      this.#isBusy = false
+    }
+  }
+}
+
+class PlanningProcess {
+  readonly #child: ChildProcess
+  readonly #shown: string
+  #isLate = false
+
+  constructor(shown: string) {
+    this.#shown = shown
+    this.#child = fork(PROGRAM, {
+      execArgv: [`--max-old-space-size=${MAX_HEAP_MIB}`],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    // Its end says the same.
+    this.#child.on('error', () => {})
+  }
+
+  /** Sends the task. Rejects with the error for the client if no plan can be made. */
+  async start(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>> {
+    const timer = setTimeout(() => {
+      this.#isLate = true
+      this.end()
+    }, MAX_MS)
+    try {
+      const answer = await this.#ask(task)
+      if (answer.kind === 'plan') return answer
+      throw refused(answer.kind === 'refused' ? answer.message : 'the plan is incomplete')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The accounts of the plan in parts, the next of which is made when it is wanted. */
+  async *accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
+    for (;;) {
+      const answer = await this.#ask(NEXT_ACCOUNTS)
+      if (answer.kind !== 'accounts') throw new Error('the process that plans the import sent something else')
+      if (answer.accounts.length === 0) return
+      yield answer.accounts
+    }
+  }
+
+  end(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  async #ask(message: PlanningTask | typeof NEXT_ACCOUNTS): Promise<FromPlanning> {
+    const over = new AbortController()
+    const { signal } = over
+    const answer = once(this.#child, 'message', { signal })
+    const end = once(this.#child, 'exit', { signal })
+    // One of the two is aborted.
+    answer.catch(() => {})
+    end.catch(() => {})
+    try {
+      if (this.#child.connected) this.#child.send(message)
+      const ended = this.#child.exitCode !== null || this.#child.signalCode !== null
+      const first = ended ? undefined : await Promise.race([answer, end.then(() => undefined)])
+      if (first) return first[0] as FromPlanning
+      throw refused(
+        this.#isLate
+          ? `${this.#shown} could not be read within ${MAX_MS / 1000} s; "sluice import" has more time`
+          : `${this.#shown} needs more memory than ${MAX_HEAP_MIB} MiB; "sluice import" may use more`,
+      )
+    } finally {
+      over.abort()
+    }
+  }
+}
+
+function refused(message: string): GatewayError {
+  return new GatewayError('invalid_request', message)
+}

@@ -1,0 +1,96 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { sqlitePath } from '../domain/database-url.ts'
+import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
+import { type FamilyDatabase, readFamily } from './family.ts'
+import { listNotImported } from './not-imported.ts'
+import { configurationIn, FamilyOptions, type StatedConfiguration } from './plan-configuration.ts'
+import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
+import { openServer, type SourceDatabase } from './source.ts'
+
+/** Everything that was read from a source. */
+export interface ImportSource {
+  readonly name: ImportSourceName
+  readonly configuration: StatedConfiguration
+  /** Users and their tokens; empty where the source has none. */
+  readonly accounts: Pick<FamilyDatabase, 'users' | 'tokens'>
+  /** The unit of its amounts, as it states it. */
+  readonly quotaUnit: string | undefined
+  /** Lines about what is never imported. */
+  readonly left: readonly ReportLine[]
+}
+
+/** How a source is read. */
+export interface ReadingOptions {
+  readonly limits?: ReadLimits
+  /** How messages call a file. */
+  readonly shown?: string
+  /** Reads a variable to which a configuration refers; undefined for one that is not set, or not read. */
+  readonly variable: (name: string) => string | undefined
+  /** Why a missing variable is missing: `is not set`. */
+  readonly missing: string
+}
+
+/** Maximum size of a configuration. */
+const MAX_CONFIGURATION_BYTES = 4 * 2 ** 20
+
+/** First bytes of a SQLite file. */
+const SQLITE = 'SQLite format 3\0'
+
+/** Reads a file, or the database of a URL. Rejects with a sentence for the operator. */
+export async function readSource(place: string, options: ReadingOptions): Promise<ImportSource> {
+  const server = await openServer(place)
+  if (server) return familySource(server)
+  const path = resolve(sqlitePath(place) ?? place)
+  const { limits = READ_LIMITS, shown = path } = options
+  if (!existsSync(path)) throw new Error(`there is no file ${shown}`)
+  const { isDatabase, bytes } = lookInto(path)
+  if (!isDatabase) {
+    if (bytes > MAX_CONFIGURATION_BYTES) throw neither(shown)
+    const { litellmSource } = await import('./litellm-source.ts')
+    const source = litellmSource(textOf(path), options)
+    if (source) return source
+    throw neither(shown)
+  }
+  const { openSqliteSource } = await import('./sqlite-source.ts')
+  return familySource(openSqliteSource(path, limits, shown))
+}
+
+async function familySource(source: SourceDatabase): Promise<ImportSource> {
+  const database = await readFamily(source).finally(() => source.close())
+  const options = new FamilyOptions(database.options)
+  const configuration = configurationIn(database, options)
+  return {
+    name: database.family,
+    configuration,
+    accounts: database,
+    quotaUnit: options.text('QuotaPerUnit'),
+    left: [...options.skipped, ...listNotImported(database)],
+  }
+}
+
+function lookInto(path: string): { readonly isDatabase: boolean; readonly bytes: number } {
+  const start = Buffer.alloc(SQLITE.length)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, start, 0, start.length, 0)
+    return { isDatabase: start.toString('latin1') === SQLITE, bytes: fstatSync(file).size }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The text of a file; empty if it is not UTF-8. */
+function textOf(path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+  } catch {
+    return ''
+  }
+}
+
+function neither(shown: string): Error {
+  return new Error(
+    `${shown} is neither a SQLite database of one-api or new-api nor a LiteLLM config.yaml with a model_list`,
+  )
+}

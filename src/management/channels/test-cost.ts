@@ -1,0 +1,14 @@
+import type { AdministrationServices } from '../services.ts'
+import type { ChannelObject } from './channel-object.ts'
+import { isCostly, testedModel } from './test-request.ts'
+
+/** Whether the test of a channel is costly; a channel that cannot be used has no test. */
+export function isTestCostly(
+  { liveConfig, settings }: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
+  { name, test_model: preferred }: ChannelObject,
+): boolean {
+  const channel =
+    liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
+  const wanted = typeof preferred === 'string' ? preferred : ''
+  return channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
+}

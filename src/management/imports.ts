@@ -1,0 +1,224 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { ChannelDefinition } from '../domain/records/channel.ts'
+import {
+  IMPORT_KINDS,
+  IMPORT_OUTCOMES,
+  IMPORT_SOURCES,
+  type ImportCounts,
+  type ImportKind,
+  type ImportOutcome,
+  type ImportSourceName,
+  type ReportLine,
+} from '../domain/import-line.ts'
+import type { StoredEntry } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { ImportedAccount } from '../store/operations/seed-accounts.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { toStoredChannel } from './channels/channel-definition.ts'
+import { textField } from './input-fields.ts'
+import type { AdministrationServices } from './services.ts'
+import { isKept, makeRoom, removeUpload, UPLOAD_ID, uploadPath } from './uploads.ts'
+
+/** Maximum size of an upload. */
+export const MAX_UPLOAD_BYTES = 512 * 2 ** 20
+
+/** A user with its tokens, and their lines. */
+export interface PlannedAccount {
+  readonly account: ImportedAccount
+  readonly lines: readonly ReportLine[]
+}
+
+/** Everything that an import would write. */
+export interface PlannedImport {
+  readonly source: ImportSourceName
+  readonly entries: readonly StoredEntry[]
+  readonly channels: readonly ChannelDefinition[]
+  /** Lines of the report, those that need attention first; the first ones if there are very many. */
+  readonly lines: readonly ReportLine[]
+  /** Counts of all lines. */
+  readonly counts: ImportCounts
+  /** Number of users whose password does not carry over. */
+  readonly passwordsLeft: number
+  /** Sentence about the conversion of amounts, or null. */
+  readonly unitsConverted: string | null
+  /** The accounts in parts. */
+  accounts(): AsyncIterable<readonly PlannedAccount[]>
+}
+
+/** Reads uploads and plans their import. */
+export interface ImportPlanner {
+  /** Calls `use` with the plan. Rejects with `invalid_request` and a sentence if there can be none. */
+  plan<Result>(
+    upload: { readonly path: string; readonly shown: string; readonly apply: boolean },
+    use: (plan: PlannedImport) => Promise<Result>,
+  ): Promise<Result>
+}
+
+const count = z.object(
+  Object.fromEntries(IMPORT_OUTCOMES.map((outcome) => [outcome, z.int()])) as Record<ImportOutcome, z.ZodInt>,
+)
+
+const importReportSchema = z.object({
+  id: z.string(),
+  source: z.enum(IMPORT_SOURCES),
+  lines: z.array(
+    z.object({
+      kind: z.enum(IMPORT_KINDS),
+      name: z.string(),
+      fate: z.enum(IMPORT_OUTCOMES),
+      remark: z.string(),
+    }),
+  ),
+  lines_left_off: z.int(),
+  counts: z.object(
+    Object.fromEntries(IMPORT_KINDS.map((kind) => [kind, count])) as Record<ImportKind, typeof count>,
+  ),
+  passwords_left: z.int(),
+  units_converted: z.string().nullable(),
+})
+
+/** The report on an upload. */
+export const importPlanSchema = importReportSchema
+
+/** The report on what was written. */
+export const importResultSchema = importReportSchema.extend({ failed: z.int() })
+
+type ImportReport = z.output<typeof importReportSchema>
+
+/** The name of the file, for messages. */
+export const importQuery = z.object({ name: textField('expected a text').optional() })
+
+/** The id of an upload, in a path. */
+export const importParams = z.object({
+  id: z.string().regex(UPLOAD_ID, { error: 'expected the id of an upload' }),
+})
+
+/** Reads an upload and reports what its import would write. Nothing is written. */
+export async function readImport(
+  { dataDir, imports }: Pick<AdministrationServices, 'dataDir' | 'imports'>,
+  { name }: z.output<typeof importQuery>,
+  receive: (path: string) => Promise<void>,
+): Promise<ImportReport> {
+  makeRoom(dataDir)
+  const id = randomBytes(16).toString('hex')
+  const path = uploadPath(dataDir, id)
+  try {
+    await receive(path)
+    const shown = name === undefined || name.trim() === '' ? 'the file' : name.trim()
+    return await imports.plan({ path, shown, apply: false }, (plan) =>
+      Promise.resolve(reportOf(id, plan, plan.lines, plan.counts)),
+    )
+  } catch (error) {
+    removeUpload(dataDir, id)
+    throw error
+  }
+}
+
+/**
+ * Writes what the report on an upload announced, while calls continue: settings and channels in one step each,
+ * and each user with its tokens in one. Rows that exist stay unchanged, so that it can be repeated.
+ */
+export async function applyImport(
+  services: Pick<
+    AdministrationServices,
+    'apiKeys' | 'dataDir' | 'imports' | 'liveConfig' | 'nowMs' | 'store'
+  >,
+  id: string,
+): Promise<ImportReport & { readonly failed: number }> {
+  const { apiKeys, dataDir, imports, store } = services
+  if (!isKept(dataDir, id))
+    throw new GatewayError(
+      'not_found',
+      'this node keeps no such upload: it is removed after 30 minutes; send the file again',
+    )
+  return imports.plan({ path: uploadPath(dataDir, id), shown: 'the file', apply: true }, async (plan) => {
+    await writeConfiguration(services, plan)
+    const refused: ReportLine[] = []
+    let failed = 0
+    try {
+      for await (const part of plan.accounts()) {
+        for (const { account, lines } of part) {
+          try {
+            await store.write('importAccount', account)
+          } catch (error) {
+            // An error of one account does not stop the others; an unavailable database does.
+            if (error instanceof StoreUnavailable) throw error
+            failed += 1
+            refused.push(...lines.map((line) => notWritten(line, error)))
+          }
+        }
+      }
+    } finally {
+      // A key that is imported may be known as an unknown one.
+      apiKeys.forgetUnknown()
+    }
+    const { lines, counts } = withRefused(plan, refused)
+    return { ...reportOf(id, plan, lines, counts), failed }
+  })
+}
+
+async function writeConfiguration(
+  { liveConfig, nowMs, store }: Pick<AdministrationServices, 'liveConfig' | 'nowMs' | 'store'>,
+  { channels, entries }: PlannedImport,
+): Promise<void> {
+  if (entries.length > 0) {
+    await liveConfig.change(
+      (stored) => ({ ...stored, entries: [...stored.entries, ...entries] }),
+      () => store.write('setEntries', { changes: entries }),
+    )
+  }
+  if (channels.length > 0) {
+    const created_time = Math.floor(nowMs() / 1000)
+    await liveConfig.change(
+      (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(toStoredChannel)] }),
+      () => store.write('createChannels', { channels, created_time }),
+    )
+  }
+}
+
+function notWritten(line: ReportLine, error: unknown): ReportLine {
+  const reason = error instanceof Error ? error.message : String(error)
+  return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
+}
+
+/** The report with the lines of accounts that could not be written in place of those of the plan. */
+function withRefused(
+  { lines, counts }: PlannedImport,
+  refused: readonly ReportLine[],
+): Pick<PlannedImport, 'lines' | 'counts'> {
+  const nameOf = ({ kind, id, name }: ReportLine): string => JSON.stringify([kind, id, name])
+  const replaced = new Map(refused.map((line) => [nameOf(line), line]))
+  const changed = structuredClone(counts) as Record<ImportKind, Record<ImportOutcome, number>>
+  const written = lines.map((line) => {
+    const instead = line.fate === 'left' ? undefined : replaced.get(nameOf(line))
+    if (!instead) return line
+    changed[line.kind][line.fate] -= 1
+    changed[line.kind].left += 1
+    return instead
+  })
+  return { lines: written, counts: changed }
+}
+
+function reportOf(
+  id: string,
+  { source, passwordsLeft, unitsConverted }: PlannedImport,
+  lines: readonly ReportLine[],
+  counts: ImportCounts,
+): ImportReport {
+  const all = Object.values(counts).flatMap((of) => Object.values(of))
+  return {
+    id,
+    source,
+    lines: lines.map(({ kind, name, fate, notes, wayOut }) => ({
+      kind,
+      name,
+      fate,
+      remark: [...notes, ...(wayOut === undefined ? [] : [wayOut])].join('; '),
+    })),
+    lines_left_off: all.reduce((sum, one) => sum + one, 0) - lines.length,
+    counts,
+    passwords_left: passwordsLeft,
+    units_converted: unitsConverted,
+  }
+}

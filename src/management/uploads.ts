@@ -1,0 +1,52 @@
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Time for which an upload is kept. */
+const KEPT_MS = 30 * 60_000
+
+/** Maximum number of uploads that are kept. */
+const MAX_KEPT = 3
+
+const PREFIX = '.import-'
+/** The form of the id of an upload. */
+export const UPLOAD_ID = /^[0-9a-f]{32}$/
+
+/**
+ * Path of an upload: a file of the data folder. The process that applies an import may be another than the one that
+ * received it, so that files are found by their names.
+ */
+export function uploadPath(folder: string, id: string): string {
+  return join(folder, `${PREFIX}${id}`)
+}
+
+/** Whether an upload is still kept. */
+export function isKept(folder: string, id: string): boolean {
+  const found = statSync(uploadPath(folder, id), { throwIfNoEntry: false })
+  return found !== undefined && found.mtimeMs > Date.now() - KEPT_MS
+}
+
+/** Removes an upload. */
+export function removeUpload(folder: string, id: string): void {
+  rmSync(uploadPath(folder, id), { force: true })
+}
+
+/** Removes the oldest uploads, so that there is room for another one. */
+export function makeRoom(folder: string): void {
+  removeUploads(folder, MAX_KEPT - 1)
+}
+
+/** Removes uploads whose time is over. */
+export function removeOldUploads(folder: string): void {
+  removeUploads(folder, MAX_KEPT)
+}
+
+function removeUploads(folder: string, kept: number): void {
+  const files = readdirSync(folder)
+    .filter((name) => name.startsWith(PREFIX) && UPLOAD_ID.test(name.slice(PREFIX.length)))
+    .map((name) => join(folder, name))
+    .map((path) => ({ path, atMs: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .toSorted((a, b) => b.atMs - a.atMs)
+  const old = Date.now() - KEPT_MS
+  for (const [index, { path, atMs }] of files.entries())
+    if (index >= kept || atMs < old) rmSync(path, { force: true })
+}

@@ -1,0 +1,198 @@
+import { createHmac } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ConversationDigests } from '@sluice/wire/conversation-digests'
+import { promptTokens } from '@sluice/wire/usage'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Options } from '../../domain/options.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Call } from '../call.ts'
+import { type Plans, withPromptBound } from '../plan.ts'
+import type { ChargeBasis } from '../price-usage.ts'
+import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
+import type { FoundPrompt, PromptStore } from './prompt-store.ts'
+
+/** Services of a prompt memory. */
+export interface PromptMemoryServices {
+  readonly store: PromptStore
+  /** Key of the digests. */
+  readonly key: Buffer
+  readonly metrics: Metrics
+}
+
+/** Fewest tokens that a text is believed to have: one for this many bytes. Providers may report too few. */
+const MAX_BYTES_PER_TOKEN = 32
+/** Interval at which a hold that other holds keep from growing is tried again. */
+const RETRY_MS = 25
+
+/**
+ * Remembers how many tokens the prompts of calls had, so that a conversation that continues one of them holds
+ * no more than that and what was appended. `docs/ledger.md: Continued conversations`.
+ */
+export class PromptMemory {
+  readonly #services: PromptMemoryServices
+
+  constructor(services: PromptMemoryServices) {
+    this.#services = services
+  }
+
+  /** The prompts of a call; undefined if nothing is remembered of it. */
+  of(userId: number, [first, ...others]: Plans): CallPrompts | undefined {
+    const { options } = first.settings
+    if (options.remember_prompts === 0) return undefined
+    const { request } = first
+    if (request.isFree || request.background || request.namesPrompt || (request.contextTokens ?? 0) > 0)
+      return undefined
+    if (first.estimate.amount === 0 && others.every(({ estimate }) => estimate.amount === 0)) return undefined
+    return new CallPrompts(this.#services, userId, first.request.model, options)
+  }
+}
+
+/** What is known of a prompt as one channel gets it. */
+interface KnownPrompt {
+  /** Upper bound on its tokens, from an earlier call; undefined if there was none. */
+  readonly bound: number | undefined
+  /** Digest of the whole conversation, and whether it is plausible that it has this many tokens. */
+  readonly whole?: { readonly digest: Buffer; readonly isPlausible: (tokens: number) => boolean }
+}
+
+const UNKNOWN: KnownPrompt = { bound: undefined }
+
+/** The prompts of one call, as its channels get them. */
+export class CallPrompts {
+  readonly #services: PromptMemoryServices
+  readonly #userId: number
+  readonly #model: string
+  readonly #options: Options
+  readonly #known = new Map<ChannelPlan, KnownPrompt>()
+  /** The bound by which the call was admitted. */
+  #heldBound = Number.POSITIVE_INFINITY
+
+  constructor(services: PromptMemoryServices, userId: number, model: string, options: Options) {
+    this.#services = services
+    this.#userId = userId
+    this.#model = model
+    this.#options = options
+  }
+
+  /**
+   * Returns the plans with the bound of the prompt at the first channel. Before another channel is tried, `hold`
+   * must be called.
+   */
+  tightened(plans: Plans): Plans | Promise<Plans> {
+    const channel = plans[0].channels[0]
+    if (!channel) return plans
+    const known = this.#knownOf(channel)
+    return known instanceof Promise
+      ? known.then((later) => this.#withBound(plans, later))
+      : this.#withBound(plans, known)
+  }
+
+  /**
+   * Makes the hold of a call cover its prompt at a channel. Returns false if it cannot: then the channel must
+   * not be tried.
+   */
+  async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<boolean> {
+    const known = await this.#knownOf(channel)
+    const bound = known.bound ?? Number.POSITIVE_INFINITY
+    if (bound <= this.#heldBound) return true
+    const raised = withPromptBound(plan, bound)
+    const { hold } = call
+    const lastMs = performance.now() + this.#options.hold_wait
+    for (;;) {
+      const by = raised.estimate.amount - hold.amount
+      if (by <= 0 || hold.grow(by)) break
+      if (performance.now() >= lastMs || call.response.isAborted || call.isStopped) return false
+      await delay(RETRY_MS)
+    }
+    this.#heldBound = bound
+    call.goOnWith(raised)
+    return true
+  }
+
+  /** Remembers how many tokens a provider reported for the prompt, at the end of its answer. */
+  remember(
+    channel: ChannelPlan,
+    { isComplete, reported }: Pick<ChargeBasis, 'isComplete' | 'reported'>,
+  ): void {
+    if (!isComplete || !reported || reported.promptIsUnknown) return
+    const tokens = promptTokens(reported)
+    const whole = this.#known.get(channel)?.whole
+    if (!whole || !whole.isPlausible(tokens)) return
+    const { remember_prompts: ms, remember_prompts_max: most } = this.#options
+    this.#services.store.remember(whole.digest, tokens, { ms, most })
+  }
+
+  #withBound(plans: Plans, { bound }: KnownPrompt): Plans {
+    this.#services.metrics.add('promptsKnown', 1, bound === undefined ? 'none' : 'found')
+    if (bound === undefined) return plans
+    this.#heldBound = bound
+    const [first, ...others] = plans
+    return [withPromptBound(first, bound), ...others.map((plan) => withPromptBound(plan, bound))]
+  }
+
+  #knownOf(channel: ChannelPlan): KnownPrompt | Promise<KnownPrompt> {
+    const known = this.#known.get(channel)
+    if (known) return known
+    const sent = channel.conversation?.()
+    return sent instanceof Promise
+      ? sent.then((later) => this.#lookUp(channel, later))
+      : this.#lookUp(channel, sent)
+  }
+
+  #lookUp(plan: ChannelPlan, sent: SentConversation | undefined): KnownPrompt | Promise<KnownPrompt> {
+    if (!sent || sent.form.isUnforeseeable?.(sent.scan)) return this.#note(plan, UNKNOWN)
+    const { scan, form, upstreamModel } = sent
+    const seed = this.#seedOf(plan, sent)
+    const digests = new ConversationDigests(scan, form, seed, upstreamModel)
+    const { turns } = digests
+    if (turns === 0) return this.#note(plan, UNKNOWN)
+    const turnAt = (index: number): number => turns - index
+    const isPlausible = (turn: number, tokens: number): boolean =>
+      Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= digests.textBytes(turn)
+    // A copy, so that the digests of the other turns are not kept during the call.
+    const digest = Buffer.from(digests.digest(turns))
+    const textBytes = digests.textBytes(turns)
+    const whole: KnownPrompt['whole'] = {
+      digest,
+      isPlausible: (tokens) => tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes,
+    }
+    const knownBy = (found: FoundPrompt | undefined): KnownPrompt =>
+      this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.tokens) })
+    const longestFirst = Array.from({ length: turns }, (_, index) => digests.digest(turnAt(index)))
+    const found = this.#services.store.find(longestFirst, ({ index, tokens }) =>
+      isPlausible(turnAt(index), tokens),
+    )
+    return found instanceof Promise ? found.then(knownBy) : knownBy(found)
+  }
+
+  #note(plan: ChannelPlan, known: KnownPrompt): KnownPrompt {
+    this.#known.set(plan, known)
+    return known
+  }
+
+  #seedOf({ channel }: ChannelPlan, { dialect, upstreamModel, headers }: SentConversation): Buffer {
+    const { pass_through: passThrough } = this.#options
+    return createHmac('sha256', this.#services.key)
+      .update(textOf(channel))
+      .update(JSON.stringify([this.#userId, this.#model, dialect, upstreamModel, headers, passThrough]))
+      .digest()
+  }
+}
+
+const TEXTS = new WeakMap<Channel, string>()
+
+/** Everything of a channel that may change a prompt or how it is counted. */
+function textOf(channel: Channel): string {
+  let text = TEXTS.get(channel)
+  if (text === undefined) {
+    const { name, provider, base_url, api_version, region, project, location, system_prompt, override } =
+      channel
+    const { allow, disable_store, pass_through, headers } = channel
+    const { set, default: usual, remove } = override
+    const place = [name, provider, base_url, api_version, region, project, location]
+    const edits = [system_prompt, [...set], [...usual], remove, [...allow], disable_store, pass_through]
+    text = JSON.stringify([place, edits, [...headers]])
+    TEXTS.set(channel, text)
+  }
+  return text
+}

@@ -1,0 +1,126 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { PROMPT_KEY_BYTES } from '../../domain/remembered-prompts.ts'
+import { withTimeout } from '../../limits/peers.ts'
+import { RedisConnection } from '../../redis/redis-connection.ts'
+import {
+  type FoundPrompt,
+  LocalPrompts,
+  type PromptDigests,
+  type PromptRetention,
+  type PromptStore,
+} from './prompt-store.ts'
+
+/** Maximum digests that are looked up in Redis: those of the latest turns. */
+const MAX_DIGESTS = 256
+/** Maximum wait for Redis; without it a call holds more, and nothing else. */
+const TIMEOUT_MS = 100
+
+/** Input of `RedisPrompts`. */
+interface RedisPromptsOptions {
+  readonly url: string
+  readonly namespace: string
+  readonly key: Buffer
+  /** Called for each entry that was not sealed by a node of this gateway. */
+  readonly onUntrusted: () => void
+  /** Unix milliseconds. */
+  readonly nowMs?: () => number
+}
+
+/**
+ * Prompts of several nodes: remembered by the node that saw them, and in Redis for the others. Entries there are
+ * sealed; what Redis returns beyond them is ignored.
+ */
+export class RedisPrompts implements PromptStore {
+  readonly #local = new LocalPrompts()
+  readonly #connection: RedisConnection
+  readonly #options: RedisPromptsOptions
+  readonly #nowMs: () => number
+
+  /** Starts to connect at once. */
+  constructor(options: RedisPromptsOptions) {
+    this.#options = options
+    this.#nowMs = options.nowMs ?? Date.now
+    this.#connection = new RedisConnection(options.url, {
+      heartbeat: async (client) => void (await client.ping()),
+      onLost: () => {},
+    })
+  }
+
+  find(
+    digests: PromptDigests,
+    isPlausible: (found: FoundPrompt) => boolean,
+  ): FoundPrompt | undefined | Promise<FoundPrompt | undefined> {
+    const own = this.#local.find(digests, isPlausible)
+    // Another node may know more of it, unless all but the appended turns are known here.
+    const newer = digests.slice(0, Math.min(own?.index ?? digests.length, MAX_DIGESTS))
+    const { client } = this.#connection
+    if (!client || newer.length <= (own ? APPENDED : 1)) return own
+    return withTimeout(client.mGet(newer.map((digest) => this.#nameOf(digest))), TIMEOUT_MS)
+      .then((entries) => this.#firstOf(newer, entries, isPlausible) ?? own)
+      .catch(() => own)
+  }
+
+  remember(digest: Buffer, tokens: number, retention: PromptRetention): void {
+    this.#local.remember(digest, tokens, retention)
+    const expiresMs = Math.floor(this.#nowMs() + retention.ms)
+    this.#connection.client
+      ?.set(this.#nameOf(digest), sealed(this.#options.key, digest, tokens, expiresMs), {
+        expiration: { type: 'PX', value: Math.ceil(retention.ms) },
+      })
+      .catch(() => {})
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  #firstOf(
+    digests: PromptDigests,
+    entries: unknown,
+    isPlausible: (found: FoundPrompt) => boolean,
+  ): FoundPrompt | undefined {
+    if (!Array.isArray(entries)) return undefined
+    for (const [index, digest] of digests.entries()) {
+      const entry: unknown = entries[index]
+      if (entry === null || entry === undefined) continue
+      const opened = openedEntry(this.#options.key, digest, entry)
+      if (!opened) this.#options.onUntrusted()
+      else if (opened.expiresMs > this.#nowMs() && isPlausible({ index, tokens: opened.tokens }))
+        return { index, tokens: opened.tokens }
+    }
+    return undefined
+  }
+
+  #nameOf(digest: Buffer): string {
+    return `${this.#options.namespace}:prompt:${digest.toString('base64url', 0, PROMPT_KEY_BYTES)}`
+  }
+}
+
+/** Turns that a client usually appends: the answer, and what follows it. */
+const APPENDED = 2
+
+const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{43})$/
+const MAX_ENTRY_LENGTH = 80
+
+function sealed(key: Buffer, digest: Buffer, tokens: number, expiresMs: number): string {
+  return `${tokens}.${expiresMs}.${tagOf(key, digest, tokens, expiresMs).toString('base64url')}`
+}
+
+/** The digest covers user, channel, model and conversation. */
+function tagOf(key: Buffer, digest: Buffer, tokens: number, expiresMs: number): Buffer {
+  return createHmac('sha256', key).update('entry\n').update(digest).update(`${tokens}.${expiresMs}`).digest()
+}
+
+/** Opens an entry; undefined if it was not sealed with this key for this digest. */
+function openedEntry(
+  key: Buffer,
+  digest: Buffer,
+  entry: unknown,
+): { readonly tokens: number; readonly expiresMs: number } | undefined {
+  if (typeof entry !== 'string' || entry.length > MAX_ENTRY_LENGTH) return undefined
+  const [, tokens, expires, tag = ''] = ENTRY.exec(entry) ?? []
+  if (tokens === undefined) return undefined
+  const opened = { tokens: Number(tokens), expiresMs: Number(expires) }
+  const wanted = tagOf(key, digest, opened.tokens, opened.expiresMs)
+  return timingSafeEqual(Buffer.from(tag, 'base64url'), wanted) ? opened : undefined
+}

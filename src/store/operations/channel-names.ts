@@ -1,0 +1,84 @@
+import { declaredId } from '../../domain/channel-id.ts'
+import type { OneOrMore, UsageFilter } from '../../domain/usage-filter.ts'
+import { valuesOf } from '../../domain/usage-filter.ts'
+import { kindFor } from '../sum-kinds.ts'
+import { type Db, inChunks } from './operation.ts'
+
+/**
+ * Calls are logged with the name that their channel had. Names that channels had before are kept with the present
+ * one, so that a renamed channel stays one. A name that another channel has taken since is that of the other one.
+ */
+type PresentNames = ReadonlyMap<string, string>
+
+/** Reads the names that channels had before they were renamed, with their present ones, or their last ones. */
+export async function presentNames(db: Db): Promise<PresentNames> {
+  const rows = await db.selectFrom('former_channel_names').selectAll().execute()
+  return new Map(rows.map(({ name, present }) => [name, present]))
+}
+
+/** Notes that a channel has a new name. */
+export async function noteRename(db: Db, before: string, after: string): Promise<void> {
+  await takeName(db, after)
+  await db.updateTable('former_channel_names').set({ present: after }).where('present', '=', before).execute()
+  await db.insertInto('former_channel_names').values({ name: before, present: after }).execute()
+}
+
+/** Notes that a channel has this name, which an earlier one may have given up. */
+export async function takeName(db: Db, name: string): Promise<void> {
+  await db.deleteFrom('former_channel_names').where('name', '=', name).execute()
+}
+
+/** The ids of channels by their names; those of the file, and deleted ones, have a hash of their name. */
+export async function channelIds(
+  db: Db,
+  { names }: { readonly names: readonly string[] },
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await inChunks(names, (some) =>
+    db.selectFrom('channels').select(['id', 'name']).where('name', 'in', some).execute(),
+  )
+  const stored = new Map(rows.map(({ id, name }) => [name, id]))
+  return new Map(names.map((name) => [name, stored.get(name) ?? declaredId(name)]))
+}
+
+/** The present names of the channels with these ids, as far as calls name them or they are stored. */
+export async function namesOfChannels(
+  db: Db,
+  { ids }: { readonly ids: readonly number[] },
+): Promise<readonly string[]> {
+  const { kind } = kindFor('day', ['channel'])
+  const called = await db
+    .selectFrom('usage_sums')
+    .select('channel')
+    .distinct()
+    .where('kind', '=', kind)
+    .execute()
+  const stored = await db.selectFrom('channels').select('name').where('id', 'in', ids).execute()
+  const present = await presentNames(db)
+  const names = [
+    ...called.map(({ channel }) => present.get(channel) ?? channel),
+    ...stored.map(({ name }) => name),
+  ]
+  const idOf = await channelIds(db, { names: [...new Set(names)] })
+  return [...idOf].flatMap(([name, id]) => (ids.includes(id) ? [name] : []))
+}
+
+/** All names that calls of these channels may have been logged with. */
+export function loggedNames(names: readonly string[], present: PresentNames): string[] {
+  const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
+  // A name that was given up may be asked for, too.
+  return [...new Set([...names, ...former])]
+}
+
+/** Resolves the channels of a filter to the names that their calls are logged with; null if there are none. */
+export async function withChannels<Filter extends Pick<UsageFilter, 'channel' | 'channel_id'>>(
+  db: Db,
+  filter: Filter,
+): Promise<(Filter & { readonly channel?: OneOrMore<string> | undefined }) | null> {
+  const { channel, channel_id: ids } = filter
+  if (channel === undefined && ids === undefined) return filter
+  const named = channel === undefined ? undefined : valuesOf(channel)
+  const ofIds = ids === undefined ? undefined : await namesOfChannels(db, { ids: valuesOf(ids) })
+  const wanted = named && ofIds ? named.filter((name) => ofIds.includes(name)) : (named ?? ofIds ?? [])
+  if (wanted.length === 0) return null
+  return { ...filter, channel_id: undefined, channel: loggedNames(wanted, await presentNames(db)) }
+}

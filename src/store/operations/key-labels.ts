@@ -1,0 +1,36 @@
+import type { Secrets } from '../secrets.ts'
+import { keyOf } from './find-accounts.ts'
+import { type Db, inChunks } from './operation.ts'
+
+/** The number of characters of a key that tell keys of one name apart. */
+const END_LENGTH = 4
+
+/**
+ * Names API keys by their ids, deleted ones included: by `user / key` if `withOwners`, else by the name alone. Those that
+ * would be called alike end with the last four characters of their key.
+ */
+export async function keyLabels(
+  db: Db,
+  ids: readonly number[],
+  withOwners: boolean,
+  secrets: Secrets,
+): Promise<ReadonlyMap<string | number, string>> {
+  const rows = await inChunks(ids, (some) =>
+    db
+      .selectFrom('tokens')
+      .innerJoin('users', 'users.id', 'tokens.user_id')
+      .select(['tokens.id', 'tokens.name', 'tokens.key_cipher', 'users.username'])
+      .where('tokens.id', 'in', some)
+      .execute(),
+  )
+  const plain = rows.map(({ name, username }) => (withOwners ? `${username} / ${name}` : name))
+  const seen = new Set<string>()
+  const repeated = new Set(plain.filter((label) => seen.size === seen.add(label).size))
+  return new Map(
+    rows.map(({ id, key_cipher }, index) => {
+      const label = plain[index] ?? ''
+      if (!repeated.has(label)) return [id, label]
+      return [id, `${label} (…${keyOf(key_cipher, id, secrets).slice(-END_LENGTH)})`]
+    }),
+  )
+}

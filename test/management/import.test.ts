@@ -1,0 +1,281 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { familyDatabase } from '../family-database.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { manage, type ManagementResponse } from '../fixtures/account.ts'
+import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { ENGINES } from '../store-engines.ts'
+
+interface Report {
+  readonly id: string
+  readonly source: string
+  readonly lines: readonly {
+    readonly kind: string
+    readonly name: string
+    readonly fate: string
+    readonly remark: string
+  }[]
+  readonly lines_left_off: number
+  readonly counts: Readonly<Record<string, Readonly<Record<string, number>>>>
+  readonly passwords_left: number
+  readonly failed?: number
+}
+
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const ADA = { id: 3, accessToken: 'the-access-token-of-ada' }
+const OLD_KEY = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
+
+let fixture: Fixture
+
+const send = (file: Buffer | string, name = 'one-api.db', account = AS_ROOT) =>
+  manage<Report>(
+    fixture.gateway.url,
+    account,
+    `POST /api/import?name=${encodeURIComponent(name)}`,
+    Buffer.from(file),
+    { 'content-type': 'application/octet-stream' },
+  )
+const apply = (id: string, account = AS_ROOT): Promise<ManagementResponse<Report>> =>
+  manage<Report>(fixture.gateway.url, account, `POST /api/import/${id}/apply`)
+const read = <Data>(path: string) =>
+  manage<Data>(fixture.gateway.url, AS_ROOT, `GET ${path}` as 'GET /').then(({ data }) => data)
+const uploads = () => readdirSync(fixture.gateway.dataDir).filter((name) => name.startsWith('.import-'))
+
+async function familyFile(change: (source: Awaited<ReturnType<typeof familyDatabase>>) => Promise<void>) {
+  const source = await familyDatabase('new-api', 'SQLite')
+  await change(source)
+  return readFileSync(source.place)
+}
+
+/** A database with the user bea, her key, and a channel to the upstream. */
+const oldGateway = (name = 'bea', key = OLD_KEY, channel = 'imported') =>
+  familyFile(async (source) => {
+    await source.insert('options', { key: 'ModelRatio', value: '{"old-model":1}' })
+    await source.insert('options', { key: 'CompletionRatio', value: '{"old-model":2}' })
+    await source.insert('users', {
+      id: 7,
+      username: name,
+      password: '',
+      role: 1,
+      status: 1,
+      group: 'default',
+      quota: 5_000_000,
+      used_quota: 0,
+    })
+    await source.insert('tokens', {
+      id: 9,
+      user_id: 7,
+      key,
+      status: 1,
+      name: 'laptop',
+      expired_time: -1,
+      unlimited_quota: true,
+      remain_quota: 0,
+      used_quota: 0,
+    })
+    await source.insert('channels', {
+      id: 1,
+      type: 1,
+      key: 'upstream-key',
+      status: 1,
+      name: channel,
+      base_url: fixture.upstream.baseUrl('imported'),
+      models: 'old-model',
+      group: 'default',
+    })
+  })
+
+const engines = [
+  ...ENGINES.map((database) => ({ engine: database.name as string, database, env: {} })),
+  ...ENGINES.slice(0, 1).map((database) => ({
+    engine: 'SQLite with two workers',
+    database,
+    env: { WORKERS: '2' },
+  })),
+]
+
+describe.each(engines)('an import over HTTP into $engine', ({ engine, database, env: more }) => {
+  const cleanUps: (() => Promise<void>)[] = []
+  beforeAll(async () => {
+    const env: Record<string, string> = { ...more }
+    if (engine === 'PostgreSQL')
+      env['DATABASE_URL'] = (await database.database((end) => void cleanUps.push(end))).place
+    fixture = await startFixture(
+      (upstream) => ({
+        ...plainConfiguration(upstream.baseUrl('m')),
+        users: [
+          ROOT,
+          user(2, 'ann', [token('ann')]),
+          user(3, 'ada', [], { role: 10, access_token: ADA.accessToken }),
+        ],
+      }),
+      { env: { GATEWAY_SECRET: 'a-secret-of-thirty-two-characters!', ...env } },
+    )
+  })
+  const answersOnce = async (key: string, model: string, text: string): Promise<void> =>
+    expect((await fixture.chat(key, ask(model))).text).toContain(text)
+  /** Calls at once; other workers than the one that applied an import learn of it a moment later. */
+  const answers: typeof answersOnce = (...call) =>
+    'WORKERS' in more ? vi.waitFor(() => answersOnce(...call), { timeout: 5_000 }) : answersOnce(...call)
+  afterAll(async () => {
+    await fixture?.close()
+    for (const end of cleanUps) await end()
+  })
+
+  test('115: a database of new-api is reported and nothing is written; applied, its old key calls at once', async () => {
+    fixture.upstream.script('imported', wholeChat({ text: 'from the old channel' }))
+    const refused = await fixture.chat(OLD_KEY, ask('old-model'))
+    expect(refused.status).toBe(401)
+    const file = await oldGateway()
+    const before = [await read('/api/user/'), await read('/api/channel/'), await read('/api/option/')]
+    const reported = await send(file)
+    expect(reported.status, reported.message).toBe(200)
+    expect(reported.data).toMatchObject({ source: 'new-api', lines_left_off: 0 })
+    expect(reported.data.lines).toContainEqual({ kind: 'user', name: 'bea', fate: 'carried', remark: '' })
+    expect(reported.data.counts).toMatchObject({
+      user: { carried: 1 },
+      token: { carried: 1 },
+      channel: { carried: 1 },
+    })
+    expect([await read('/api/user/'), await read('/api/channel/'), await read('/api/option/')]).toEqual(
+      before,
+    )
+    expect((await fixture.chat(OLD_KEY, ask('old-model'))).status).toBe(401)
+
+    const applied = await apply(reported.data.id)
+    expect(applied.status, applied.message).toBe(200)
+    expect(applied.data).toMatchObject({
+      failed: 0,
+      counts: { user: { carried: 1 }, channel: { carried: 1 } },
+    })
+    await answers(OLD_KEY, 'old-model', 'from the old channel')
+    const entries = await read<{ items: { actor: string; action: string }[] }>(
+      '/api/audit?action=user.create',
+    )
+    expect(entries.items[0]).toMatchObject({ actor: 'root' })
+
+    const again = await apply(reported.data.id)
+    expect(again.data.counts).toMatchObject({
+      user: { carried: 0, there: 1 },
+      token: { carried: 0 },
+      channel: { carried: 0, there: 1 },
+    })
+  })
+
+  test('115: a LiteLLM configuration is reported, and applied without reading variables of this machine', async () => {
+    fixture.upstream.script('lite', wholeChat({ text: 'through the lite channel' }))
+    const reported = await send(
+      `model_list:
+  - model_name: lite-model
+    litellm_params: { model: openai/upstream-model, api_base: "${fixture.upstream.baseUrl('lite')}", api_key: lite-key, input_cost_per_token: 1e-06, output_cost_per_token: 2e-06 }
+  - model_name: secretive
+    litellm_params: { model: openai/secretive, api_base: "http://127.0.0.1:9/v1", api_key: os.environ/GATEWAY_SECRET }
+litellm_settings: { drop_params: true }
+`,
+      'config.yaml',
+    )
+    expect(reported.data).toMatchObject({
+      source: 'litellm',
+      counts: { channel: { carried: 1, changed: 1 }, price: { carried: 1 } },
+    })
+    expect(reported.data.lines.find(({ name }) => name === 'openai-2')?.remark).toContain('GATEWAY_SECRET')
+    const applied = await apply(reported.data.id)
+    expect(applied.status, applied.message).toBe(200)
+    await answers('ann', 'lite-model', 'through the lite channel')
+    expect(fixture.upstream.received('lite').at(-1)?.text).toContain('"upstream-model"')
+    const { items } = await read<{ items: { name: string; status: number; key: string }[] }>(
+      '/api/channel/?page_size=100',
+    )
+    expect(items.find(({ name }) => name === 'openai-2')).toMatchObject({ status: 2 })
+  })
+
+  test('115: what is neither is refused in words, and leaves no file', async () => {
+    const kept = uploads().length
+    for (const [file, name, sentence] of [
+      ['', 'empty.db', 'empty.db is neither a SQLite database'],
+      ['<html>', 'page.html', 'page.html is neither'],
+      [Buffer.from([0, 255, 254, 1]), 'noise.bin', 'noise.bin is neither'],
+      [
+        Buffer.from('SQLite format 3\0 and then nonsense'),
+        'torn.db',
+        'torn.db cannot be read as a SQLite database',
+      ],
+      ['model_list: [{{{', 'config.yaml', 'the configuration cannot be read: line 1'],
+    ] as const) {
+      const answer = await send(Buffer.from(file), name)
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toContain(sentence)
+      expect(answer.message).not.toContain(fixture.gateway.dataDir)
+    }
+    expect(uploads()).toHaveLength(kept)
+    expect(await apply('0'.repeat(32))).toMatchObject({ status: 404 })
+    expect(await apply('..%2Fsluice.db')).toMatchObject({ status: 400 })
+  })
+
+  test('115: only root imports', async () => {
+    expect(await send('x', 'x', ADA)).toMatchObject({ status: 403 })
+    expect(await apply('0'.repeat(32), ADA)).toMatchObject({ status: 403 })
+  })
+})
+
+describe('an upload', () => {
+  beforeAll(async () => {
+    fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
+  })
+  afterAll(() => fixture?.close())
+
+  test('115: an upload is readable by its owner alone, kept for 30 minutes, and three are kept', async () => {
+    const file = await oldGateway()
+    const ids: string[] = []
+    for (let n = 0; n < 4; n += 1) ids.push((await send(file)).data.id)
+    expect(uploads()).toHaveLength(3)
+    expect(await apply(ids[0] ?? '')).toMatchObject({ status: 404 })
+    const path = join(fixture.gateway.dataDir, `.import-${ids[3]}`)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const old = Date.now() / 1000 - 30 * 60 - 1
+    utimesSync(path, old, old)
+    expect(await apply(ids[3] ?? '')).toMatchObject({ status: 404 })
+  })
+
+  test('115: an upload that needs much memory is refused in words while calls continue', async () => {
+    fixture.upstream.script('m', wholeChat({ text: 'still here' }))
+    const file = await familyFile(async (source) => {
+      await source.sql(
+        `insert into users (id, username, password, quota)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 499000) select i, 'u' || i, '', 0 from n`,
+      )
+    })
+    const sending = send(file)
+    const called = await fixture.chat('ann', ask('m'))
+    expect(called.status).toBe(200)
+    const answer = await sending
+    expect(answer).toMatchObject({ status: 400, success: false })
+    expect(answer.message).toContain('needs more memory than')
+    expect(uploads().every((name) => !name.endsWith(answer.message))).toBe(true)
+  }, 180_000)
+
+  test('115: a file above 512 MiB is refused before it is sent, and leaves nothing', async () => {
+    const kept = uploads()
+    const { port } = fixture.gateway
+    const asking = request({
+      port,
+      method: 'POST',
+      path: '/api/import',
+      headers: {
+        authorization: ROOT.access_token,
+        'gateway-user': '1',
+        'content-length': String(2 ** 29 + 1),
+      },
+    })
+    asking.on('error', () => {})
+    asking.flushHeaders()
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+    expect(answer.statusCode).toBe(413)
+    asking.destroy()
+    expect(uploads()).toEqual(kept)
+  })
+})

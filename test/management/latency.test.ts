@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const FIELDS = { duration_ms: ['p50_ms', 'p95_ms'], first_byte_ms: ['first_p50_ms', 'first_p95_ms'] } as const
+
+type Rows = readonly Readonly<Record<keyof typeof FIELDS, number>>[]
+type Latency = Readonly<Record<(typeof FIELDS)[keyof typeof FIELDS][number], number | null>>
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: { requests: 0, window: '1s' } },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [{ ...ROOT, tokens: [token('root')] }],
+  }))
+})
+afterAll(() => fixture?.close())
+
+async function get<Data>(path: `/${string}`): Promise<Data> {
+  const { status, data } = await manage<Data>(fixture.gateway.url, AS_ROOT, `GET ${path}`)
+  expect(status).toBe(200)
+  return data
+}
+
+test('100: the latencies of a series are those of its calls within a tenth', async () => {
+  for (const paceMs of [10, 20, 30, 45, 60, 80, 120]) {
+    fixture.upstream.script('m', { kind: 'stream', events: 5, paceMs })
+    await fixture.chat('root', askStream('m'))
+  }
+  await expect.poll(async () => (await get<{ total: number }>('/api/log/')).total).toBe(7)
+  const { items } = await get<{ items: Rows }>('/api/log/?page_size=100')
+  const { latency } = await get<{ latency: readonly Latency[] }>('/api/usage?step=month')
+  const shown = latency.at(-1)
+  for (const [field, names] of Object.entries(FIELDS) as [
+    keyof typeof FIELDS,
+    readonly (keyof Latency)[],
+  ][]) {
+    const sorted = items.map((row) => row[field]).toSorted((one, other) => one - other)
+    for (const [index, share] of [0.5, 0.95].entries()) {
+      const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0
+      const name = names[index] ?? 'p50_ms'
+      // Buckets begin at 16 ms.
+      if (exact < 16) expect(shown?.[name]).toBeLessThan(16)
+      else
+        expect(Math.abs((shown?.[name] ?? 0) - exact), `${name} of ${exact} ms`).toBeLessThanOrEqual(
+          exact / 10,
+        )
+    }
+  }
+})

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type FullResponse, type Body, call } from '../fixtures/client.ts'
+import { startFixture, type Fixture } from '../fixtures/fixture.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
+
+const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1000)
+const REPORTED = 10_000
+const APPENDED = 800
+const OUTPUT = 10
+
+const configure = (upstream: ScriptedUpstream): Configuration => ({
+  options: { hold_wait: 0 },
+  models: priced(['m']),
+  channels: [channel('m', upstream.baseUrl('m'))],
+  users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })])],
+})
+
+let conversations = 0
+const fresh = (): object[] => [{ role: 'user', content: `${++conversations} ${LONG}` }]
+const goneOn = (messages: readonly object[]): object[] => [
+  ...messages,
+  { role: 'assistant', content: 'hello' },
+  { role: 'user', content: 'and now?' },
+]
+const ask = (messages: readonly object[]): Body => ({ model: 'm', max_tokens: OUTPUT, messages })
+
+/** The prompt tokens that a refused call would have held. */
+function heldIn(answer: FullResponse): number {
+  expect(answer.status, answer.text).toBe(403)
+  const [, needed] = /"needed":\s*(\d+)/.exec(answer.text) ?? []
+  return Number(needed) - 4 * OUTPUT
+}
+
+describe('a gateway of two workers', () => {
+  let fixture: Fixture
+  beforeAll(async () => {
+    fixture = await startFixture(configure, { env: { WORKERS: '2' } })
+  })
+  afterAll(() => fixture?.close())
+
+  test('remembers a prompt for both, from the moment in which its answer ends', async () => {
+    fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
+    const workers = new Set<string>()
+    for (let turn = 0; turn < 12; turn++) {
+      const said = fresh()
+      // Each call is made over a connection of its own, which any worker may get.
+      expect((await fixture.chat('ann', ask(said))).status).toBe(200)
+      const held = heldIn(await fixture.chat('poor', ask(goneOn(said))))
+      expect(held).toBeGreaterThan(REPORTED)
+      expect(held).toBeLessThan(REPORTED + APPENDED)
+    }
+    for (const [, worker = ''] of fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g))
+      workers.add(worker)
+    expect(workers.size).toBe(2)
+  })
+})
+
+const NAME = 'prompts of several nodes'
+describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
+  let server: RedisServer
+  let nodes: Nodes
+  const ends: (() => unknown)[] = []
+  beforeAll(async () => {
+    server = await startRedisServer()
+    nodes = await setNodes(engine, 2, configure, { REDIS_URL: server.url }, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+    await server?.stop()
+  })
+  afterEach(() => server.command(['FLUSHALL']))
+
+  const entries = async (): Promise<string[]> => (await server.command(['KEYS', '*:prompt:*'])) as string[]
+  /** Makes a call on the first node, and waits until Redis has its entry. */
+  const had = async (said: readonly object[], reported = REPORTED): Promise<string> => {
+    await server.command(['FLUSHALL'])
+    nodes.upstream.script('m', { kind: 'whole', usage: usageText(reported, 5) })
+    expect((await nodes.chat(0, 'ann', ask(said))).status).toBe(200)
+    await expect.poll(entries).toHaveLength(1)
+    const [name = ''] = await entries()
+    return name
+  }
+  const heldOn = async (node: number, said: readonly object[]): Promise<number> =>
+    heldIn(await call(nodes.gateways[node]?.url ?? '', ask(goneOn(said)), { key: 'poor' }))
+  const WHOLE = Buffer.byteLength(LONG)
+
+  test('a node knows the prompts of another one', async () => {
+    const said = fresh()
+    await had(said)
+    expect(await heldOn(1, said)).toBeLessThan(REPORTED + APPENDED)
+    expect(await heldOn(0, said)).toBeLessThan(REPORTED + APPENDED)
+  })
+
+  test.each<[string, (entry: string, other: string) => string]>([
+    ['fewer tokens', (entry) => entry.replace(/^\d+/, '2000')],
+    ['another time', (entry) => entry.replace(/\.\d+\./, '.99999999999999.')],
+    ['the entry of another conversation', (_, other) => other],
+    ['another tag', (entry) => entry.slice(0, -1) + (entry.endsWith('A') ? 'E' : 'A')],
+    ['no tag', (entry) => entry.slice(0, -43)],
+    ['rubbish', () => 'rubbish'],
+    ['a long text', () => '1'.repeat(1_000_000)],
+  ])('an attacker who writes %s into Redis lowers no bound', async (_, forged) => {
+    const cheap = await had(fresh(), 2000)
+    const other = (await server.command(['GET', cheap])) as string
+    const said = fresh()
+    const name = await had(said)
+    const entry = (await server.command(['GET', name])) as string
+    await server.command(['SET', name, forged(entry, other)])
+    expect(await heldOn(1, said)).toBeGreaterThan(WHOLE)
+    // The node that saw the call does not need Redis.
+    expect(await heldOn(0, said)).toBeLessThan(REPORTED + APPENDED)
+  })
+
+  test('a list in place of an entry, and a Redis that is gone, only widen holds', async () => {
+    const said = fresh()
+    const name = await had(said)
+    await server.command(['DEL', name])
+    await server.command(['RPUSH', name, 'x'])
+    expect(await heldOn(1, said)).toBeGreaterThan(WHOLE)
+    const another = fresh()
+    await had(another)
+    await server.kill()
+    expect(await heldOn(1, another)).toBeGreaterThan(WHOLE)
+    await server.restart()
+  })
+})
