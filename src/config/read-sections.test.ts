@@ -244,6 +244,7 @@ describe('channels', () => {
         model_mapping: new Map(),
         allow: new Set(),
         disable_store: false,
+        service_tier: null,
         pass_through: false,
         headers: new Map(),
         rate_limit: NO_LIMIT,
@@ -276,6 +277,7 @@ channels:
     model_mapping: { m: upstream-m }
     allow: [speed, service_tier, cache_control]
     disable_store: true
+    service_tier: fast
     pass_through: true
     headers: { X-Team: red }
     rate_limit: { requests: 1, tokens: 2, window: 3s }
@@ -297,6 +299,7 @@ channels:
       model_mapping: new Map([['m', 'upstream-m']]),
       allow: new Set(['speed', 'service_tier', 'cache_control']),
       disable_store: true,
+      service_tier: 'fast',
       pass_through: true,
       headers: new Map([['x-team', 'red']]),
       rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },

@@ -47,6 +47,11 @@ export function servedTier(value: unknown): Served {
   return KNOWN.get(tier) ?? { tier }
 }
 
+/** The tier of an answer as a member of a reply; none if it states nothing. */
+export function servedMember(value: unknown): { readonly served?: Served } {
+  return withServed({}, servedTier(value))
+}
+
 /** What a stream has stated so far: the later statement, unless it states nothing. */
 export function laterServed(before: Served | undefined, later: Served): Served | undefined {
   return later === NOTHING ? before : { ...before, ...later }

@@ -17,7 +17,7 @@ import type { Fields } from '../../field.ts'
 import { SEARCH_KNOWN_BY_CITATION, citesPage, recordArrivedMedia } from '../answer.ts'
 import { ToolCallDecoder, parseAnswer } from './tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { servedTier } from '../../service-tier.ts'
+import { servedMember } from '../../service-tier.ts'
 import { usageOf } from '../usage.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
 import type { TextMatch } from '../../sse/frame-template.ts'
@@ -41,7 +41,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     model: textOr(reply['model']),
     ...read(choice, id, arrived),
     usage: usageOf(reply),
-    served: servedTier(reply['service_tier']),
+    ...servedMember(reply['service_tier']),
     ...(others.length > 0 && { others }),
     ...(citesPage(choice['message']) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
     ...(!arrived.isEmpty && { arrived }),

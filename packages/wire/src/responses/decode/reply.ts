@@ -12,7 +12,7 @@ import {
 } from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { servedTier } from '../../service-tier.ts'
+import { servedMember } from '../../service-tier.ts'
 import { toolsOf, usageOf } from '../usage.ts'
 import { openEnvelope } from '../../envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
@@ -36,7 +36,7 @@ export function decodeReply(bytes: Buffer): Reply {
     parts,
     stop: stopOf(response, { calledTools }),
     usage: usageOf(response),
-    served: servedTier(response['service_tier']),
+    ...servedMember(response['service_tier']),
     ...(tools.length > 0 && { tools }),
   }
 }
