@@ -35,5 +35,7 @@ test.each([
 test('an unaffordable call is refused with units only, where units are displayed', async () => {
   await fixture.gateway.apply(configure({ display: 'TOKENS' }))
   const answer = await fixture.chat('ann', ask('m', { max_tokens: 1000 }))
-  expect(answer.json().error.message).toMatch(/: 100 remain, \d+ are needed \(request id: /)
+  expect(answer.json().error.message).toMatch(
+    /: 100 remain, \d+ are needed; 0 are spent, 0 are held by calls under way \(request id: /,
+  )
 })
