@@ -9,7 +9,11 @@ export function comparable(reply: Reply | undefined, how: 'in order' | 'in sum' 
   if (!reply) return undefined
   const { parts, stop, usage } = reply
   const kept = parts.filter((part) => part.kind !== 'text' || part.text !== '').map(plain)
-  if (how === 'in order') return { ...reply, parts: kept }
+  if (how === 'in order') {
+    // A stream states its tier beside the reply.
+    const { served: _, ...others } = reply
+    return { ...others, parts: kept }
+  }
   const textOf = (kind: ReplyPart['kind']): string =>
     kept.map((part) => (part.kind === kind && 'text' in part ? part.text : '')).join('')
   return {

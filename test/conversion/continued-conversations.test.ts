@@ -148,13 +148,13 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
   test('what a digest does not cover counts with its bytes', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), (request) => {
-        if (/"(?:image|file|input_|document|inline)/i.test(JSON.stringify(request))) return
+        if (/"(?:image|video|file|input_|document|inline)/i.test(JSON.stringify(request))) return
         const size = Buffer.byteLength(JSON.stringify(request))
         const digests = digestsOf(form, request)
         for (let turn = 1; turn <= digests.turns; turn++) {
           const later =
             Buffer.byteLength(JSON.stringify((historyOf(protocol, request) ?? []).slice(turn))) - 2
-          const media = JSON.stringify(request).match(/"(?:image|file|input_|document|inline)/i)
+          const media = JSON.stringify(request).match(/"(?:image|video|file|input_|document|inline)/i)
           if (!media) {
             expect(digests.bound(turn, 100)).toBeGreaterThanOrEqual(100 + later + 8 * (digests.turns - turn))
             expect(digests.bound(turn, 100)).toBeLessThanOrEqual(100 + size + 2_000 + 8 * digests.turns)

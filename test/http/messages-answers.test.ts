@@ -119,6 +119,12 @@ describe('an error of the gateway itself', () => {
           type: 'gateway_error',
           message: expect.stringMatching(new RegExp(`.\\(request id: ${id}\\)$`)),
           ...(code !== undefined && { code }),
+          ...(code === 'insufficient_quota' && {
+            spent: 0,
+            held: 0,
+            left: 1,
+            needed: expect.any(Number) as unknown,
+          }),
         },
         request_id: id,
       })

@@ -141,7 +141,8 @@ describe('a response that is continued', () => {
   test('a continued call is held with the tokens of its context', async () => {
     const id = await created({ model: 'lonely', max_output_tokens: 400 }, 'eve')
     expect(databaseOf(fixture.gateway.dataDir).user('eve').quota).toBe(2_000 - 300)
-    const fields = { model: 'lonely', max_output_tokens: 1_000 }
+    // Both requests name a lifetime, since a prompt that is elsewhere may have marks of any.
+    const fields = { model: 'lonely', max_output_tokens: 1_000, prompt_cache_options: { ttl: '12h' } }
     const neededFor = async (more: object): Promise<number> => {
       const answer = await post({ ...fields, ...more }, 'eve')
       expect(answer.status).toBe(403)

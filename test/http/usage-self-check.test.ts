@@ -68,6 +68,7 @@ describe('GET /api/usage/token/', () => {
       total_granted: 1000,
       total_used: 300,
       total_available: 700,
+      held_quota: 0,
       unlimited_quota: false,
       model_limits_enabled: false,
       model_limits: {},

@@ -219,7 +219,8 @@ function undescribedIn(schema: Part, at: readonly string[] = []): string[] {
 
 test('every part of the bodies of management requests is described', () => {
   const bodies = operations().filter(
-    ({ operation: { tags, requestBody } }) => tags[0] === 'management' && requestBody,
+    ({ operation: { tags, requestBody } }) =>
+      tags[0] === 'management' && requestBody?.content['application/json'],
   )
   expect(bodies.length).toBeGreaterThan(15)
   for (const { path, method, operation } of bodies) {

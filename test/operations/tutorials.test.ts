@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { chatUpstream, messagesUpstream, PromptCache, serve } from '@sluice/simulator'
@@ -200,6 +200,12 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { id: 2, username: 'ann', password: '', role: 1, status: 1, quota: 500 })
     replacements.set('/srv/new-api/one-api.db', source.place)
+    const proxy = join(dirname(source.place), 'config.yaml')
+    writeFileSync(
+      proxy,
+      'model_list:\n  - model_name: m\n    litellm_params: { model: openai/gpt-4o-mini, api_key: k }\n',
+    )
+    replacements.set('/srv/litellm/config.yaml', proxy)
     const target = await postgres?.database()
     replacements.set('postgres://sluice@db.example.com/sluice', target?.place ?? '')
     const result = await runBlocks([...blocksOf('docs/moving.md'), commands('sluice user list')])
