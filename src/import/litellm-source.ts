@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../domain/without-trailing.ts'
 import { parseYamlDocument } from '../config/document.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from '../config/yaml-node.ts'
 import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
@@ -276,7 +277,7 @@ function channelOf({ name, first, members }: Group, why: string): PlannedChannel
     hasKey ? [key] : [],
   )
   const limit = limitOf(members, notes)
-  const address = given === '' ? {} : provider.keepsAddress ? { base_url: given.replace(/\/+$/, '') } : {}
+  const address = given === '' ? {} : provider.keepsAddress ? { base_url: withoutTrailing(given, '/') } : {}
   return {
     channel: { ...definition, declared: { ...definition.declared, ...first.declared, ...address, ...limit } },
     line: importedLine('channel', undefined, name, notes),

@@ -126,6 +126,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       ...NO_TERMS,
       left: 100_000,
       left_by: 'key',
+      held_quota: 0,
       limits_by: 'operator',
       operator_limits: {
         expired_time: 4_073_500_800,

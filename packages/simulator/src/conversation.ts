@@ -23,14 +23,17 @@ export interface ConversationState {
   readonly workingDirectory: string | undefined
 }
 
-/** Summarizes a conversation. A user message with only an agent's reminders does not count as one. */
+/**
+ * Summarizes a conversation. A user message with only an agent's reminders does not count as one, and neither does
+ * one behind the user's own that states the working directory: a conversion made it of a system message.
+ */
 export function conversationState(steps: readonly Step[]): ConversationState {
   const instructions: string[] = []
   const surroundings: string[] = []
   const userTexts: string[] = []
   let results: string[] = []
   let callsMade = 0
-  for (const step of steps) {
+  for (const [at, step] of steps.entries()) {
     if (step.kind === 'system' || step.kind === 'user') surroundings.push(step.text)
     if (step.kind === 'system') instructions.push(step.text)
     else if (step.kind === 'result') results.push(step.text)
@@ -38,6 +41,7 @@ export function conversationState(steps: readonly Step[]): ConversationState {
     else {
       const text = withoutReminders(step.text).trim()
       if (text === '' && (!step.hasMedia || results.length > 0)) continue
+      if (steps[at - 1]?.kind === 'user' && workingDirectory(text) !== undefined) continue
       userTexts.push(text)
       results = []
       callsMade = 0
