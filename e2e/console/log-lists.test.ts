@@ -15,6 +15,9 @@ async function fill(stage: ConsoleStage): Promise<void> {
   expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
   const refused = () => stage.api<{ total: number }>('GET', '/api/log/refused')
   await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(3), soon)
+  // Suggestions of filters come from the sums, which are written later.
+  const counted = () => stage.api<{ total: number }>('GET', '/api/usage/refusals')
+  await vi.waitFor(async () => expect((await counted()).total).toBeGreaterThanOrEqual(3), soon)
 }
 
 describe.skipIf(withoutBrowser())('lists of calls', () => {

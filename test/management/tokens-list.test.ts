@@ -117,6 +117,7 @@ describe('GET /api/token/', () => {
       ...NO_TERMS,
       left: 77,
       left_by: 'key',
+      held_quota: 0,
       version: expect.any(String),
       DeletedAt: null,
     })

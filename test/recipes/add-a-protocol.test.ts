@@ -27,6 +27,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'packages/wire/src/chat/reasoning-details.ts',
     'packages/wire/src/envelope.ts',
     'packages/wire/src/system-prompt.ts',
+    'packages/wire/src/unseen-thinking.ts',
     'packages/wire/src/upstream-error.ts',
     'src/config/warnings.ts',
     'src/domain/endpoints.ts',
@@ -43,6 +44,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/upstreams/azure/azure.ts',
     'src/upstreams/bedrock/bedrock-responses.ts',
     'src/upstreams/bedrock/bedrock.ts',
+    'src/upstreams/channel-tier.ts',
     'src/upstreams/upstream-client.ts',
     'src/upstreams/vertex/vertex.ts',
   ])
