@@ -276,6 +276,6 @@ describe('an upload', () => {
     const [answer] = (await once(asking, 'response')) as [IncomingMessage]
     expect(answer.statusCode).toBe(413)
     asking.destroy()
-    expect(uploads()).toEqual(kept)
+    await expect.poll(uploads).toEqual(kept)
   })
 })

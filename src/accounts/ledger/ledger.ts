@@ -6,7 +6,6 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
 import { findPayerOfParkedHold } from './find-payer.ts'
@@ -46,6 +45,8 @@ export class Ledger {
   /** Calls that wait for others' holds, and holds that wait to grow. */
   readonly #siblings: SiblingQueue
   readonly #growths = new Map<OpenHold, Queued>()
+  /** Holds for whose growth quota is being borrowed. */
+  readonly #borrowing = new Set<OpenHold>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
@@ -179,8 +180,8 @@ export class Ledger {
 
   // A stream asks again with every frame; one growth of it waits at a time.
   #growLater(hold: OpenHold, by: number): void {
-    if (this.#growths.has(hold)) return
-    if (!this.accounts.lends && !isAffordableAlone(hold, by)) return
+    if (this.accounts.lends) return this.#borrowFor(hold, by)
+    if (this.#growths.has(hold) || !isAffordableAlone(hold, by)) return
     const queued = this.#siblings.add(
       {
         amount: by,
@@ -191,14 +192,27 @@ export class Ledger {
           hold.addSpare(by)
         },
         refuse: (error) => {
-          // If the bank is out of reach, the next frame asks again; otherwise no end of another call can help.
-          if (error instanceof StoreUnavailable) this.#growths.delete(hold)
+          // No end of another call can help.
           if (error instanceof Unaffordable) hold.refusal = error
         },
       },
       hold,
     )
     this.#growths.set(hold, queued)
+  }
+
+  // Where quota is lent, the next frame asks again: a growth takes from the balances that the hold was taken from,
+  // while a wait may end with others.
+  #borrowFor(hold: OpenHold, by: number): void {
+    if (this.#borrowing.has(hold)) return
+    this.#borrowing.add(hold)
+    this.accounts.borrow(hold, by).then(
+      ({ refusal }) => {
+        this.#borrowing.delete(hold)
+        if (refusal instanceof Unaffordable) hold.refusal = refusal
+      },
+      () => this.#borrowing.delete(hold),
+    )
   }
 
   /** Called by `OpenHold.markProgress`. */
