@@ -1,3 +1,4 @@
+import { asGatewayError } from '../src/errors.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { payerOf } from '../src/accounts/ledger/find-payer.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
@@ -183,7 +184,9 @@ class Round {
       return await this.#admit(call, waitMs)
     } catch (error) {
       if (error instanceof QuotaHeld) this.#counts.held += 1
-      else if (error instanceof Unaffordable) this.#counts.spent += 1
+      // A call of another may use up the key meanwhile.
+      else if (error instanceof Unaffordable || asGatewayError(error)?.code === 'token_exhausted')
+        this.#counts.spent += 1
       // Processes that were killed answer nothing, and a busy bank may be late.
       else if (!(error instanceof StoreUnavailable) && generation === this.#generation && !this.#isCrashing)
         throw error
