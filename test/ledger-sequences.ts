@@ -239,8 +239,6 @@ class Slot {
   readonly #refused = new Set<string>()
   /** Growths that were refused and may be granted later. */
   readonly #wanted = new Map<string, number>()
-  /** What was free for each of these growths at the last comparison. */
-  readonly #freeBefore = new Map<string, number>()
   /** What was granted later, and no growth has taken yet. */
   readonly #spare = new Map<string, number>()
   /** Changes that may not be durable yet. */
@@ -468,8 +466,7 @@ class Slot {
       const sum = this.#model.open.get(id)
       if (!hold || !sum) this.#wanted.delete(id)
       else if (hold.amount !== sum.amount) {
-        // It was granted at some time since the last comparison.
-        const free = Math.max(this.#freeFor(id), this.#freeBefore.get(id) ?? 0)
+        const free = this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
         if (hold.amount !== sum.amount + by || by > free)
           this.#broken(`${id} grew from ${sum.amount} to ${hold.amount}, and ${free} were left`)
         sum.amount = hold.amount
@@ -477,12 +474,7 @@ class Slot {
         this.#wanted.delete(id)
         this.grown += 1
       }
-      if (this.#wanted.has(id)) this.#freeBefore.set(id, this.#freeFor(id))
     }
-  }
-
-  #freeFor(id: string): number {
-    return this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
   }
 
   async #hold(command: HoldCommand): Promise<void> {

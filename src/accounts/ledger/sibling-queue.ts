@@ -4,7 +4,7 @@ import type { Balance } from './balance.ts'
 import { affordableAmount, countPendingWrites, namesOf, type Payer } from './payer.ts'
 import { heldRefusal, isAffordableAlone, QuotaHeld, refusalOf } from './quota-refusal.ts'
 
-/** Interval at which quota is requested from the bank again, because calls of other nodes end without a word. */
+/** Interval at which quota is requested from the bank again: it does not report when calls of other nodes end. */
 const ASK_AGAIN_MS = 100
 /** The same after a call of this node has ended. */
 const ASK_SOON_MS = 20
@@ -13,7 +13,7 @@ const MAX_ANSWER_MS = 250
 /** Maximum number of loans requested at once for one user. */
 const MAX_LOANS_AT_ONCE = 16
 
-/** A call, or the growth of a hold, that the holds of other calls prevent. */
+/** A call that the holds of other calls prevent, or the growth of a hold. Growths wait in one process only. */
 export interface Waiting {
   readonly amount: number
   /** Whether it is the growth of a hold; such come first, because their calls are under way. */
@@ -26,9 +26,9 @@ export interface Waiting {
 
 /** A call or a growth in the queue. */
 export interface Queued {
-  /** Ends the wait without a word. */
+  /** Ends the wait; neither `admit` nor `refuse` is called. */
   leave(): void
-  /** Ends the wait with a refusal, at the latest when the bank has answered for the first time. */
+  /** Ends the wait with a refusal; where quota is borrowed, after the first answer of the bank. */
   expire(): void
 }
 
@@ -111,7 +111,7 @@ class Line {
     ;(place.waiting.isGrowth ? this.#growths : this.#calls).delete(place)
   }
 
-  /** Whether nobody can be admitted, nor be refused for good. */
+  /** Whether no place can be admitted, and none must be refused. */
   isStuck({ free, remain }: Balance): boolean {
     return free < this.#least && remain >= this.#most
   }
@@ -257,7 +257,7 @@ export class SiblingQueue {
     borrower.nextMs = ASK_AGAIN_MS
     /** The smallest amount that was refused on these balances. */
     const refused = new Map<string, number>()
-    const places = [...borrower.places].toSorted(byTurn)
+    const places = [...borrower.places]
     for (let at = 0, size = 1; at < places.length; size = refused.size > 0 ? 1 : MAX_LOANS_AT_ONCE) {
       const next = places.slice(at, at + size)
       at += size
@@ -320,10 +320,6 @@ function haveSameBalances(one: Payer, other: Payer): boolean {
     budgets.length === other.budgets.length &&
     budgets.every(({ balance }, at) => balance === other.budgets[at]?.balance)
   )
-}
-
-function byTurn(one: Place, other: Place): number {
-  return Number(other.waiting.isGrowth) - Number(one.waiting.isGrowth) || one.order - other.order
 }
 
 /** What limits the wait of a call. */
