@@ -238,7 +238,7 @@ class Slot {
   /** Holds that could not grow once. */
   readonly #refused = new Set<string>()
   /** Growths that were refused and may be granted later. */
-  readonly #wanted = new Map<string, number>()
+  readonly #wanted = new Map<string, Set<number>>()
   /** What was granted later, and no growth has taken yet. */
   readonly #spare = new Map<string, number>()
   /** Changes that may not be durable yet. */
@@ -453,7 +453,8 @@ class Slot {
     }
     if (!fits) {
       this.#refused.add(id)
-      if (!this.#wanted.has(id)) this.#wanted.set(id, by)
+      // One of them waits: the first that is affordable without the holds of other calls.
+      this.#wanted.set(id, (this.#wanted.get(id) ?? new Set()).add(by))
     }
     if (grew !== fits) this.#broken(`${id} was ${fits ? 'not ' : ''}extended by ${by}`)
     if (grew) sum.amount += by
@@ -461,13 +462,14 @@ class Slot {
 
   /** A growth that was refused may be granted when other calls have ended; never more than is free. */
   #syncGrowths(): void {
-    for (const [id, by] of this.#wanted) {
+    for (const [id, amounts] of this.#wanted) {
       const hold = this.#open.get(id)
       const sum = this.#model.open.get(id)
       if (!hold || !sum) this.#wanted.delete(id)
       else if (hold.amount !== sum.amount) {
         const free = this.#model.growth(id, (account) => this.#stated.get(account) ?? 0)
-        if (hold.amount !== sum.amount + by || by > free)
+        const by = hold.amount - sum.amount
+        if (!amounts.has(by) || by > free)
           this.#broken(`${id} grew from ${sum.amount} to ${hold.amount}, and ${free} were left`)
         sum.amount = hold.amount
         this.#spare.set(id, (this.#spare.get(id) ?? 0) + by)
