@@ -155,7 +155,7 @@ async function main(): Promise<void> {
   /** Makes a call, and returns the largest hold seen while it ran. */
   async function heldBy(path: string, body: string): Promise<number> {
     let held = 0
-    let isOver = false
+    const end = new AbortController()
     const call = fetch(`${gateway.url}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: 'Bearer sk-ann' },
@@ -165,10 +165,8 @@ async function main(): Promise<void> {
         const text = await answer.text()
         if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${text.slice(0, 300)}`)
       })
-      .finally(() => {
-        isOver = true
-      })
-    while (!isOver) {
+      .finally(() => end.abort())
+    while (!end.signal.aborted) {
       for (const { amount } of database.openHolds()) held = Math.max(held, amount)
       await sleep(10)
     }
