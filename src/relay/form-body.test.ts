@@ -78,9 +78,11 @@ test('a file on disk has no name, and its space is released once', async () => {
 })
 
 test('a file can be removed once it is closed, although it was still being opened', async () => {
-  const path = join(folder, 'upload')
-  await newSpool().newNamedFile({ client: 1, key: 1 }, path).close()
-  rmSync(path)
+  const spool = newSpool()
+  const paths = Array.from({ length: 100 }, (_, n) => join(folder, `upload-${n}`))
+  const files = paths.map((path) => spool.newNamedFile({ client: 1, key: 1 }, path))
+  await Promise.all(files.map((file) => file.close()))
+  for (const path of paths) rmSync(path)
   expect(readdirSync(folder)).toEqual([])
 })
 
