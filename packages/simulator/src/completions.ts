@@ -32,7 +32,11 @@ export function completionsReply(
   const outputs = choices.map(({ output }) => output)
   const transcript = prompts.join('\n')
   const blocks = [{ content: transcript, characters: transcript.length }]
-  const usage = usageOf(transcript, useOpenAiCache(cache, { account, model, body, transcript, blocks }), outputs)
+  const usage = usageOf(
+    transcript,
+    useOpenAiCache(cache, { account, model, body, transcript, blocks }),
+    outputs,
+  )
   const head = { id: stamp.id('cmpl-'), object: 'text_completion', created: stamp.created, model }
   const choiceOf = (index: number, text: string, finish: string | null): Fields => ({
     text,

@@ -10,7 +10,10 @@ const MIN_THINKING_TOKENS = 1024
 const MAX_MARKS = 4
 
 /** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
-export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; cached: readonly CacheBlock[] } {
+export function messagesPrompt(
+  body: Fields,
+  model: string,
+): { prompt: Prompt; cached: readonly CacheBlock[] } {
   const messages = asList(body.messages).map(asFields)
   if (messages.length === 0) throw new Refusal('malformed', 'messages: at least one message is required')
   const maxTokens = asNumber(body.max_tokens)

@@ -64,8 +64,21 @@ export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, ca
   const { transcript } = prompt
   const messages = asList(body.messages).map(asFields)
   const { account, diagnostics: diagnosed } = caches
-  const diagnostics = diagnosed.ofMessages(id, { account, model, body, messages, transcript, read: used.read })
-  const message = { id, type: 'message', role: 'assistant', model, ...('diagnostics' in body && { diagnostics }) }
+  const diagnostics = diagnosed.ofMessages(id, {
+    account,
+    model,
+    body,
+    messages,
+    transcript,
+    read: used.read,
+  })
+  const message = {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    ...('diagnostics' in body && { diagnostics }),
+  }
   if (body.stream === true) {
     const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
     const frames = [
