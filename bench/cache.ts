@@ -6,6 +6,7 @@ import { startCluster } from '../test/fixtures/cluster.ts'
 import { channel, type Configuration, ROOT, token, user } from '../test/fixtures/configuration.ts'
 import { databaseOf } from '../test/fixtures/database.ts'
 import { startGateway } from '../test/fixtures/gateway.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 import { type Client, sessionTurns } from './cache-sessions.ts'
 
 /**
@@ -82,6 +83,16 @@ const RUNS: readonly Run[] = [
   { name: 'three keys, two workers', roads: NATIVE, keys: 3, workers: 2 },
   { name: 'three keys, two nodes', roads: NATIVE, keys: 3, nodes: 2 },
   {
+    name: 'marked chat → messages, one key',
+    roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
+    keys: 1,
+  },
+  {
+    name: 'messages → responses, one key',
+    roads: [{ client: 'claude', to: 'responses', direct: 'codex' }],
+    keys: 1,
+  },
+  {
     name: 'marked chat → messages, three keys',
     roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
     keys: 3,
@@ -115,9 +126,15 @@ async function converse(
     const road = roads[index % roads.length] as Road
     return { road, request: sessionTurns(clientOf(road), `session-${index}`, TURNS) }
   })
+  const random = randomFrom(1)
   for (let turn = 0; turn < TURNS; turn++) {
+    // In another order each time, because keys that are taken in turn would otherwise fit the sessions by chance.
+    const order = sessions
+      .map((session) => ({ session, at: random() }))
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ session }) => session)
     await Promise.all(
-      sessions.map(({ road, request }) => {
+      order.map(({ road, request }) => {
         const { path, headers, body } = request(UPSTREAMS[road.to].model, turn)
         return call(road, path, { ...headers }, body)
       }),
@@ -243,7 +260,8 @@ function gatewayCost(run: Run, hasAffinity: boolean): Promise<number> {
       },
       ({ client }) => client,
     )
-    return charged()
+    // Awaited here, because the gateway ends with this block.
+    return await charged()
   })
 }
 

@@ -55,7 +55,8 @@ function withImplicit(blocks: readonly CacheBlock[], body: Fields): CacheBlock[]
   if (isImplicit) written.add(last)
   const candidates = isImplicit ? blocks.map((_, at) => at) : explicit
   const looked = new Set(candidates.filter((at) => blocks[at]?.isSetting !== true).slice(-MAX_BREAKPOINTS))
-  return blocks.map(({ mark: _, ...block }, at): CacheBlock => {
+  return blocks.map(({ content, characters, isSetting }, at): CacheBlock => {
+    const block = { content, characters, ...(isSetting && { isSetting }) }
     if (written.has(at)) return { ...block, mark: lifetime }
     return looked.has(at) ? { ...block, mark: lifetime, onlyReads: true } : block
   })
