@@ -1,7 +1,7 @@
 import type { Response, UpstreamRequest } from '@sluice/http1'
 import { particularsText, type AttemptEntry, type CallDelays } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { charge } from '../domain/charge.ts'
+import { cacheMoney, charge } from '../domain/charge.ts'
 import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
@@ -168,8 +168,7 @@ export class Call implements MediaRequester {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
     this.attempts.begin(target)
-    const { record } = this.incoming
-    record.attempts = (record.attempts ?? 0) + 1
+    this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 
   /** Records that the first byte of a response arrived. */
@@ -290,6 +289,7 @@ export class Call implements MediaRequester {
       service_tier: this.#served?.tier ?? '',
       requested_service_tier: this.plan.request.serviceTier ?? '',
       region: this.#served?.region ?? '',
+      ...cacheMoney(this.#served?.rate ?? this.plan.rate, usage),
       model: target ? model.name : facts.model,
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,
