@@ -50,7 +50,12 @@ export function sessionOf(
 }
 
 /** Identifies the session of a user to others, such as logs and providers. `length`: number of hex digits. */
-export function sessionTag(key: Buffer, userId: number, { id, isNamed }: Pick<Session, 'id' | 'isNamed'>, length: number): string {
+export function sessionTag(
+  key: Buffer,
+  userId: number,
+  { id, isNamed }: Pick<Session, 'id' | 'isNamed'>,
+  length: number,
+): string {
   return createHmac('sha256', key)
     .update(JSON.stringify(['session', userId, isNamed, id]))
     .digest('hex')
