@@ -31,7 +31,7 @@ export function withCacheKey(
   const { body, protocol } = request
   if (!HAS_CACHE_KEY[protocol] || !takesCacheKey(channel) || !Buffer.isBuffer(body)) return body
   const key = affinity.cacheKey
-  if (key === undefined || body.includes(NAME)) return body
+  if (key === undefined) return body
   const end = body.lastIndexOf(CLOSE)
   return Buffer.concat([body.subarray(0, end), Buffer.from(`,${NAME}:"${key}"}`)])
 }
