@@ -203,6 +203,7 @@ export async function serve({
       ...callServices,
       ...kept,
       prompts: prompts.memory,
+      affinity: prompts.affinity,
       keyRings,
       load: new ChannelLoad(),
       health,

@@ -24,6 +24,7 @@ import {
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
@@ -117,13 +118,14 @@ export class Attempts {
     maySkip: boolean,
     counted: Set<Plan>,
   ): Promise<boolean> {
-    const candidates = this.#candidates(plan, maySkip)
+    const candidates = this.#candidates(call, plan, maySkip)
     if (candidates.length === 0) return false
     if (plan.model !== plan.requestedModel && !counted.has(plan)) {
       if (!(await this.#services.limits.askModel(plan.model))) return false
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
+    call.affinity?.triesModel(plan)
     call.goOnWith(plan)
     for (const candidate of candidates) {
       if (call.prompts && !(await this.#holdFor(call, call.prompts, plan, candidate.plan, failed))) continue
@@ -160,7 +162,7 @@ export class Attempts {
     const { request, settings } = call.plan
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
-      return this.#adapted(prepared, plan.channel, request)
+      return this.#adapted(call, prepared, plan.channel, request)
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)
@@ -202,15 +204,22 @@ export class Attempts {
 
   /** Completes a request with what is the same for all keys. */
   #adapted(
+    { affinity, incoming }: Call,
     prepared: AttemptRequest,
     channel: Channel,
     { stream, dropped: before = [] }: ParsedRequest,
   ): AttemptRequest {
     const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
-    const request = { ...prepared, headers: [...prepared.headers, 'accept', accept], stream }
+    const session = sessionHeaders(incoming.request.headers, channel)
+    const request = {
+      ...prepared,
+      headers: [...prepared.headers, 'accept', accept, ...session],
+      body: affinity ? withCacheKey(prepared, channel, affinity) : prepared.body,
+      stream,
+    }
     const adapted = this.#services.upstreams.adapt(channel, request)
     const { body, dropped, headers = request.headers } = adapted
-    if (body === prepared.body && headers === request.headers && dropped.length + before.length === 0)
+    if (body === request.body && headers === request.headers && dropped.length + before.length === 0)
       return request
     return { ...request, headers, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
@@ -223,20 +232,26 @@ export class Attempts {
 
   // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
   // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
-  #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
+  #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {
+    const {
+      channels,
+      request: { model },
+      settings,
+    } = plan
     const { health, keyRings, limits } = this.#services
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
-    for (const plan of channels) {
-      const { channel } = plan
+    for (const candidate of channels) {
+      const { channel } = candidate
       if (limits.waitMs(channel) > 0) continue
-      const keys = keysFor(plan, keyRings.rotated(channel))
-      all.push({ plan, keys })
+      const rotated = keysFor(candidate, keyRings.rotated(channel))
+      const keys = affinity ? affinity.ordered(plan, channel, rotated) : rotated
+      all.push({ plan: candidate, keys })
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (usable.length > 0) good.push({ plan, keys: usable })
+      if (usable.length > 0) good.push({ plan: candidate, keys: usable })
     }
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
@@ -262,6 +277,7 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
+    call.affinity?.attempted(target)
     call.attempt = attempt
     let end: AttemptEnd | undefined
     try {

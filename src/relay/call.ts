@@ -26,6 +26,7 @@ import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
+import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
@@ -90,6 +91,7 @@ export class Call implements MediaRequester {
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
   prompts: CallPrompts | undefined
+  affinity: CallAffinity | undefined
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
@@ -355,6 +357,7 @@ function priceResponse(
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
   call.prompts?.remember(target.plan, credible)
+  if (credible.isComplete && credible.reported) call.affinity?.answered(call.plan, target, credible.reported)
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
