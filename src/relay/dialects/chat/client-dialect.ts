@@ -1,4 +1,11 @@
-import { CHAT_CONVERSATION, chatNames, ChatTap, gateChatRequest, readChatRequest, usageOfReply } from '@sluice/wire/chat'
+import {
+  CHAT_CONVERSATION,
+  chatNames,
+  ChatTap,
+  gateChatRequest,
+  readChatRequest,
+  usageOfReply,
+} from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../../domain/records/channel.ts'
