@@ -107,7 +107,7 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
       messages: [{ role: 'system', content: system }, ...said],
     },
   }),
-  /** Chat with breakpoints where Claude Code has its marks. */
+  /** Chat with marks where Claude Code has them, as clients of OpenRouter write them. */
   marked: ({ model, tools, system, said }) => ({
     path: '/chat/completions',
     headers: {},
@@ -116,10 +116,10 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
       max_completion_tokens: MAX_TOKENS,
       tools,
       messages: [
-        { role: 'system', content: [breakpoint(system)] },
+        { role: 'system', content: [markedText(system)] },
         ...said.map((message, index) =>
           message.role !== 'assistant' && index >= said.length - 3
-            ? { ...message, content: [breakpoint(message.content)] }
+            ? { ...message, content: [markedText(message.content)] }
             : message,
         ),
       ],
@@ -127,8 +127,8 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
   }),
 }
 
-function breakpoint(text: string): object {
-  return { type: 'text', text, prompt_cache_breakpoint: { mode: 'explicit' } }
+function markedText(text: string): object {
+  return { type: 'text', text, cache_control: EPHEMERAL }
 }
 
 function asMessage({ role, content, tool_calls, tool_call_id }: Said, isMarked: boolean): object {

@@ -7,6 +7,7 @@ import {
   type Part,
   type SystemText,
   type Tool,
+  type ToolResultPart,
   type Turn,
 } from './conversation.ts'
 import { asRecord } from './json/record.ts'
@@ -25,6 +26,8 @@ export interface CacheMarkRules {
   readonly maxMarks: number
   /** Where marks are accepted. */
   readonly places: readonly MarkPlace[]
+  /** Whether a mark at the end of a tool's result is written on the result, not on its last part. */
+  readonly marksWholeResults?: true
 }
 
 /** Object that has a cache mark; `answer` is a part of an assistant's turn. */
@@ -35,6 +38,8 @@ export const MESSAGES_MARKS: CacheMarkRules = {
   lifetimes: ['5m', '1h'],
   maxMarks: 4,
   places: ['tool', 'content', 'answer', 'call', 'result'],
+  // Anthropic documents results as a place for marks, and not the parts in them.
+  marksWholeResults: true,
 }
 
 /** Rules of `cachePoint` in requests of Converse; undefined if the model accepts none. */
@@ -49,7 +54,7 @@ export function converseMarks({ cache, cachesForAnHour }: ConverseCapabilities):
 
 /** Rules of `cache_control` in chat requests. */
 export const CHAT_MARKS: CacheMarkRules = {
-  ...MESSAGES_MARKS,
+  lifetimes: MESSAGES_MARKS.lifetimes,
   maxMarks: Infinity,
   places: ['tool', 'content', 'answer', 'result'],
 }
@@ -97,10 +102,11 @@ export function withRequestLifetime(conversation: Conversation, options: unknown
  * require. What is left out or shortened is reported. Returns the same object if there are no marks.
  */
 export function withCacheMarks(
-  conversation: Conversation,
+  given: Conversation,
   rules: CacheMarkRules | undefined,
   dropped: Dropped,
 ): Conversation {
+  const conversation = rules?.marksWholeResults ? withWholeResultMarks(given) : given
   const marks: Cache[] = []
   mapMarks(conversation, (mark, place) => {
     if (rules?.places.includes(place)) marks.push(mark)
@@ -125,6 +131,28 @@ export function withCacheMarks(
 }
 
 /** The lifetime of a mark, with the default of its field. */
+function withWholeResultMarks(conversation: Conversation): Conversation {
+  if (!conversation.turns.some(({ parts }) => parts.some(endsWithMark))) return conversation
+  const turns = conversation.turns.map(({ role, parts }) => ({
+    role,
+    parts: parts.map((part) => (endsWithMark(part) ? withWholeMark(part) : part)),
+  }))
+  return { ...conversation, turns }
+}
+
+function withWholeMark(result: ToolResultPart): ToolResultPart {
+  const last = result.parts.at(-1)
+  if (!last || !isMarked(last)) return result
+  const { cache, ...unmarked } = last
+  return { ...result, parts: [...result.parts.slice(0, -1), unmarked as typeof last], cache }
+}
+
+/** Whether a part is a tool's result whose last part has a mark, and which has none. */
+function endsWithMark(part: Part): part is ToolResultPart {
+  const last = part.kind === 'tool-result' && !part.cache ? part.parts.at(-1) : undefined
+  return last !== undefined && isMarked(last)
+}
+
 function statedLifetime({ ttl, field }: Cache): CacheLifetime {
   return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
 }
