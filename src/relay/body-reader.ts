@@ -109,7 +109,8 @@ export class BodyReader {
       const { release } = await this.#readInto(new FileSink(file), exchange, options)
       release()
     } finally {
-      file.close()
+      // The caller may remove the file.
+      await file.close()
     }
   }
 
@@ -343,7 +344,7 @@ class FileSink implements BodySink<undefined> {
   }
 
   drop(): void {
-    this.#file.close()
+    void this.#file.close()
   }
 }
 
@@ -389,6 +390,6 @@ class FormSink implements BodySink<FormContent> {
 
   drop(): void {
     this.#chunks.take()
-    this.#file?.close()
+    void this.#file?.close()
   }
 }

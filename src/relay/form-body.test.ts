@@ -56,7 +56,7 @@ test('replacing contents of a form changes only their bytes, in memory and on di
         expect(form.length).toBe(expected.length)
         expect((await bytesOf(form)).equals(expected)).toBe(true)
       }
-      file.close()
+      await file.close()
     }),
     { numRuns: 20 },
   )
@@ -72,10 +72,18 @@ test('a file on disk has no name, and its space is released once', async () => {
   expect((await file.read(0, 100)).toString()).toBe('hello there')
   expect((await file.read(6, 3)).toString()).toBe('the')
   expect(spool.held).toBe(11)
-  file.close()
-  file.close()
+  await Promise.all([file.close(), file.close()])
   expect(spool.held).toBe(0)
   await expect(file.read(0, 1)).rejects.toThrow()
+})
+
+test('a file can be removed once it is closed, although it was still being opened', async () => {
+  const spool = newSpool()
+  const paths = Array.from({ length: 100 }, (_, n) => join(folder, `upload-${n}`))
+  const files = paths.map((path) => spool.newNamedFile({ client: 1, key: 1 }, path))
+  await Promise.all(files.map((file) => file.close()))
+  for (const path of paths) rmSync(path)
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('a client that fills the disk is refused, while another still gets its share', async () => {
@@ -87,5 +95,5 @@ test('a client that fills the disk is refused, while another still gets its shar
   expect(() => files[0]?.append(large).catch(() => {})).not.toThrow()
   expect(() => files[0]?.append(large)).toThrow('no room for the request body')
   expect(() => files[1]?.append(Buffer.from('y')).catch(() => {})).not.toThrow()
-  for (const file of files) file.close()
+  for (const file of files) void file.close()
 })

@@ -48,7 +48,7 @@ export class SpoolFile {
   /** The writes so far; they run one after another. */
   #written: Promise<unknown>
   #length = 0
-  #isClosed = false
+  #closing: Promise<void> | undefined
 
   /** Only `Spool.newFile` may call this. */
   constructor(owner: PoolOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
@@ -89,12 +89,15 @@ export class SpoolFile {
     return (await this.#opening).fd
   }
 
-  /** Releases the disk space. */
-  close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
+  /** Releases the disk space; resolves when the file is closed, also if it is still being opened. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     if (this.#length > 0) this.#space.give(this.#owner, this.#length)
-    this.#opening.then((handle) => handle.close()).catch(() => {})
+    await this.#opening.then((handle) => handle.close()).catch(() => {})
   }
 
   async #write(bytes: Buffer, position: number): Promise<void> {
@@ -105,7 +108,7 @@ export class SpoolFile {
         at += bytesWritten
       }
     } catch (error) {
-      throw this.#isClosed ? error : noSpace(error)
+      throw this.#closing ? error : noSpace(error)
     }
   }
 }

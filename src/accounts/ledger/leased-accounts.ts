@@ -100,13 +100,12 @@ export class LeasedAccounts implements AccountSource {
     for (let recalls = 0; ; recalls += 1) {
       const { payer: acquired, refusal } = await this.borrow(payer, amount)
       payer = acquired
-      if (!refusal) break
+      if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
+      if (refusal && !(refusal instanceof QuotaHeld)) throw refusal
       const waitMs = RECALL_WAITS_MS[recalls]
-      if (waitMs === undefined || !(refusal instanceof QuotaHeld)) throw refusal
+      if (waitMs === undefined) throw refusal ?? new StoreUnavailable(TAKEN)
       await delay(waitMs)
     }
-    if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
-    throw new StoreUnavailable(TAKEN)
   }
 
   async borrow(initial: Payer, amount: number): Promise<Borrowed> {
