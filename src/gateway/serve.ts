@@ -55,6 +55,7 @@ import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
+import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -204,6 +205,7 @@ export async function serve({
       ...kept,
       prompts: prompts.memory,
       keyRings,
+      providerLimits: new ProviderLimits(),
       load: new ChannelLoad(),
       health,
       minutes,

@@ -8,6 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { CallBound, ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -31,6 +32,7 @@ import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from '.
 export interface AttemptServices {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
+  readonly providerLimits: ProviderLimits
   readonly health: ChannelHealth
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
@@ -44,6 +46,8 @@ export interface AttemptServices {
 interface Candidate {
   readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
+  /** Whether no key can take the call, as far as its provider has stated. */
+  readonly isSpent?: true
 }
 
 /** Runs the attempts of all calls and the timer that watches them. */
@@ -223,8 +227,13 @@ export class Attempts {
 
   // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
   // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
-  #candidates({ channels, request: { model }, settings }: Plan, maySkip: boolean): Candidate[] {
-    const { health, keyRings, limits } = this.#services
+  #candidates(of: Plan, maySkip: boolean): Candidate[] {
+    const {
+      channels,
+      request: { model },
+      settings,
+    } = of
+    const { health, keyRings, limits, providerLimits } = this.#services
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
@@ -236,8 +245,13 @@ export class Attempts {
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (usable.length > 0) good.push({ plan, keys: usable })
+      if (usable.length === 0) continue
+      const upstreamModel = plan.tools?.model ?? channel.model_mapping.get(model) ?? model
+      const bound = boundOf(of, plan)
+      const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
+      good.push(able.length > 0 ? { plan, keys: able } : { plan, keys: usable, isSpent: true })
     }
+    if (good.some(({ isSpent }) => isSpent)) spentLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
@@ -255,7 +269,13 @@ export class Attempts {
     using counted = this.#services.health.begin(channel)
     const { load, minutes } = this.#services
     const startedMs = performance.now()
-    const attempt = new Attempt(call, target, load, startedMs)
+    const answered = this.#services.providerLimits.begin(
+      channel,
+      key,
+      target.request.upstreamModel,
+      boundOf(call.plan, target.plan),
+    )
+    const attempt = new Attempt(call, target, load, startedMs, answered)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
@@ -272,6 +292,7 @@ export class Attempts {
     } finally {
       unsubscribe()
       load.end(channel)
+      answered()
       this.#count(counted, attempt, end, call)
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
@@ -341,6 +362,19 @@ export class Attempts {
 function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
+}
+
+/** The most that a call can take of the limits of a provider. */
+function boundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
+  return { tokens: estimate.promptTokens + estimate.unknownTokens + outputMaximum * choices }
+}
+
+/** Moves channels whose keys cannot take the call behind those of equal priority that can. */
+function spentLast(candidates: Candidate[]): void {
+  candidates.sort(
+    (a, b) =>
+      b.plan.channel.priority - a.plan.channel.priority || Number(a.isSpent ?? 0) - Number(b.isSpent ?? 0),
+  )
 }
 
 /** Reports whether the upstream failed, rather than the client or the gateway. */
