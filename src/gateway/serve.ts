@@ -152,6 +152,7 @@ export async function serve({
   const minutes = new ChannelMinutes()
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
+  const providerLimits = new ProviderLimits()
   const isDegraded = (): boolean => !threads.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
     connections,
@@ -160,6 +161,7 @@ export async function serve({
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
+    providerLimits: () => providerLimits.samples(inForce.settings.channels),
     pendingWrites: () => store.queued + ledger.writes.repeating,
     isDegraded,
     isStorageOk: () => ledger.writes.storage.isOk,
@@ -205,7 +207,7 @@ export async function serve({
       ...kept,
       prompts: prompts.memory,
       keyRings,
-      providerLimits: new ProviderLimits(),
+      providerLimits,
       load: new ChannelLoad(),
       health,
       minutes,
@@ -241,7 +243,7 @@ export async function serve({
     settings: () => inForce.settings,
     liveConfig: inForce,
     upstreams,
-    channels: { health, keyRings, minutes },
+    channels: { health, keyRings, providerLimits, minutes },
     simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,

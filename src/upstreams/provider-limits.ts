@@ -58,11 +58,14 @@ export const PROVIDER_LIMIT_HEADERS: readonly string[] = FORMS.flatMap(({ limit,
 ])
 
 /** What one response states; what cannot be read is left out. */
-export type StatedLimits = { readonly [Of in ProviderCount]?: StatedCount }
+export interface StatedLimits {
+  readonly requests?: StatedCount
+  readonly tokens?: StatedCount
+}
 
 /** Reads the limits that the headers of a response state. */
 export function statedLimits(headers: Readonly<Record<string, string>>, nowMs: number): StatedLimits {
-  const stated: { [Of in ProviderCount]?: StatedCount } = {}
+  const stated: { -readonly [Of in ProviderCount]?: StatedCount } = {}
   for (const { count, limit, remaining, reset, resetMs } of FORMS) {
     const left = amountIn(headers[remaining])
     if (left === undefined || left >= (stated[count]?.remaining ?? Number.POSITIVE_INFINITY)) continue
@@ -104,8 +107,23 @@ export interface CallBound {
 
 /** How long a statement without a reset is believed. */
 const WITHOUT_RESET_MS = 60_000
+/** Maximum number of keys and models of which limits are kept; beyond it, the oldest is forgotten. */
+const MAX_KEPT = 10_000
 
-interface KeptLimits {
+/** What was stated of a key and a model, and still holds. */
+export interface KeyLimits extends StatedLimits {
+  readonly channel: string
+  readonly key: string
+  readonly model: string
+}
+
+/** An amount and its labels in the metrics. */
+interface LabelledAmount {
+  readonly labels: Readonly<Record<'channel' | 'key' | 'model' | 'kind', string>>
+  readonly value: number
+}
+
+interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   stated: StatedLimits
   statedMs: number
   /** Calls of which the response has not begun, and their bound in tokens. */
@@ -130,11 +148,31 @@ export class ProviderLimits {
     const kept = this.#kept.get(nameOf(channel, key, model))
     if (!kept) return true
     const needed = { requests: 1, tokens: bound.tokens }
+    const nowMs = this.#nowMs()
     return PROVIDER_COUNTS.every((count) => {
-      const stated = kept.stated[count]
-      if (!stated || (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) <= this.#nowMs()) return true
-      return stated.remaining - kept.underWay[count] >= needed[count]
+      const stated = holding(kept, count, nowMs)
+      return !stated || stated.remaining - kept.underWay[count] >= needed[count]
     })
+  }
+
+  /** What was stated of a key that still holds, for the model that has the least left; undefined if nothing. */
+  ofKey(channel: string, key: string): KeyLimits | undefined {
+    let least: KeyLimits | undefined
+    for (const one of this.list())
+      if (one.channel === channel && one.key === key && (!least || shareLeft(one) < shareLeft(least)))
+        least = one
+    return least
+  }
+
+  /** Yields everything that was stated and still holds. */
+  *list(): Iterable<KeyLimits> {
+    const nowMs = this.#nowMs()
+    for (const kept of this.#kept.values()) {
+      const [requests, tokens] = PROVIDER_COUNTS.map((count) => holding(kept, count, nowMs))
+      if (!requests && !tokens) continue
+      const { channel, key, model } = kept
+      yield { channel, key, model, ...(requests && { requests }), ...(tokens && { tokens }) }
+    }
   }
 
   /** Counts a call as under way until the returned function is called, for the first time. */
@@ -152,18 +190,52 @@ export class ProviderLimits {
       if (isOver) return
       isOver = true
       if (known) add(known.underWay, -1, -tokens)
-      if (headers) this.#note(name, headers)
+      if (headers) this.#note({ channel: channel.name, key: key.value, model }, headers)
     }
   }
 
-  #note(name: string, headers: Readonly<Record<string, string>>): void {
+  /** Yields what is left of the keys of these channels, which are named by their positions from 1. */
+  *samples(channels: readonly Pick<Channel, 'name' | 'keys'>[]): Iterable<LabelledAmount> {
+    const byName = new Map(channels.map((channel) => [channel.name, channel]))
+    for (const { channel, key, model, ...stated } of this.list()) {
+      const position = (byName.get(channel)?.keys.indexOf(key) ?? -1) + 1
+      if (position === 0) continue
+      for (const kind of PROVIDER_COUNTS) {
+        const value = stated[kind]?.remaining
+        if (value !== undefined) yield { labels: { channel, key: String(position), model, kind }, value }
+      }
+    }
+  }
+
+  #note(of: Pick<KeyLimits, 'channel' | 'key' | 'model'>, headers: Readonly<Record<string, string>>): void {
     const nowMs = this.#nowMs()
     const stated = statedLimits(headers, nowMs)
     if (!stated.requests && !stated.tokens) return
+    const name = nameOf({ name: of.channel }, { value: of.key }, of.model)
     const known = this.#kept.get(name)
     if (known) Object.assign(known, { stated, statedMs: nowMs })
-    else this.#kept.set(name, { stated, statedMs: nowMs, underWay: { requests: 0, tokens: 0 } })
+    else this.#kept.set(name, { ...of, stated, statedMs: nowMs, underWay: { requests: 0, tokens: 0 } })
+    if (this.#kept.size <= MAX_KEPT) return
+    for (const oldest of this.#kept.keys()) {
+      this.#kept.delete(oldest)
+      break
+    }
   }
+}
+
+/** What was stated of a count, until its reset. */
+function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedCount | undefined {
+  const stated = kept.stated[count]
+  return stated && (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) > nowMs ? stated : undefined
+}
+
+/** The smallest share of a limit that is left; of one whose whole is unknown, everything or nothing. */
+function shareLeft(limits: StatedLimits): number {
+  const shares = PROVIDER_COUNTS.map((count) => {
+    const { limit, remaining } = limits[count] ?? { limit: undefined, remaining: 1 }
+    return limit ? remaining / limit : Math.min(1, remaining)
+  })
+  return Math.min(...shares)
 }
 
 function add(underWay: KeptLimits['underWay'], requests: number, tokens: number): void {

@@ -2,9 +2,11 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const LIMIT = 4_000
 
 /** A provider whose keys have this much left, and its answers with 429. */
@@ -45,7 +47,7 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 })
 
-async function startWith(channels: readonly object[]): Promise<Fixture> {
+async function startWith(channels: readonly Record<string, unknown>[]): Promise<Fixture> {
   const fixture = await startFixture(() => ({
     models: priced(['m']),
     channels,
@@ -89,7 +91,7 @@ test('a channel whose keys are spent is passed over for one of equal priority, n
     startProvider({ key: 1_000 }),
     startProvider({ key: 1_000 }),
   ])
-  const at = (name: string, url: string, priority: number): object =>
+  const at = (name: string, url: string, priority: number): Record<string, unknown> =>
     channel(name, url, { keys: ['key'], models: ['m'], priority })
   const fixture = await startWith([
     at('spent', spent.url, 1),
@@ -100,4 +102,29 @@ test('a channel whose keys are spent is passed over for one of equal priority, n
   expect(spent.met).toEqual({ served: 1, refused: 0 })
   expect(equal.met.served).toBe(59)
   expect(lower.met.served).toBe(0)
+})
+
+test('GET /api/channel/health and the metrics show what a provider stated of each key', async () => {
+  const provider = await startProvider({ one: 40, two: 0 })
+  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+  await callMany(fixture, 3, 1)
+  const { data } = await manage<{ items: { name: string; keys: { limits: object[] } }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/channel/health',
+  )
+  const limits = data.items.find(({ name }) => name === 'm')?.keys.limits
+  const left = (remaining: number) => ({
+    model: 'm',
+    requests: { limit: LIMIT, remaining, resets_at: expect.any(Number) },
+  })
+  expect(limits).toEqual([left(37), left(0)])
+  expect(JSON.stringify(data)).not.toContain('"one"')
+  const metrics = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
+  expect(metrics).toMatch(
+    /^sluice_provider_limit_remaining\{channel="m",key="1",model="m",kind="requests"\} 37$/m,
+  )
+  expect(metrics).toMatch(
+    /^sluice_provider_limit_remaining\{channel="m",key="2",model="m",kind="requests"\} 0$/m,
+  )
 })
