@@ -72,8 +72,7 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
             percent(failed / Math.max(1, calls)),
             clock.format(since * 1000),
           )}{' '}
-          {t.calls(count(rescued), count(lost))}{' '}
-          {cause !== '' && `${channels.lastError(failureWords(cause, failures))}.`}
+          {t.calls(count(rescued), count(lost))} {cause !== '' && t.cause(failureWords(cause, failures))}
         </span>
       </p>
       <Group gap="xs" wrap="nowrap">

@@ -120,6 +120,52 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
   })
 
+  test('73: a meter shows what calls under way hold beside what is spent, until they have ended', async () => {
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
+    expect(await spend()).toBe(200)
+    const before = await user(PEOPLE.caller.id)
+    const answer = Promise.withResolvers<void>()
+    stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR, after: answer.promise })
+    const call = stage.call('scripted', PEOPLE.caller.key)
+    await expect
+      .poll(async () => (await user(PEOPLE.caller.id))['budget_held'], { timeout: 20_000 })
+      .toBeGreaterThan(0)
+    const held = Number((await user(PEOPLE.caller.id))['budget_held'])
+    const dollars = (units: unknown): number => Number(units) / DOLLAR
+    /** What the meter says, as numbers: spent, limit, and held if that is shown. */
+    const shown = async (page: Page): Promise<{ spent: number; limit: number; held: number | undefined }> => {
+      const text = await page.getByRole('meter', { name: 'Budget of cal' }).first().innerText()
+      const [, spent, limit, , amount] =
+        /^\$([\d.]+) of \$([\d.]+), resets [^,]+(, \$([\d.]+) held)?/.exec(text) ?? []
+      return {
+        spent: Number(spent),
+        limit: Number(limit),
+        held: amount === undefined ? undefined : Number(amount),
+      }
+    }
+    const root = await stage.open('root', `/users/${PEOPLE.caller.id}`)
+    const member = await stage.open('caller', '/')
+    for (const page of [root, member]) {
+      await page.getByRole('meter', { name: 'Budget of cal' }).first().getByText(' held').waitFor()
+      const meter = await shown(page)
+      expect(meter).toMatchObject({ limit: 2, spent: expect.closeTo(dollars(before['budget_used']), 2) })
+      // Small amounts are shown with more digits than two.
+      expect(meter.held).toBeCloseTo(dollars(held), 3)
+    }
+    answer.resolve()
+    expect(await call).toBe(200)
+    for (const page of [root, member]) {
+      await page.reload()
+      await page.getByRole('meter', { name: 'Budget of cal' }).first().waitFor()
+      expect(await shown(page)).toEqual({
+        limit: 2,
+        spent: expect.closeTo(dollars(before['budget_used']) + 0.1, 2),
+        held: undefined,
+      })
+      await page.context().close()
+    }
+  })
+
   test('74, 76: a key that a budget stops says so; raising the budget shows before and after, and the next call is answered', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,

@@ -91,4 +91,19 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     }
     await page.context().close()
   })
+
+  test('rows of users and of the audit log stay low on a tablet', async () => {
+    const page = await stage.open('root', '/users', { viewport: { width: 768, height: 1024 } })
+    const heights = (): Promise<number[]> =>
+      page
+        .locator('table tbody tr')
+        .evaluateAll((rows) => rows.map((row) => Math.round(row.getBoundingClientRect().height)))
+    await page.locator('table[aria-label="Users"] tbody tr').first().waitFor()
+    expect(Math.max(...(await heights()))).toBeLessThanOrEqual(72)
+    await page.goto('/audit')
+    await page.locator('table tbody tr').first().waitFor()
+    // A summary of a price has three lines and a link to the rest.
+    expect(Math.max(...(await heights()))).toBeLessThanOrEqual(120)
+    await page.context().close()
+  })
 })

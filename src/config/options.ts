@@ -23,6 +23,12 @@ const addressRange = text('an address or CIDR such as 10.0.0.0/8', (given) =>
   isAddressRange(given) ? given : undefined,
 )
 
+const affinity = section({
+  enabled: flag.default(true),
+  most: integer(1, 10_000_000).default(100_000),
+  cache_key: flag.default(true),
+})
+
 const media = section({
   allow_private_networks: flag.default(false),
   max_bytes: size(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
@@ -56,6 +62,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   bearer: secret('printable characters without spaces', (given) =>
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
+  affinity,
   media,
   cors,
   file: text('the path of a file', (given) => given).default(''),

@@ -73,6 +73,59 @@ export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): n
   return inQuota(sumOfLines(tools), factor)
 }
 
+/** What prompt caches changed in the cost of a call, in quota units. */
+export interface CacheMoney {
+  /** What the tokens read from a cache would have cost more as plain input. */
+  readonly cache_saved: number
+  /** What the tokens written to a cache cost beyond plain input. */
+  readonly cache_surcharge: number
+}
+
+const NO_CACHE: CacheMoney = { cache_saved: 0, cache_surcharge: 0 }
+
+/**
+ * Compares the tokens of a call that were read from or written to a cache with plain input at the same rate.
+ * Audio and images that were read are compared with plain audio and images. Each sum is rounded once, half
+ * away from zero, and never below 0: some prices make reading dearer, or writing cheaper, than input.
+ */
+export function cacheMoney({ price, factor }: Rate, usage: Usage): CacheMoney {
+  if (CACHED_KINDS.every(({ count }) => !usage[count])) return NO_CACHE
+  const { tokens } = tierOf(price, usage) ?? price
+  const [saved, surcharge] = [new Sum(), new Sum()]
+  for (const { side, name, count, parts, plain } of CACHED_KINDS) {
+    let own = usage[count] ?? 0
+    for (const part of parts) own -= usage[part] ?? 0
+    if (own === 0) continue
+    const sum = side === 'read' ? saved : surcharge
+    const sign = side === 'read' ? 1n : -1n
+    sum.add(perMillion(BigInt(own) * sign, tokens[plain]))
+    sum.add(perMillion(BigInt(own) * -sign, tokens[name]))
+  }
+  return { cache_saved: atLeastZero(saved, factor), cache_surcharge: atLeastZero(surcharge, factor) }
+}
+
+const perMillion = (count: bigint, { digits, scale }: Decimal): Decimal => ({
+  digits: count * digits,
+  scale: scale + 6,
+})
+
+const atLeastZero = (sum: Decimal, factor: Decimal): number => (sum.digits > 0n ? inQuota(sum, factor) : 0)
+
+/** Kinds of tokens that are read from or written to a cache, with the kind that they are compared with. */
+const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
+  cached
+    ? [
+        {
+          name,
+          count,
+          ...cached,
+          /** Counts of tokens that this one includes and that have a price of their own. */
+          parts: TOKEN_KINDS.filter(({ partOf }) => partOf === name).map((part) => part.count),
+        },
+      ]
+    : [],
+)
+
 /** A sum in USD, converted to quota units and rounded. */
 function inQuota(sum: Decimal, factor: Decimal): number {
   const { digits, scale } = multiply(sum, factor)

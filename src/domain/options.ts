@@ -20,7 +20,7 @@ type OptionRow =
     })
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
-  | { readonly type: 'addresses' | 'media' | 'cors' | 'origin' | 'file' }
+  | { readonly type: 'addresses' | 'affinity' | 'media' | 'cors' | 'origin' | 'file' }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
 
@@ -88,6 +88,8 @@ export const OPTIONS = {
   remember_prompts: { type: 'retention', default: HOUR_MS },
   /** Maximum number of prompts that are remembered. */
   remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
+  /** How calls of a session stay with the account that has their cache. */
+  affinity: { type: 'affinity' },
   pass_through: {
     type: 'flag',
     default: false,
@@ -145,6 +147,13 @@ interface Values {
     readonly allow_private_networks: boolean
     readonly max_bytes: number
     readonly timeout: number
+  }
+  readonly affinity: {
+    readonly enabled: boolean
+    /** Maximum number of sessions whose account is remembered. */
+    readonly most: number
+    /** Whether requests of named sessions get a `prompt_cache_key`. */
+    readonly cache_key: boolean
   }
   /** Origins of browser pages that may call; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }

@@ -32,6 +32,8 @@ interface KindOfTokens {
   readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
   /** Key in the built-in price data. */
   readonly data?: string
+  /** Set for tokens of a cache: what was done with it, and the kind that they would be without one. */
+  readonly cached?: { readonly side: 'read' | 'write'; readonly plain: string }
 }
 
 const TABLE = [
@@ -62,6 +64,7 @@ const TABLE = [
     byDefault: { of: 'input', times: { digits: 1n, scale: 1 } },
     ratio: { name: 'cache', of: 'input' },
     data: 'cache_read_mtok',
+    cached: { side: 'read', plain: 'input' },
   },
   {
     name: 'cache_write_5m',
@@ -71,6 +74,7 @@ const TABLE = [
     byDefault: { of: 'input', times: { digits: 125n, scale: 2 } },
     ratio: { name: 'createCache', of: 'input' },
     data: 'cache_write_mtok',
+    cached: { side: 'write', plain: 'input' },
   },
   {
     name: 'cache_write_1h',
@@ -81,6 +85,7 @@ const TABLE = [
     // The ratio is that of a five-minute cache; writing for an hour costs 1.6 times as much.
     ratio: { name: 'createCache', of: 'input', times: { digits: 16n, scale: 1 } },
     data: 'cache_write_1h_mtok',
+    cached: { side: 'write', plain: 'input' },
   },
   {
     name: 'cache_write_30m',
@@ -88,6 +93,7 @@ const TABLE = [
     column: { name: 'cache_write_30m_tokens' },
     side: 'prompt',
     byDefault: { of: 'cache_write_5m', times: ONE },
+    cached: { side: 'write', plain: 'input' },
   },
   {
     name: 'cache_write_12h',
@@ -95,6 +101,7 @@ const TABLE = [
     column: { name: 'cache_write_12h_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
+    cached: { side: 'write', plain: 'input' },
   },
   {
     name: 'audio_input',
@@ -144,6 +151,7 @@ const TABLE = [
     partOf: 'cache_read',
     medium: 'audio',
     data: 'cache_audio_read_mtok',
+    cached: { side: 'read', plain: 'audio_input' },
   },
   {
     name: 'image_cache_read',
@@ -153,6 +161,7 @@ const TABLE = [
     partOf: 'cache_read',
     medium: 'image',
     data: 'cache_image_read_mtok',
+    cached: { side: 'read', plain: 'image_input' },
   },
 ] as const satisfies readonly KindOfTokens[]
 
@@ -186,6 +195,7 @@ export interface TokenKindRow extends KindOfTokens {
   readonly partOf?: TokenKind
   readonly byDefault?: { readonly of: TokenKind; readonly times: Decimal }
   readonly ratio?: { readonly name: TokenRatio; readonly of: TokenKind; readonly times?: Decimal }
+  readonly cached?: { readonly side: 'read' | 'write'; readonly plain: TokenKind }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Link } from '../ipc/link.ts'
+import { Affinity } from '../relay/affinity/affinity.ts'
 import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 import { LocalPrompts, type PromptStore } from '../relay/prompts/prompt-store.ts'
 
@@ -10,32 +11,51 @@ interface OpenPromptsOptions extends Omit<PromptMemoryServices, 'store'> {
   readonly namespace: string
 }
 
-/** Opens the memory of prompts: of this process, of the workers of this machine, or of all nodes on one Redis. */
-export async function openPrompts(
-  options: OpenPromptsOptions,
-): Promise<{ readonly memory: PromptMemory; close(): Promise<void> }> {
-  const store = await openStore(options)
+/** What is remembered of conversations. */
+interface OpenPrompts {
+  readonly memory: PromptMemory
+  readonly affinity: Affinity
+  close(): Promise<void>
+}
+
+/**
+ * Opens the memory of prompts and of sessions: of this process, of the workers of this machine, or of all nodes
+ * on one Redis.
+ */
+export async function openPrompts(options: OpenPromptsOptions): Promise<OpenPrompts> {
   const { key, metrics } = options
-  return { memory: new PromptMemory({ store, key, metrics }), close: () => store.close() }
+  // A prompt of one turn continues none, so that Redis is asked for two or more.
+  const prompts = await openStore(options, { owner: 'prompts', redis: 'prompt', fewest: 1 })
+  const sessions = await openStore(options, { owner: 'sessions', redis: 'session', fewest: 0 })
+  return {
+    memory: new PromptMemory({ store: prompts, key, metrics }),
+    affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
+    async close() {
+      await Promise.all([prompts.close(), sessions.close()])
+    },
+  }
 }
 
 // Loaded on demand: most gateways run alone and should not load the other modules.
-async function openStore({
-  link,
-  redisUrl,
-  namespace,
-  key,
-  metrics,
-}: OpenPromptsOptions): Promise<PromptStore> {
+async function openStore(
+  { link, redisUrl, namespace, key, metrics }: OpenPromptsOptions,
+  kind: {
+    readonly owner: 'prompts' | 'sessions'
+    readonly redis: 'prompt' | 'session'
+    readonly fewest: number
+  },
+): Promise<PromptStore> {
   if (link) {
     const { OwnerPrompts } = await import('../relay/prompts/owner-prompts.ts')
-    return new OwnerPrompts(link)
+    return new OwnerPrompts(link, kind.owner)
   }
   if (redisUrl === undefined) return new LocalPrompts()
   const { RedisPrompts } = await import('../relay/prompts/redis-prompts.ts')
   return new RedisPrompts({
     url: redisUrl,
     namespace,
+    kind: kind.redis,
+    fewest: kind.fewest,
     key,
     onUntrusted: () => metrics.add('promptsKnown', 1, 'untrusted'),
   })

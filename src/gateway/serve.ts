@@ -206,6 +206,7 @@ export async function serve({
       ...callServices,
       ...kept,
       prompts: prompts.memory,
+      affinity: prompts.affinity,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

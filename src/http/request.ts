@@ -26,6 +26,8 @@ export const HEADER_NAMES = new HeaderNames([
   'new-api-user',
   'origin',
   'sec-fetch-site',
+  'session-id',
+  'session_id',
   'traceparent',
   'upgrade',
   'user-agent',
@@ -33,13 +35,18 @@ export const HEADER_NAMES = new HeaderNames([
   'via',
   'x-alt-api-key',
   'x-api-key',
+  'x-bf-session-id',
+  'x-claude-code-session-id',
   'x-forwarded-*',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
   'x-gateway-via',
   'x-goog-api-key',
+  'x-qwen-code-session-id',
   'x-real-ip',
+  'x-session-affinity',
+  'x-session-id',
 ])
 
 type Name = (typeof HEADER_NAMES)['names'][number]

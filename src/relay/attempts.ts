@@ -8,7 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
-import type { CallBound, ProviderLimits } from '../upstreams/provider-limits.ts'
+import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -24,7 +24,9 @@ import {
   UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
+import { boundOf, spentLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
@@ -121,13 +123,14 @@ export class Attempts {
     maySkip: boolean,
     counted: Set<Plan>,
   ): Promise<boolean> {
-    const candidates = this.#candidates(plan, maySkip)
+    const candidates = this.#candidates(call, plan, maySkip)
     if (candidates.length === 0) return false
     if (plan.model !== plan.requestedModel && !counted.has(plan)) {
       if (!(await this.#services.limits.askModel(plan.model))) return false
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
+    call.affinity?.triesModel(plan)
     call.goOnWith(plan)
     for (const candidate of candidates) {
       if (call.prompts && !(await this.#holdFor(call, call.prompts, plan, candidate.plan, failed))) continue
@@ -164,7 +167,7 @@ export class Attempts {
     const { request, settings } = call.plan
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
-      return this.#adapted(prepared, plan.channel, request)
+      return this.#adapted(call, prepared, plan.channel, request)
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)
@@ -206,15 +209,22 @@ export class Attempts {
 
   /** Completes a request with what is the same for all keys. */
   #adapted(
+    { affinity, incoming }: Call,
     prepared: AttemptRequest,
     channel: Channel,
     { stream, dropped: before = [] }: ParsedRequest,
   ): AttemptRequest {
     const accept = prepared.passed?.accept ?? (stream ? 'text/event-stream' : 'application/json')
-    const request = { ...prepared, headers: [...prepared.headers, 'accept', accept], stream }
+    const session = sessionHeaders(incoming.request.headers, channel)
+    const request = {
+      ...prepared,
+      headers: [...prepared.headers, 'accept', accept, ...session],
+      body: affinity ? withCacheKey(prepared, channel, affinity) : prepared.body,
+      stream,
+    }
     const adapted = this.#services.upstreams.adapt(channel, request)
     const { body, dropped, headers = request.headers } = adapted
-    if (body === prepared.body && headers === request.headers && dropped.length + before.length === 0)
+    if (body === request.body && headers === request.headers && dropped.length + before.length === 0)
       return request
     return { ...request, headers, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
@@ -227,29 +237,32 @@ export class Attempts {
 
   // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
   // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
-  #candidates(of: Plan, maySkip: boolean): Candidate[] {
+  #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {
     const {
       channels,
       request: { model },
       settings,
-    } = of
+    } = plan
     const { health, keyRings, limits, providerLimits } = this.#services
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
-    for (const plan of channels) {
-      const { channel } = plan
+    for (const candidate of channels) {
+      const { channel } = candidate
       if (limits.waitMs(channel) > 0) continue
-      const keys = keysFor(plan, keyRings.rotated(channel))
-      all.push({ plan, keys })
+      const rotated = keysFor(candidate, keyRings.rotated(channel))
+      const keys = affinity ? affinity.ordered(plan, channel, rotated) : rotated
+      all.push({ plan: candidate, keys })
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length === 0) continue
-      const upstreamModel = plan.tools?.model ?? channel.model_mapping.get(model) ?? model
-      const bound = boundOf(of, plan)
+      const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
+      const bound = boundOf(plan, candidate)
       const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
-      good.push(able.length > 0 ? { plan, keys: able } : { plan, keys: usable, isSpent: true })
+      good.push(
+        able.length > 0 ? { plan: candidate, keys: able } : { plan: candidate, keys: usable, isSpent: true },
+      )
     }
     if (good.some(({ isSpent }) => isSpent)) spentLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
@@ -282,6 +295,7 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
+    call.affinity?.attempted(target)
     call.attempt = attempt
     let end: AttemptEnd | undefined
     try {
@@ -362,19 +376,6 @@ export class Attempts {
 function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
-}
-
-/** The most that a call can take of the limits of a provider. */
-function boundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
-  return { tokens: estimate.promptTokens + estimate.unknownTokens + outputMaximum * choices }
-}
-
-/** Moves channels whose keys cannot take the call behind those of equal priority that can. */
-function spentLast(candidates: Candidate[]): void {
-  candidates.sort(
-    (a, b) =>
-      b.plan.channel.priority - a.plan.channel.priority || Number(a.isSpent ?? 0) - Number(b.isSpent ?? 0),
-  )
 }
 
 /** Reports whether the upstream failed, rather than the client or the gateway. */

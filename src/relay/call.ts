@@ -1,7 +1,7 @@
-import type { Response, UpstreamRequest } from '@sluice/http1'
-import { particularsText, type AttemptEntry, type CallDelays } from '../domain/call-detail.ts'
+import type { Response } from '@sluice/http1'
+import { particularsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { charge } from '../domain/charge.ts'
+import { cacheMoney, charge } from '../domain/charge.ts'
 import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
@@ -26,6 +26,8 @@ import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, RequestWords } from './provider-words.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
+import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
+import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
@@ -90,6 +92,7 @@ export class Call implements MediaRequester {
   /** Texts of the request, for comparing messages of providers with them. */
   readonly words: RequestWords
   prompts: CallPrompts | undefined
+  affinity: CallAffinity | undefined
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
@@ -168,8 +171,7 @@ export class Call implements MediaRequester {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
     this.attempts.begin(target)
-    const { record } = this.incoming
-    record.attempts = (record.attempts ?? 0) + 1
+    this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 
   /** Records that the first byte of a response arrived. */
@@ -290,6 +292,7 @@ export class Call implements MediaRequester {
       service_tier: this.#served?.tier ?? '',
       requested_service_tier: this.plan.request.serviceTier ?? '',
       region: this.#served?.region ?? '',
+      ...cacheMoney(this.#served?.rate ?? this.plan.rate, usage),
       model: target ? model.name : facts.model,
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,
@@ -355,6 +358,7 @@ function priceResponse(
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
   call.prompts?.remember(target.plan, credible)
+  if (credible.isComplete && credible.reported) call.affinity?.answered(call.plan, target, credible.reported)
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
@@ -404,97 +408,5 @@ class SentPrompt {
     const { body, prompt, upstreamModel = '' } = this.request ?? {}
     if (typeof prompt === 'function') return { ...NO_PROMPT, text: prompt() }
     return prompt && Buffer.isBuffer(body) ? promptTextOf(body, prompt, upstreamModel) : NO_PROMPT
-  }
-}
-
-/** Maximum attempts that are recorded for one call. */
-const MAX_ENTRIES = 50
-
-/** An upstream that broke off in the middle of its response. */
-export interface UpstreamCut {
-  readonly cause: string
-  /** The upstream's error message, redacted, if there was one. */
-  readonly upstreamMessage: string | undefined
-}
-
-/** Attempts of one call, for its row in the usage log. */
-export class AttemptLog {
-  /** Start of the call by `performance.now()`, in milliseconds. */
-  readonly #startedAt: number
-  #failed: (AttemptEntry & { readonly said: string | undefined })[] | undefined
-  #last: Failure | undefined
-  #open: Target | undefined
-  #openedMs = 0
-  #firstMs: number | undefined
-  #request: UpstreamRequest | undefined
-
-  constructor(startedAt: number) {
-    this.#startedAt = startedAt
-  }
-
-  /** Records that an attempt begins. */
-  begin(target: Target): void {
-    this.#open = target
-    this.#openedMs = this.#elapsedMs
-    this.#firstMs ??= this.#openedMs
-    this.#request = undefined
-  }
-
-  /** Records the request of the attempt, which is now being sent. */
-  onSent(request: UpstreamRequest): void {
-    this.#request = request
-  }
-
-  /** Delays of the call so far. */
-  get delays(): CallDelays {
-    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
-  }
-
-  /** The last attempt that delivered nothing; undefined if there was none. */
-  get lastFailure(): Failure | undefined {
-    return this.#last
-  }
-
-  /** Records that the attempt delivered nothing. */
-  failed(failure: Failure): void {
-    if (!this.#open) return
-    const { status, cause, upstreamMessage } = failure
-    const entry = { ...this.#entry(this.#open, status ?? null, cause), said: upstreamMessage }
-    this.#open = undefined
-    this.#last = failure
-    const failed = (this.#failed ??= [])
-    if (failed.length < MAX_ENTRIES) failed.push(entry)
-  }
-
-  /**
-   * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
-   * complete. `cut`: how the last one broke off, if it did. `words`: those of the request, if the words of
-   * providers are kept.
-   */
-  text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
-    if (!this.#failed && cut === undefined) return undefined
-    const last = this.#open
-      ? [{ ...this.#entry(this.#open, 200, cut?.cause ?? null), said: cut?.upstreamMessage }]
-      : []
-    const entries = [...(this.#failed ?? []), ...last].map(({ said, ...entry }) => {
-      const message = words ? storableMessage(said, words) : ''
-      return message === '' ? entry : { ...entry, message }
-    })
-    return JSON.stringify(entries satisfies AttemptEntry[])
-  }
-
-  get #elapsedMs(): number {
-    return Math.round(performance.now() - this.#startedAt)
-  }
-
-  #entry({ channel, key }: Target, status: number | null, cause: string | null): AttemptEntry {
-    return {
-      channel: channel.name,
-      key_index: Math.max(0, channel.keys.indexOf(key.value)),
-      started_ms: this.#openedMs,
-      duration_ms: this.#elapsedMs - this.#openedMs,
-      status,
-      cause,
-    }
   }
 }

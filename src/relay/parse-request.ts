@@ -6,6 +6,7 @@ import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
+import { sessionOf } from './affinity/session.ts'
 import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
@@ -54,12 +55,17 @@ export function parseRequest(
   const serviceTier = requestedTier(member)
   const region = regionName(member('inference_geo'))
   const lifetimes = namedLifetimes(scan)
+  const { conversation } = dialect
+  const session = conversation && (() => sessionOf(headers, scan, conversation))
+  const cachesForADay = member('prompt_cache_retention') === '24h'
   const request = dialect.read(scan, headers, reader)
-  if (serviceTier === undefined && region === undefined && lifetimes.length === 0) return request
+  if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session) return request
   const service = {
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
+    ...(session && { session }),
+    ...(cachesForADay && { cachesForADay }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
@@ -68,7 +74,7 @@ export function parseRequest(
 
 function withService(
   request: ParsedRequest,
-  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes'>,
+  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes' | 'session' | 'cachesForADay'>,
 ): ParsedRequest {
   return {
     ...request,

@@ -46,6 +46,7 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
+import type { Affinity } from './affinity/affinity.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
@@ -76,6 +77,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly media: Media
   readonly signatures: SignatureStore
   readonly prompts: PromptMemory
+  readonly affinity: Affinity
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -302,7 +304,10 @@ export class Relay {
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
-    const planned = planning instanceof Promise ? await planning : planning
+    const possible = planning instanceof Promise ? await planning : planning
+    const affinity = this.#services.affinity.of(caller.user.id, possible)
+    const arranged = affinity ? affinity.arranged(possible) : possible
+    const planned = arranged instanceof Promise ? await arranged : arranged
     const prompts = this.#services.prompts.of(caller.user.id, planned)
     const tightening = prompts ? prompts.tightened(planned) : planned
     const plans = tightening instanceof Promise ? await tightening : tightening
@@ -341,6 +346,7 @@ export class Relay {
         : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
     const call = new Call(this.#services, incoming, first, hold)
     call.prompts = prompts
+    call.affinity = affinity
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.

@@ -1,4 +1,5 @@
 import type { Response } from '@sluice/http1'
+import type { Session } from './affinity/session.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { Rate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -84,6 +85,10 @@ export interface ParsedRequest {
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if none. */
   readonly region?: string
+  /** Returns the conversation that the request belongs to. Absent if its endpoint has none. */
+  readonly session?: () => Session | undefined
+  /** Whether it asks the provider to keep its prompt in the cache for a day. */
+  readonly cachesForADay?: boolean
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

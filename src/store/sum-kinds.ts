@@ -119,6 +119,8 @@ export const SUM_COLUMNS: readonly string[] = [
   ...LATENCY_COLUMNS,
   ...CAUSE_COLUMNS,
   UNANSWERED,
+  'cache_saved',
+  'cache_surcharge',
 ]
 
 /** Reasons of calls whose duration is that of a whole response. */
@@ -134,12 +136,24 @@ export type SummedCall = Pick<
 > & {
   readonly reason: string
   readonly cause?: string | undefined
+  readonly cache_saved?: number | undefined
+  readonly cache_surcharge?: number | undefined
 }
 
 /** Adds a call to sums in the order of `SUM_COLUMNS`. */
 export function addCall(
   sums: number[],
-  { delivered, reason, cause, quota, usage, duration_ms, first_byte_ms = null }: SummedCall,
+  {
+    delivered,
+    reason,
+    cause,
+    quota,
+    usage,
+    duration_ms,
+    first_byte_ms = null,
+    cache_saved = 0,
+    cache_surcharge = 0,
+  }: SummedCall,
 ): void {
   if (delivered) sums[0]! += 1
   if (FAILED.has(reason)) {
@@ -152,6 +166,8 @@ export function addCall(
   addCounts(sums, COUNTS_START, usage)
   if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
   if (delivered && first_byte_ms !== null) sums[FIRST_START + bucketOf(first_byte_ms)]! += 1
+  sums[CACHE_AT]! += cache_saved
+  sums[CACHE_AT + 1]! += cache_surcharge
 }
 
 const COUNTS_START = 3
@@ -159,4 +175,5 @@ const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
 const FIRST_START = TOTAL_START + LATENCY_BUCKETS
 const CAUSES_START = FIRST_START + LATENCY_BUCKETS
 const UNANSWERED_AT = CAUSES_START + CAUSE_COLUMNS.length
+const CACHE_AT = UNANSWERED_AT + 1
 const CAUSES: readonly string[] = FAILURE_CAUSES

@@ -54,6 +54,11 @@ export const METRICS = {
     'Conversations: those that continue a remembered one, others, and entries that were not trusted.',
     'result',
   ),
+  sessionCalls: counter(
+    'sluice_session_calls_total',
+    'Calls of sessions: kept at the account that has the cache, moved to another one, and new ones.',
+    'result',
+  ),
   settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
   upstreamErrors: counter(
     'sluice_upstream_errors_total',

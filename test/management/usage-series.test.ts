@@ -109,7 +109,9 @@ describe('a series of usage', () => {
     expect(status).toBe(200)
     expect(headers['content-type']).toContain('text/csv')
     const [head, ...lines] = text.trimEnd().split('\r\n')
-    expect(head).toBe('slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning')
+    expect(head).toBe(
+      'slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning,cache_saved,cache_surcharge',
+    )
     const cells = lines.map((line) => line.split(','))
     expect(new Set(cells.map((line) => line[3]))).toEqual(new Set(['m', 'other']))
     expect(cells.reduce((total, line) => total + Number(line[6]), 0)).toBe(charged)

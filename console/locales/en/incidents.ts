@@ -4,5 +4,6 @@ export const incidents = {
   sentence: (state: string, share: string, since: string) =>
     `${state}: ${share} of its calls failed, since ${since}.`,
   calls: (rescued: string, lost: string) => `${rescued} answered by other channels, ${lost} lost.`,
+  cause: (words: string) => `Last failure: ${words}.`,
   hide: 'Hide',
 }

@@ -5,5 +5,6 @@ export const incidents: Texts['incidents'] = {
   title: '故障',
   sentence: (state, share, since) => `${state}：自 ${since} 起，${share} 的调用失败。`,
   calls: (rescued, lost) => `${rescued} 次由其他渠道完成，${lost} 次失败。`,
+  cause: (words) => `最近失败：${words}。`,
   hide: '隐藏',
 }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { asFields, asList, asNumber, asString, type Fields } from './fields.ts'
-import { messagesReply } from './messages.ts'
+import { CacheDiagnostics } from './cache-diagnostics.ts'
+import { type CallCaches, messagesReply, useMarks } from './messages.ts'
 import { messagesPrompt } from './messages-request.ts'
 import { generate, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
@@ -13,14 +14,15 @@ const OPERATION = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|conver
 
 /** Creates a simulated runtime of Bedrock: Claude by `invoke`, any model by `converse`. */
 export function bedrockUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  const diagnostics = new CacheDiagnostics()
   return {
     bodyIfServed,
     models,
     keyOf: bearer,
     reply: (body, model, stamp, call) =>
       operationOf(call).startsWith('converse')
-        ? converseReply(body, model, stamp, call)
-        : invokeReply(body, model, stamp, call, cache),
+        ? converseReply(body, model, stamp, call, cache)
+        : invokeReply(body, model, stamp, call, { cache, diagnostics, account: call.account }),
     refuse: ({ kind, message }: Refusal) => ({ message, status: REFUSAL_STATUS[kind] }),
   }
 }
@@ -40,11 +42,11 @@ function invokeReply(
   model: string,
   stamp: ReplyStamp,
   { headers }: Call,
-  cache: PromptCache,
+  caches: CallCaches,
 ): Reply {
   const tier = bedrockTier(body, headers)
   const stated = { ...(tier !== undefined && { [BEDROCK_HEADER]: tier }) }
-  const reply = messagesReply(body, model, stamp, cache)
+  const reply = messagesReply(body, model, stamp, caches)
   if (reply.kind !== 'stream') return { ...reply, headers: stated }
   return { ...EVENT_STREAM, headers: stated, frames: reply.frames.map(invokedFrame) }
 }
@@ -68,18 +70,30 @@ const STOP_REASON: Readonly<Record<StopCause, string>> = {
   tools: 'tool_use',
 }
 
-function converseReply(body: Fields, model: string, stamp: ReplyStamp, { headers }: Call): Reply {
-  const { prompt } = messagesPrompt(asMessages(body), model)
+function converseReply(
+  body: Fields,
+  model: string,
+  stamp: ReplyStamp,
+  { headers, account }: Call,
+  cache: PromptCache,
+): Reply {
+  const request = asMessages(body)
+  const { prompt, cached } = messagesPrompt(request, model)
+  const { read, writes: marked } = useMarks({ cache, account }, request, model, cached)
   const output = generate(prompt)
   const tier = bedrockTier(body, headers)
   const input = tokensOf(prompt.transcript.length)
-  const writes = cacheWrites(body, input)
+  const asked = cacheWrites(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
+  const writes = {
+    '5m': asked['5m'] + (marked['5m'] ?? 0),
+    '1h': asked['1h'] + (marked['1h'] ?? 0),
+  }
   const written = writes['5m'] + writes['1h']
   const usage = {
-    inputTokens: input - written,
+    inputTokens: input - read - written,
     outputTokens: output.tokens,
     totalTokens: input + output.tokens,
-    cacheReadInputTokens: 0,
+    cacheReadInputTokens: read,
     cacheWriteInputTokens: written,
     ...(writes['1h'] > 0 && { cacheDetails: [{ ttl: '1h', inputTokens: writes['1h'] }] }),
   }
@@ -148,28 +162,41 @@ function argumentsIn(text: string): unknown {
 /** A request of Converse as one of messages, as far as the simulated model reads it. */
 function asMessages(body: Fields): Fields {
   const { maxTokens, stopSequences } = asFields(body.inferenceConfig)
-  const tools = asList(asFields(body.toolConfig).tools).map((tool) => asFields(asFields(tool).toolSpec))
+  const tools = withMarks(asList(asFields(body.toolConfig).tools), asTool)
   return {
     max_tokens: asNumber(maxTokens) ?? 4096,
     ...(Array.isArray(stopSequences) && { stop_sequences: stopSequences }),
-    system: asList(body.system).flatMap((one) => textBlock(asFields(one))),
+    system: withMarks(asList(body.system), textBlock),
     messages: asList(body.messages).map((given) => {
       const { role, content } = asFields(given)
-      return { role, content: asList(content).flatMap((one) => asBlock(asFields(one))) }
+      return { role, content: withMarks(asList(content), asBlock) }
     }),
-    tools: tools.map(({ name, description, inputSchema }) => ({
-      name,
-      description,
-      input_schema: asFields(asFields(inputSchema).json),
-    })),
+    tools,
   }
 }
 
-function textBlock({ text }: Fields): object[] {
+/** Converts members; a `cachePoint` becomes a mark of the block before it. */
+function withMarks(members: readonly unknown[], convert: (member: Fields) => Fields[]): Fields[] {
+  const blocks: Fields[] = []
+  for (const member of members.map(asFields)) {
+    const last = blocks.at(-1)
+    if (member.cachePoint === undefined) blocks.push(...convert(member))
+    else if (last)
+      blocks.splice(-1, 1, { ...last, cache_control: { ttl: asFields(member.cachePoint).ttl ?? '5m' } })
+  }
+  return blocks
+}
+
+function asTool({ toolSpec }: Fields): Fields[] {
+  const { name, description, inputSchema } = asFields(toolSpec)
+  return [{ name, description, input_schema: asFields(asFields(inputSchema).json) }]
+}
+
+function textBlock({ text }: Fields): Fields[] {
   return typeof text === 'string' ? [{ type: 'text', text }] : []
 }
 
-function asBlock(block: Fields): object[] {
+function asBlock(block: Fields): Fields[] {
   const { toolUseId: usedId, name, input } = asFields(block.toolUse)
   if (usedId !== undefined) return [{ type: 'tool_use', id: usedId, name, input }]
   const { toolUseId: id, content } = asFields(block.toolResult)

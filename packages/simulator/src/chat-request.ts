@@ -1,3 +1,5 @@
+import { type CacheBlock, contentBlocks } from './cache-blocks.ts'
+import { unmarked } from './cache-diagnostics.ts'
 import { type Step, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
@@ -80,4 +82,25 @@ function writtenText(content: unknown): string {
   return asList(content)
     .map((part) => asString(asFields(part).text))
     .join('\n')
+}
+
+/** The parts of a request that a cache sees, with their breakpoints; a text equals one part of text. */
+export function chatBlocks(body: Fields): CacheBlock[] {
+  const tools = unmarked(asList(body.tools))
+  return [
+    { content: tools, characters: tools.length },
+    ...asList(body.messages)
+      .map(asFields)
+      .flatMap(({ role, content, ...message }): CacheBlock[] => [
+        { content: asString(role), characters: 0, isSetting: true },
+        ...contentBlocks(content),
+        ...(Object.keys(message).length > 0
+          ? [{ content: unmarked(message), characters: calledText(message).length }]
+          : []),
+      ]),
+  ]
+}
+
+function calledText({ tool_calls }: Fields): string {
+  return tool_calls === undefined ? '' : JSON.stringify(tool_calls)
 }

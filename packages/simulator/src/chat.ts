@@ -1,9 +1,10 @@
 import { type ModelOutput, generate } from './model-output.ts'
-import { chatPrompt } from './chat-request.ts'
+import { chatBlocks, chatPrompt } from './chat-request.ts'
 import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
 import { COMPLETIONS, completionsReply } from './completions.ts'
 import { type Fields, asFields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
+import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
 import { openAiTier } from './service-tier.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
@@ -22,16 +23,18 @@ export function chatUpstream(models: readonly string[], cache: PromptCache): Ups
     bodyIfServed: postTo('/chat/completions', COMPLETIONS),
     models,
     keyOf: bearer,
-    reply: (body, model, stamp, { path }) =>
-      (path === COMPLETIONS ? completionsReply : reply)(body, model, stamp, cache),
+    reply: (body, model, stamp, { path, account }) =>
+      (path === COMPLETIONS ? completionsReply : reply)(body, model, stamp, { cache, account }),
     refuse,
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, { cache, account }: AccountCache): Reply {
   const prompt = chatPrompt(body, model)
   const outputs = Array.from({ length: requestedChoices(body) }, (_, index) => generate(prompt, index))
-  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs, body)
+  const { transcript } = prompt
+  const used = useOpenAiCache(cache, { account, model, body, transcript, blocks: chatBlocks(body) })
+  const usage = usageOf(transcript, used, outputs, body)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),
     object,

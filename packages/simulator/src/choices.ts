@@ -1,6 +1,7 @@
 import type { ModelOutput, StopCause } from './model-output.ts'
 import { type Fields, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
+import type { CacheUse } from './cache-blocks.ts'
 import { openAiWrites } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import type { Frame } from './upstream.ts'
@@ -13,9 +14,6 @@ export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
   tools: 'tool_calls',
 }
 
-// Count from which cached tokens are reported, in steps of 128.
-const MIN_CACHED_TOKENS = 1024
-
 /** Returns the number of choices that a request asks for; throws `Refusal` where a provider would. */
 export function requestedChoices(body: Fields): number {
   const n = asNumber(body.n) ?? 1
@@ -24,22 +22,20 @@ export function requestedChoices(body: Fields): number {
   return n
 }
 
-/** Counts the usage of a call; `knownCharacters` of its prompt are cached. */
+/** Counts the usage of a call. */
 export function usageOf(
   transcript: string,
-  knownCharacters: number,
+  used: CacheUse,
   outputs: readonly ModelOutput[],
   body: Fields = {},
 ) {
   const prompt = tokensOf(transcript.length)
   const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
-  const known = Math.floor(knownCharacters / 512) * 128
-  const cached = known < MIN_CACHED_TOKENS ? 0 : known
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0, ...openAiWrites(body, prompt - cached) },
+    prompt_tokens_details: { cached_tokens: used.read, audio_tokens: 0, ...openAiWrites(body, prompt, used) },
     completion_tokens_details: {
       reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
       audio_tokens: 0,

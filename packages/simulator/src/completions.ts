@@ -2,7 +2,7 @@ import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, 
 import { conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { generate } from './model-output.ts'
-import type { PromptCache } from './prompt-cache.ts'
+import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
 import { Refusal } from './refusal.ts'
 import type { Frame, Reply, ReplyStamp } from './upstream.ts'
 
@@ -13,7 +13,12 @@ export const COMPLETIONS = '/completions'
 const MAX_TOKENS = 16
 
 /** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */
-export function completionsReply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
+export function completionsReply(
+  body: Fields,
+  model: string,
+  stamp: ReplyStamp,
+  { cache, account }: AccountCache,
+): Reply {
   const prompts = promptTexts(body.prompt)
   if (prompts.length === 0) throw new Refusal('malformed', "Invalid 'prompt': a prompt is required")
   const n = requestedChoices(body)
@@ -26,7 +31,12 @@ export function completionsReply(body: Fields, model: string, stamp: ReplyStamp,
   })
   const outputs = choices.map(({ output }) => output)
   const transcript = prompts.join('\n')
-  const usage = usageOf(transcript, cache.remember(model, transcript), outputs)
+  const blocks = [{ content: transcript, characters: transcript.length }]
+  const usage = usageOf(
+    transcript,
+    useOpenAiCache(cache, { account, model, body, transcript, blocks }),
+    outputs,
+  )
   const head = { id: stamp.id('cmpl-'), object: 'text_completion', created: stamp.created, model }
   const choiceOf = (index: number, text: string, finish: string | null): Fields => ({
     text,

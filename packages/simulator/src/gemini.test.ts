@@ -23,6 +23,7 @@ function ask(body: object): Reply {
     path: '/models/m:generateContent',
     query: new URLSearchParams(),
     headers: {},
+    account: 'key',
     body: { ...body },
   }
   return geminiUpstream(['m'], new PromptCache()).reply(call.body, 'm', stamp, call)

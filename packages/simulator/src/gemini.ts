@@ -1,3 +1,4 @@
+import { useAutomatically } from './cache-automatic.ts'
 import { type Fields, asFields } from './fields.ts'
 import { geminiPrompt } from './gemini-request.ts'
 import { signature } from './gemini-signatures.ts'
@@ -9,8 +10,6 @@ import { tokensOf } from './tokens.ts'
 import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 const METHOD = /^\/models\/(.+):(\w+)$/
-/** Size in tokens from which a prefix is cached. */
-const MIN_CACHED_TOKENS = 1024
 
 const FINISH_REASON: Record<StopCause, string> = {
   done: 'STOP',
@@ -33,7 +32,7 @@ export function geminiUpstream(models: readonly string[], cache: PromptCache): U
     bodyIfServed,
     models,
     keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearer(headers),
-    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    reply: (body, model, stamp, { account }) => reply(body, model, stamp, cache, account),
     other: countedTokens,
     refuse,
   }
@@ -53,13 +52,14 @@ function countedTokens({ path, body }: Call): unknown {
   return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache, account: string): Reply {
   const prompt = geminiPrompt(body, model)
   const output = generate(prompt)
   const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
-  const known = cache.remember(model, prompt.transcript)
-  const input = { ...inputUsage(prompt.transcript, known), ...geminiService(body) }
+  const { transcript } = prompt
+  const cached = useAutomatically(cache, { scope: `${account}\n${model}`, model, transcript, lifetime: '5m' })
+  const input = { ...inputUsage(transcript, cached), ...geminiService(body) }
   const identity = { modelVersion: model, responseId: stamp.id('') }
   const finish = { finishReason: FINISH_REASON[output.stopCause] }
   const answer = (content: readonly Fields[], ending: object, used: object): Fields => ({
@@ -131,12 +131,11 @@ function argumentsIn(text: string): unknown {
   }
 }
 
-function inputUsage(transcript: string, knownCharacters: number): Fields {
+function inputUsage(transcript: string, cached: number): Fields {
   const prompt = tokensOf(transcript.length)
-  const cached = Math.min(tokensOf(knownCharacters), prompt)
   return {
     promptTokenCount: prompt,
-    ...(cached >= MIN_CACHED_TOKENS && { cachedContentTokenCount: cached }),
+    ...(cached > 0 && { cachedContentTokenCount: cached }),
     promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }],
   }
 }

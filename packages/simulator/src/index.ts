@@ -4,7 +4,7 @@ export { messagesUpstream } from './messages.ts'
 export { PromptCache } from './prompt-cache.ts'
 export { Refusal } from './refusal.ts'
 export { serve } from './server.ts'
-export { type Simulator, startSimulator } from './start-simulator.ts'
+export { type Simulator, type SimulatorOptions, startSimulator } from './start-simulator.ts'
 export {
   bearer,
   type Call,

@@ -1,3 +1,5 @@
+import type { CacheBlock } from './cache-blocks.ts'
+import { unmarked } from './cache-diagnostics.ts'
 import { type Step, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
@@ -5,21 +7,19 @@ import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 const MIN_THINKING_TOKENS = 1024
-
-/** Part of the prompt to cache, in characters of the transcript, and its lifetime. */
-export interface CacheMark {
-  readonly characters: number
-  readonly ttl: '5m' | '1h'
-}
+const MAX_MARKS = 4
 
 /** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
-export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; mark: CacheMark | undefined } {
+export function messagesPrompt(
+  body: Fields,
+  model: string,
+): { prompt: Prompt; cached: readonly CacheBlock[] } {
   const messages = asList(body.messages).map(asFields)
   if (messages.length === 0) throw new Refusal('malformed', 'messages: at least one message is required')
   const maxTokens = asNumber(body.max_tokens)
   if (maxTokens === undefined || maxTokens < 1) throw new Refusal('malformed', 'max_tokens: Field required')
   const tools = asList(body.tools).map(asFields)
-  const { transcript, mark } = transcribed(tools, body, messages)
+  const { transcript, cached } = transcribed(tools, body, messages)
   const prompt: Prompt = {
     model,
     transcript,
@@ -33,7 +33,7 @@ export function messagesPrompt(body: Fields, model: string): { prompt: Prompt; m
     maxTokens,
     stop: asList(body.stop_sequences).map(asString),
   }
-  return { prompt, mark }
+  return { prompt, cached }
 }
 
 function thinks({ type, budget_tokens }: Fields, maxTokens: number): boolean {
@@ -91,27 +91,59 @@ function writtenText(content: readonly Fields[]): string {
     .join('\n')
 }
 
-/** Renders the prompt in caching order, and finds the position of the last `cache_control`. */
+/** Renders the prompt in caching order, and its parts with their breakpoints. */
 function transcribed(
   tools: readonly Fields[],
   body: Fields,
   messages: readonly Fields[],
-): { transcript: string; mark: CacheMark | undefined } {
+): { transcript: string; cached: readonly CacheBlock[] } {
   let transcript = ''
-  let mark: CacheMark | undefined
-  const add = (text: string, cacheControl: unknown): void => {
+  const cached: CacheBlock[] = []
+  const setting = (content: string, text = ''): void => {
+    transcript += text
+    cached.push({ content, characters: text.length, isSetting: true })
+  }
+  const add = (text: string, block: Fields): void => {
     transcript += `${text}\n`
-    if (cacheControl === undefined || cacheControl === null) return
-    mark = { characters: transcript.length, ttl: asFields(cacheControl).ttl === '1h' ? '1h' : '5m' }
+    const mark = lifetimeOf(block.cache_control)
+    cached.push({ content: unmarked(block), characters: text.length + 1, ...(mark && { mark }) })
   }
-  for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), cache_control)
-  for (const block of blocks(body.system)) add(blockText(block), block.cache_control)
+  for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), { ...tool, cache_control })
+  for (const block of blocks(body.system)) add(blockText(block), block)
+  // These change the cached messages, but neither tools nor system.
+  setting(JSON.stringify([body.tool_choice, body.thinking]))
   for (const { role, content } of messages) {
-    add(`${asString(role)}:`, undefined)
-    for (const block of blocks(content)) add(blockText(block), block.cache_control)
+    setting(asString(role), `${asString(role)}:\n`)
+    for (const block of blocks(content)) add(blockText(block), block)
   }
-  add('', body.cache_control)
-  return { transcript, mark }
+  transcript += '\n'
+  return { transcript, cached: requireOrder(withAutomatic(cached, lifetimeOf(body.cache_control))) }
+}
+
+function lifetimeOf(control: unknown): '5m' | '1h' | undefined {
+  if (control === undefined || control === null) return undefined
+  return asFields(control).ttl === '1h' ? '1h' : '5m'
+}
+
+/** Marks the last block, as the member `cache_control` of a request does. */
+function withAutomatic(cached: readonly CacheBlock[], mark: '5m' | '1h' | undefined): CacheBlock[] {
+  const last = cached.findLastIndex(({ isSetting }) => isSetting !== true)
+  const own = cached[last]?.mark
+  if (mark !== undefined && own !== undefined && own !== mark)
+    throw new Refusal('malformed', 'cache_control: the last block is marked with another ttl')
+  return cached.map((block, at) => (mark !== undefined && at === last ? { ...block, mark } : block))
+}
+
+/** Requires at most four breakpoints, the longer lifetimes first. */
+function requireOrder(cached: readonly CacheBlock[]): readonly CacheBlock[] {
+  const marks = cached.flatMap(({ mark }) => (mark === undefined ? [] : [mark]))
+  if (marks.length > MAX_MARKS) {
+    const found = `A maximum of 4 blocks with cache_control may be provided. Found ${marks.length}.`
+    throw new Refusal('malformed', found)
+  }
+  if (marks.lastIndexOf('1h') > marks.indexOf('5m') && marks.includes('5m'))
+    throw new Refusal('malformed', "a ttl='1h' cache_control block must not come after a ttl='5m' block")
+  return cached
 }
 
 function blocks(content: unknown): Fields[] {

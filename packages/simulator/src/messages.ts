@@ -1,6 +1,10 @@
 import { type ModelOutput, generate, type StopCause } from './model-output.ts'
-import type { Fields } from './fields.ts'
-import { type CacheMark, messagesPrompt } from './messages-request.ts'
+import { type CacheBlock, type CacheUse, useBlocks } from './cache-blocks.ts'
+import { CacheDiagnostics } from './cache-diagnostics.ts'
+import { minimumOf } from './cache-rules.ts'
+import { type Fields, asFields, asList } from './fields.ts'
+import type { Prompt } from './prompt.ts'
+import { messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
@@ -15,8 +19,15 @@ const STOP_REASON: Record<StopCause, string> = {
   tools: 'tool_use',
 }
 
-// Size in tokens from which a prefix is cached.
-const MIN_CACHED_TOKENS = 1024
+/** Blocks before a breakpoint, itself included, at which earlier prefixes are looked for. */
+const LOOKBACK = 20
+
+/** Caches of a provider, as the account of a call sees them. */
+export interface CallCaches {
+  readonly cache: PromptCache
+  readonly diagnostics: CacheDiagnostics
+  readonly account: string
+}
 
 /** Content block: complete, as it starts in a stream, and its deltas with their tokens. */
 interface Block {
@@ -27,26 +38,47 @@ interface Block {
 
 /** Creates a simulated provider of the messages protocol. */
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
+  const diagnostics = new CacheDiagnostics()
   return {
     bodyIfServed: postTo('/messages'),
     models,
     keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
-    reply: (body, model, stamp) => messagesReply(body, model, stamp, cache),
+    reply: (body, model, stamp, { account }) =>
+      messagesReply(body, model, stamp, { cache, diagnostics, account }),
     refuse,
   }
 }
 
 /** Replies to a request of messages. */
-export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache): Reply {
-  const { prompt, mark } = messagesPrompt(body, model)
+export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, caches: CallCaches): Reply {
+  const { prompt, cached } = messagesPrompt(body, model)
   const output = generate(prompt)
+  const used = useMarks(caches, body, model, cached)
   const input = {
-    ...withWrites(body, inputUsage(prompt.model, prompt.transcript, mark, cache)),
+    ...withWrites(body, inputUsage(prompt, used)),
     ...messagesService(body),
   }
   const content = blocks(output, prompt.transcript, stamp)
   const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
-  const message = { id: stamp.id('msg_'), type: 'message', role: 'assistant', model }
+  const id = stamp.id('msg_')
+  const { transcript } = prompt
+  const messages = asList(body.messages).map(asFields)
+  const { account, diagnostics: diagnosed } = caches
+  const diagnostics = diagnosed.ofMessages(id, {
+    account,
+    model,
+    body,
+    messages,
+    transcript,
+    read: used.read,
+  })
+  const message = {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    ...('diagnostics' in body && { diagnostics }),
+  }
   if (body.stream === true) {
     const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
     const frames = [
@@ -66,21 +98,25 @@ export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, ca
   }
 }
 
+/** Reads and writes the cache at the breakpoints of a request. */
+export function useMarks(
+  { cache, account }: Omit<CallCaches, 'diagnostics'>,
+  body: Fields,
+  model: string,
+  blocks: readonly CacheBlock[],
+): CacheUse {
+  const scope = `${account}\n${model}\n${body.speed === 'fast' ? 'fast' : ''}`
+  return useBlocks(cache, blocks, { scope, minimum: minimumOf(model), lookback: LOOKBACK })
+}
+
 /** Computes usage; `input_tokens` excludes cache reads and writes. */
-function inputUsage(model: string, transcript: string, mark: CacheMark | undefined, cache: PromptCache) {
-  const all = tokensOf(transcript.length)
-  const marked = mark ? Math.min(tokensOf(mark.characters), all) : 0
-  const cacheable = marked < MIN_CACHED_TOKENS ? 0 : marked
-  const known = cacheable === 0 ? 0 : tokensOf(cache.remember(model, transcript.slice(0, mark?.characters)))
-  const written = cacheable - known
+function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
+  const { '5m': short = 0, '1h': long = 0 } = writes
   return {
-    input_tokens: all - cacheable,
-    cache_creation_input_tokens: written,
-    cache_read_input_tokens: known,
-    cache_creation: {
-      ephemeral_5m_input_tokens: mark?.ttl === '1h' ? 0 : written,
-      ephemeral_1h_input_tokens: mark?.ttl === '1h' ? written : 0,
-    },
+    input_tokens: tokensOf(transcript.length) - read - short - long,
+    cache_creation_input_tokens: short + long,
+    cache_read_input_tokens: read,
+    cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long },
   }
 }
 

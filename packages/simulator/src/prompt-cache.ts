@@ -1,31 +1,74 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 
-const BLOCK = 512
-const MAX_PREFIXES = 20_000
+const MAX_PREFIXES = 200_000
+const MAX_MACHINES = 10_000
+const MINUTE_MS = 60_000
 
-/** Cache of prompt prefixes, in blocks of 512 characters (128 tokens). */
+/** Options of `PromptCache`. */
+export interface PromptCacheOptions {
+  /** The time in milliseconds, which decides when a prefix has expired. */
+  readonly now?: () => number
+  readonly maxPrefixes?: number
+  /**
+   * Requests a minute with the same beginning and `prompt_cache_key` that one machine of OpenAI serves; others are
+   * served by a further machine, whose cache is its own. Without it, one machine serves all of them.
+   */
+  readonly requestsPerMachine?: number
+}
+
+/** Cached prefixes of prompts, each with the time at which it expires. A use starts its lifetime anew. */
 export class PromptCache {
-  readonly #seen = new Set<string>()
+  readonly #prefixes: LRUCache<string, { readonly lifetimeMs: number; readonly expiresAt: number }>
+  readonly #machines = new LRUCache<string, { readonly minute: number; readonly requests: number }>({
+    max: MAX_MACHINES,
+  })
+  readonly #now: () => number
+  readonly #requestsPerMachine: number
 
-  /** Returns the length of the known prefix, and adds the whole text. */
-  remember(model: string, text: string): number {
-    let known = 0
-    let running = model
-    for (let at = 0; at < text.length; at += BLOCK) {
-      const block = text.slice(at, at + BLOCK)
-      running = createHash('sha1').update(running).update(block).digest('base64')
-      if (this.#seen.has(running)) known = at + block.length
-      else this.#add(running)
-    }
-    return known
+  constructor({
+    now = Date.now,
+    maxPrefixes = MAX_PREFIXES,
+    requestsPerMachine = Infinity,
+  }: PromptCacheOptions = {}) {
+    this.#prefixes = new LRUCache({ max: maxPrefixes })
+    this.#now = now
+    this.#requestsPerMachine = requestsPerMachine
   }
 
-  #add(prefix: string): void {
-    this.#seen.add(prefix)
-    if (this.#seen.size <= MAX_PREFIXES) return
-    for (const oldest of this.#seen) {
-      this.#seen.delete(oldest)
-      return
+  /** Whether a prefix is cached; its lifetime starts anew if it is. */
+  use(digest: string): boolean {
+    const found = this.#prefixes.get(digest)
+    if (!found) return false
+    if (found.expiresAt <= this.#now()) {
+      this.#prefixes.delete(digest)
+      return false
     }
+    this.#keep(digest, found.lifetimeMs)
+    return true
   }
+
+  /** Caches a prefix. One that is already cached keeps the longer lifetime. */
+  write(digest: string, lifetimeMs: number): void {
+    const before = this.use(digest) ? (this.#prefixes.get(digest)?.lifetimeMs ?? 0) : 0
+    this.#keep(digest, Math.max(before, lifetimeMs))
+  }
+
+  /** Returns the machine that serves a request which is routed by this value. */
+  machineFor(route: string): number {
+    const minute = Math.floor(this.#now() / MINUTE_MS)
+    const last = this.#machines.get(route)
+    const before = last?.minute === minute ? last.requests : 0
+    this.#machines.set(route, { minute, requests: before + 1 })
+    return Math.floor(before / this.#requestsPerMachine)
+  }
+
+  #keep(digest: string, lifetimeMs: number): void {
+    this.#prefixes.set(digest, { lifetimeMs, expiresAt: this.#now() + lifetimeMs })
+  }
+}
+
+/** Extends the digest of a prefix by a part. */
+export function extended(digest: string, part: string): string {
+  return createHash('sha1').update(digest).update('\n').update(part).digest('base64')
 }

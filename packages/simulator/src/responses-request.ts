@@ -1,3 +1,5 @@
+import { type CacheBlock, contentBlocks } from './cache-blocks.ts'
+import { unmarked } from './cache-diagnostics.ts'
 import { type Step, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
@@ -133,4 +135,25 @@ function writtenText(content: unknown): string {
   return parts(content)
     .map(({ text }) => asString(text))
     .join('\n')
+}
+
+/** The parts of a request that a cache sees, with their breakpoints; a text equals one part of text. */
+export function responsesBlocks(body: Fields, items: readonly Fields[]): CacheBlock[] {
+  const tools = unmarked(asList(body.tools))
+  const instructions = asString(body.instructions)
+  return [
+    { content: tools, characters: tools.length },
+    { content: instructions, characters: instructions.length },
+    ...items.flatMap((item): CacheBlock[] => {
+      if (isCall(item.type)) {
+        const text = transcribed(item)
+        return [{ content: text, characters: text.length }]
+      }
+      const { role, type, content, output, summary } = item
+      return [
+        { content: asString(role ?? type), characters: 0, isSetting: true },
+        ...[content, output, summary].flatMap(contentBlocks),
+      ]
+    }),
+  ]
 }

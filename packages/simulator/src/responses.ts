@@ -1,10 +1,14 @@
 import { type Fields, asFields, asList, asString } from './fields.ts'
+import type { CacheUse } from './cache-blocks.ts'
+import { CacheDiagnostics } from './cache-diagnostics.ts'
+import type { CallCaches } from './messages.ts'
+import { useOpenAiCache } from './openai-cache.ts'
 import { type ModelOutput, generate } from './model-output.ts'
 import { type OutputItem, outputItems } from './output-items.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
-import { inputItems, responsesPrompt } from './responses-request.ts'
+import { inputItems, responsesBlocks, responsesPrompt } from './responses-request.ts'
 import { openAiTier, openAiWrites } from './service-tier.ts'
 import { storedResponse } from './stored-responses.ts'
 import { tokensOf } from './tokens.ts'
@@ -18,20 +22,19 @@ import {
   type Upstream,
 } from './upstream.ts'
 
-// Count from which cached tokens are reported, in steps of 128.
-const MIN_CACHED_TOKENS = 1024
-
 /** Creates a simulated provider of the Responses API, which remembers what it answered. */
 export function responsesUpstream(
   models: readonly string[],
   cache: PromptCache,
   history: ResponseHistory,
 ): Upstream {
+  const diagnostics = new CacheDiagnostics()
   return {
     bodyIfServed: postTo('/responses'),
     models,
     keyOf: bearer,
-    reply: (body, model, stamp) => reply(body, model, stamp, cache, history),
+    reply: (body, model, stamp, { account }) =>
+      reply(body, model, stamp, { cache, diagnostics, account }, history),
     other: (call) => storedResponse(call, history) ?? countedTokens(call, history),
     refuse,
   }
@@ -41,7 +44,7 @@ function reply(
   body: Fields,
   model: string,
   stamp: ReplyStamp,
-  cache: PromptCache,
+  { cache, diagnostics, account }: CallCaches,
   history: ResponseHistory,
 ): Reply {
   const items = conversationOf(body, history)
@@ -53,15 +56,26 @@ function reply(
   }
   const made = outputItems(output, shown, stamp)
   const complete = made.map((item) => item.complete)
-  const head = { id: stamp.id('resp_'), object: 'response', created_at: stamp.created }
+  const id = stamp.id('resp_')
+  const head = { id, object: 'response', created_at: stamp.created }
   const response = (state: object): Fields => ({ ...head, ...state, ...settings(body, model) })
-  const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), output, body)
-  const end = response({ ...ending(output, stamp), output: complete, usage })
+  const { transcript } = prompt
+  const blocks = responsesBlocks(body, items)
+  const used = useOpenAiCache(cache, { account, model, body, transcript, blocks })
+  const asked = { account, model, body, messages: items, transcript, read: used.read }
+  const verdict = diagnostics.ofResponses(id, asked)
+  const usage = usageOf(transcript, used, output, body)
+  const end = response({
+    ...ending(output, stamp),
+    output: complete,
+    usage,
+    ...(verdict && { prompt_cache_diagnostics: verdict }),
+  })
   if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
   // The first events repeat what was asked for; the last one states what was served.
-  const asked = { service_tier: body.service_tier ?? 'auto' }
-  const start = { ...response({ ...IN_PROGRESS, output: [], usage: null }), ...asked }
+  const requested = { service_tier: body.service_tier ?? 'auto' }
+  const start = { ...response({ ...IN_PROGRESS, output: [], usage: null }), ...requested }
   return { kind: 'stream', frames: frames(start, made, end) }
 }
 
@@ -139,19 +153,17 @@ const DEFAULTS: Fields = {
 
 function usageOf(
   transcript: string,
-  knownCharacters: number,
+  used: CacheUse,
   { tokens, thinking }: ModelOutput,
   body: Fields,
 ): object {
   const input = tokensOf(transcript.length)
-  const known = Math.floor(knownCharacters / 512) * 128
-  const cached = known < MIN_CACHED_TOKENS ? 0 : known
   return {
     input_tokens: input,
     input_tokens_details: {
-      cached_tokens: cached,
+      cached_tokens: used.read,
       cache_write_tokens: 0,
-      ...openAiWrites(body, input - cached),
+      ...openAiWrites(body, input, used),
     },
     output_tokens: tokens,
     output_tokens_details: { reasoning_tokens: thinking.length },

@@ -43,12 +43,14 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
   const bytes = await collected(request)
   const contentType = request.headers['content-type'] ?? ''
   const form = contentType.startsWith('multipart/') ? await formIn(bytes, contentType) : undefined
-  if (upstream.keyOf(request.headers) === '') throw new Refusal('missing_key', 'No API key was given')
+  const account = upstream.keyOf(request.headers)
+  if (account === '') throw new Refusal('missing_key', 'No API key was given')
   return {
     method: request.method ?? '',
     path: pathname.replace(/^\/v1/, ''),
     query: searchParams,
     headers: request.headers,
+    account,
     ...(form ?? { body: bytes.length === 0 ? {} : parsed(bytes) }),
   }
 }

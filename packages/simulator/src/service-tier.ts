@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { CacheUse } from './cache-blocks.ts'
+import type { Lifetime as CacheLifetime } from './cache-rules.ts'
 import type { Fields } from './fields.ts'
 
 /** What a request makes the simulated provider state; see the README. */
@@ -13,7 +15,7 @@ interface Directive {
   readonly writes: Readonly<Record<Lifetime, number>>
 }
 
-type Lifetime = '5m' | '30m' | '1h' | '12h'
+type Lifetime = Exclude<CacheLifetime, '24h'>
 
 const DIRECTIVE = /simulate\(([^()"\\]{0,200})\)/g
 
@@ -119,8 +121,10 @@ export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifet
 }
 
 /** Details of chat and responses about tokens that are written to a cache; empty if there are none. */
-export function openAiWrites(body: Fields, prompt: number): Fields {
-  const writes = cacheWrites(body, prompt)
+export function openAiWrites(body: Fields, prompt: number, { read, writes: marked }: CacheUse): Fields {
+  const { '30m': short = 0, '12h': long = 0 } = marked
+  const asked = cacheWrites(body, prompt - read - short - long)
+  const writes = { '30m': asked['30m'] + short, '12h': asked['12h'] + long }
   const written = writes['30m'] + writes['12h']
   if (written === 0) return {}
   return {

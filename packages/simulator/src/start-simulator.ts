@@ -7,11 +7,17 @@ import { geminiUpstream } from './gemini.ts'
 import { mediaUpstream } from './media-upstream.ts'
 import { messagesUpstream } from './messages.ts'
 import { REALISTIC_PACE, type Pace } from './pace.ts'
-import { PromptCache } from './prompt-cache.ts'
+import { PromptCache, type PromptCacheOptions } from './prompt-cache.ts'
 import { rerankUpstream } from './rerank.ts'
 import { ResponseHistory } from './response-history.ts'
 import { responsesUpstream } from './responses.ts'
 import { serve } from './server.ts'
+
+/** Options of `startSimulator`: those of the prompt caches, of which each upstream has its own. */
+export interface SimulatorOptions extends PromptCacheOptions {
+  /** Further models, by protocol or endpoint. */
+  readonly models?: Readonly<Partial<Record<keyof typeof DEMO_MODELS, readonly string[]>>>
+}
 
 /** Running upstreams; their base URLs end with the version. */
 export interface Simulator {
@@ -29,16 +35,24 @@ export interface Simulator {
 }
 
 /** Starts one upstream per dialect on free ports of the loopback address, for `sluice demo`. */
-export async function startSimulator(pace: Pace = REALISTIC_PACE): Promise<Simulator> {
+export async function startSimulator(
+  pace: Pace = REALISTIC_PACE,
+  { models: added = {}, ...cached }: SimulatorOptions = {},
+): Promise<Simulator> {
+  const models = (protocol: keyof typeof DEMO_MODELS): string[] => [
+    ...DEMO_MODELS[protocol],
+    ...(added[protocol] ?? []),
+  ]
+  const cache = (): PromptCache => new PromptCache(cached)
   const [chat, messages, responses, gemini, bedrock, rerank, embeddings, media] = await Promise.all([
-    serve(chatUpstream(DEMO_MODELS.chat, new PromptCache()), pace),
-    serve(messagesUpstream(DEMO_MODELS.messages, new PromptCache()), pace),
-    serve(responsesUpstream(DEMO_MODELS.responses, new PromptCache(), new ResponseHistory()), pace),
-    serve(geminiUpstream(DEMO_MODELS.gemini, new PromptCache()), pace),
-    serve(bedrockUpstream(DEMO_MODELS.bedrock, new PromptCache()), pace),
-    serve(rerankUpstream(DEMO_MODELS.rerank), pace),
-    serve(embeddingsUpstream(DEMO_MODELS.embeddings), pace),
-    serve(mediaUpstream(DEMO_MODELS.media), pace),
+    serve(chatUpstream(models('chat'), cache()), pace),
+    serve(messagesUpstream(models('messages'), cache()), pace),
+    serve(responsesUpstream(models('responses'), cache(), new ResponseHistory()), pace),
+    serve(geminiUpstream(models('gemini'), cache()), pace),
+    serve(bedrockUpstream(models('bedrock'), cache()), pace),
+    serve(rerankUpstream(models('rerank')), pace),
+    serve(embeddingsUpstream(models('embeddings')), pace),
+    serve(mediaUpstream(models('media')), pace),
   ])
   const all = [chat, messages, responses, gemini, bedrock, rerank, embeddings, media]
   const servers = all.map(({ server }) => server)

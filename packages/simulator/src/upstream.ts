@@ -40,6 +40,8 @@ export interface Call {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Fields
+  /** The client's key, whose account has prompt caches of its own. */
+  readonly account: string
   /** The field `file` of a form. */
   readonly file?: Buffer
 }

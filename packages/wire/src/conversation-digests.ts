@@ -98,6 +98,8 @@ type Span = readonly [start: number, end: number]
 /** Names of cache directives, as members, and as the only member of a block. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
 const DIRECTIVE_NAMES = [...DIRECTIVES].map((name) => Buffer.from(`"${name}`))
+/** Types of text parts of a client. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
 /** Members with parts that may have cache directives. */
 const HOLDERS: ReadonlySet<string> = new Set(['content', 'output', 'toolResult'])
 /** Members that may be given as a text or as parts. */
@@ -115,6 +117,25 @@ const MIN_DATA_BYTES = 512
 /** Number of bytes in which an address shows that it is one. */
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
+
+/** Top-level members that come before the turns of a conversation, in all dialects. */
+const OPENING_MEMBERS: ReadonlySet<string> = new Set([
+  'instructions',
+  'system',
+  'systemInstruction',
+  'system_instruction',
+  'tools',
+])
+/** Roles of turns that are instructions. */
+const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
+
+/**
+ * Digest of how a conversation begins: tools, system texts, and the first turn of somebody else, without cache
+ * directives. A text and a list of one text part are equal. Undefined for a conversation without such a turn.
+ */
+export function openingDigest(scan: ScannedObject, form: ConversationForm): Buffer | undefined {
+  return new DigestWalk(scan, form, '').opening()
+}
 
 class DigestWalk {
   readonly sums: Sums = { bytes: 0, mediaBytes: 0, beyondBytes: 0, elsewhere: 0 }
@@ -160,6 +181,46 @@ class DigestWalk {
       hash.update(',')
       this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
     }
+  }
+
+  opening(): Buffer | undefined {
+    const hash = createHash('sha256')
+    const members = [...this.#scan.members.values()]
+      .filter(({ key }) => OPENING_MEMBERS.has(key))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    for (const { key, node } of members) {
+      const left: Span[] = []
+      if (key === 'system') this.#leaveOutBilling(node, left)
+      this.#visit(key, node, left)
+      hash.update(key)
+      this.#add(hash, this.#scan.startOf(node), this.#scan.endOf(node), left)
+      hash.update(',')
+    }
+    for (const turn of this.turns()) {
+      const isInstruction = this.#isInstruction(turn)
+      const text = isInstruction ? undefined : this.#onlyTextOf(turn)
+      if (text === undefined) this.turn(hash, turn)
+      else this.#add(hash, this.#scan.startOf(text), this.#scan.endOf(text), [])
+      if (!isInstruction) return hash.digest()
+      hash.update(',')
+    }
+    return undefined
+  }
+
+  #isInstruction(turn: Node): boolean {
+    const scan = this.#scan
+    const role = scan.kindOf(turn) === 'object' ? scan.memberOf(turn, 'role') : undefined
+    return role !== undefined && INSTRUCTION_ROLES.has(scan.textOf(role))
+  }
+
+  /** The text of a turn that has nothing else. */
+  #onlyTextOf(turn: Node): Node | undefined {
+    const scan = this.#scan
+    if (scan.kindOf(turn) !== 'object') return scan.kindOf(turn) === 'string' ? turn : undefined
+    const content = scan.memberOf(turn, 'content')
+    if (content === undefined) return undefined
+    if (scan.kindOf(content) === 'array') return this.#onlyText(content)
+    return scan.kindOf(content) === 'string' ? content : undefined
   }
 
   turn(hash: Hash, node: Node): void {
@@ -264,7 +325,7 @@ class DigestWalk {
     for (const value of scan.values(part)) {
       const name = scan.keyText(value - 3)
       if (DIRECTIVES.has(name)) continue
-      if (name === 'type' && !hasType && scan.textOf(value) === '"text"') hasType = true
+      if (name === 'type' && !hasType && TEXT_TYPES.has(scan.textOf(value))) hasType = true
       else if (name === 'text' && text === undefined && scan.kindOf(value) === 'string') text = value
       else return undefined
     }

@@ -77,8 +77,11 @@ const CONVERTED_FIELDS = [
   'verbosity',
 ] as const
 
-/** Fields that a channel may allow. */
-export const ALLOWABLE_FIELDS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
+/** Members that a channel may allow. */
+const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
+
+/** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
+export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
 /** Field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
@@ -99,7 +102,7 @@ const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, Rerouting
 ])
 
 /** Names of members that are removed, unless allowed, in any dialect. */
-export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_FIELDS, ...REROUTING.keys()]
+export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
 
 /** Members that name other models, with any prefix: `fallback_models`, `draftModel`. */
 const NAMES_MODELS = /models?$/iu

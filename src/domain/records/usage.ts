@@ -60,6 +60,16 @@ export const USAGE = declareRecord(
       default: '',
       about: 'Where the provider worked, or the location or region of the channel; empty if it is not known',
     },
+    cache_saved: {
+      type: integer,
+      default: 0,
+      about: 'Quota units that the tokens read from a prompt cache would have cost more as plain input',
+    },
+    cache_surcharge: {
+      type: integer,
+      default: 0,
+      about: 'Quota units that the tokens written to a prompt cache cost beyond plain input',
+    },
     note: {
       type: oneOf(['', ...CALL_NOTES], 'a note'),
       default: '',

@@ -143,6 +143,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     slots,
     metrics,
     prompts: new LocalPrompts(),
+    sessions: new LocalPrompts(),
   }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
@@ -230,6 +231,7 @@ interface SharedResources {
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
   readonly prompts: LocalPrompts
+  readonly sessions: LocalPrompts
   readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
@@ -237,7 +239,7 @@ interface SharedResources {
 /** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, prompts, crew } = services
+  const { database, announce, permits, slots, metrics, prompts, sessions, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
@@ -247,7 +249,8 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
     permits.exchange(counted, request, crew.serving.length),
   )
   link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
-  answerPrompts(link, prompts)
+  answerPrompts(link, 'prompts', prompts)
+  answerPrompts(link, 'sessions', sessions)
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

@@ -28,6 +28,8 @@ const pointSchema = z.object({
   cache_write: count,
   output: count,
   reasoning: count.meta({ description: 'The part of output that was reasoning' }),
+  cache_saved: count.meta({ description: 'What reads of prompt caches saved, in quota units' }),
+  cache_surcharge: count.meta({ description: 'What writes to prompt caches cost beyond plain input' }),
 })
 
 type Point = z.output<typeof pointSchema>

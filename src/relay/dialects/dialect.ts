@@ -7,6 +7,7 @@ import type { Settings } from '../../domain/settings.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { Headers } from '../../http/request.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
+import type { ConversationForm } from '@sluice/wire/conversation-digests'
 import type { ScanLimits } from '@sluice/wire/json/json-scan'
 import type { KnownNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -132,6 +133,8 @@ export interface DialectFacts {
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
+  /** How its conversations are compared; absent if its requests are none. */
+  readonly conversation?: ConversationForm
   /** Checks a request. Throws `invalid_request` that names the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>
 }

@@ -11,12 +11,17 @@ import {
 /** Maximum digests in one request. */
 const MAX_DIGESTS = 4_096
 
+/** What the numbers are. */
+export type PromptKind = 'prompts' | 'sessions'
+
 /** Prompts of the workers of one machine, which the owner of their database remembers. */
 export class OwnerPrompts implements PromptStore {
   readonly #link: Link
+  readonly #kind: PromptKind
 
-  constructor(link: Link) {
+  constructor(link: Link, kind: PromptKind) {
     this.#link = link
+    this.#kind = kind
   }
 
   async find(
@@ -25,7 +30,7 @@ export class OwnerPrompts implements PromptStore {
   ): Promise<FoundPrompt | undefined> {
     const keys = digests.slice(0, MAX_DIGESTS).map((digest) => digest.subarray(0, PROMPT_KEY_BYTES))
     const found = await this.#link
-      .request<readonly FoundPrompt[]>('find prompts', Buffer.concat(keys))
+      .request<readonly FoundPrompt[]>(`find ${this.#kind}`, Buffer.concat(keys))
       .catch(() => [])
     return found.find(isPlausible)
   }
@@ -33,15 +38,15 @@ export class OwnerPrompts implements PromptStore {
   // The owner reads this before the settlement of the call, which is sent later over the same socket.
   remember(digest: Buffer, tokens: number, { ms, most }: PromptRetention): void {
     const key = Buffer.from(digest.subarray(0, PROMPT_KEY_BYTES))
-    this.#link.send('remember prompt', [key, tokens, ms, most])
+    this.#link.send(`remember ${this.#kind}`, [key, tokens, ms, most])
   }
 
   async close(): Promise<void> {}
 }
 
 /** Answers the requests of a worker. */
-export function answerPrompts(link: Link, prompts: LocalPrompts): void {
-  link.answer('find prompts', (keys: Uint8Array) => {
+export function answerPrompts(link: Link, kind: PromptKind, prompts: LocalPrompts): void {
+  link.answer(`find ${kind}`, (keys: Uint8Array) => {
     const digests: Buffer[] = []
     for (let at = 0; at < keys.length; at += PROMPT_KEY_BYTES)
       digests.push(Buffer.from(keys.subarray(at, at + PROMPT_KEY_BYTES)))
@@ -49,7 +54,7 @@ export function answerPrompts(link: Link, prompts: LocalPrompts): void {
     prompts.find(digests, (one) => found.push(one) === MAX_FOUND)
     return found
   })
-  link.on('remember prompt', ([key, tokens, ms, most]: [Uint8Array, number, number, number]) =>
+  link.on(`remember ${kind}`, ([key, tokens, ms, most]: [Uint8Array, number, number, number]) =>
     prompts.remember(Buffer.from(key), tokens, { ms, most }),
   )
 }

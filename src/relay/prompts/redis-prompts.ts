@@ -20,6 +20,10 @@ interface RedisPromptsOptions {
   readonly url: string
   readonly namespace: string
   readonly key: Buffer
+  /** What the numbers are, as a part of their names in Redis. */
+  readonly kind: 'prompt' | 'session'
+  /** Number of digests above which Redis is asked for those that this node does not know. */
+  readonly fewest: number
   /** Called for each entry that was not sealed by a node of this gateway. */
   readonly onUntrusted: () => void
   /** Unix milliseconds. */
@@ -54,7 +58,7 @@ export class RedisPrompts implements PromptStore {
     // Another node may know more of it, unless all but the appended turns are known here.
     const newer = digests.slice(0, Math.min(own?.index ?? digests.length, MAX_DIGESTS))
     const { client } = this.#connection
-    if (!client || newer.length <= (own ? APPENDED : 1)) return own
+    if (!client || newer.length <= (own ? APPENDED : this.#options.fewest)) return own
     return withTimeout(client.mGet(newer.map((digest) => this.#nameOf(digest))), TIMEOUT_MS)
       .then((entries) => this.#firstOf(newer, entries, isPlausible) ?? own)
       .catch(() => own)
@@ -92,7 +96,7 @@ export class RedisPrompts implements PromptStore {
   }
 
   #nameOf(digest: Buffer): string {
-    return `${this.#options.namespace}:prompt:${digest.toString('base64url', 0, PROMPT_KEY_BYTES)}`
+    return `${this.#options.namespace}:${this.#options.kind}:${digest.toString('base64url', 0, PROMPT_KEY_BYTES)}`
   }
 }
 

@@ -1,5 +1,5 @@
 import { particularsText } from '../../domain/call-detail.ts'
-import { charge } from '../../domain/charge.ts'
+import { cacheMoney, charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
 import { servedRate } from '../../domain/served-rate.ts'
 import type { Served } from '@sluice/wire/service-tier'
@@ -332,7 +332,14 @@ export class BackgroundCalls {
 /** Charge of a response that was generated without its client. */
 type OutcomeCharge = Pick<
   Settlement,
-  'quota' | 'usage' | 'particulars' | 'service_tier' | 'region' | 'price_incomplete'
+  | 'quota'
+  | 'usage'
+  | 'particulars'
+  | 'service_tier'
+  | 'region'
+  | 'price_incomplete'
+  | 'cache_saved'
+  | 'cache_surcharge'
 >
 
 const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
@@ -364,6 +371,7 @@ function priceOutcome(
   return {
     quota: charge(at?.rate ?? rate, usage, {}, tools),
     usage,
+    ...cacheMoney(at?.rate ?? rate, usage),
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),

@@ -56,6 +56,8 @@ const POINT_COLUMNS = [
   'cache_write_tokens',
   'output_tokens',
   'reasoning_tokens',
+  'cache_saved',
+  'cache_surcharge',
 ]
 
 /** The figures that series are ranked by. */

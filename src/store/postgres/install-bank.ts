@@ -67,6 +67,8 @@ const VALUES: readonly string[] = [
     (cause) => `count(*) filter (where reason in (${list(FAILED_REASONS)}) and cause = '${cause}')`,
   ),
   `count(*) filter (where reason in (${list(FAILED_REASONS)}) and requests = 0)`,
+  'sum(cache_saved)',
+  'sum(cache_surcharge)',
 ]
 
 /**

@@ -70,6 +70,8 @@ describe('a settlement', () => {
         },
         stream: true,
         group: 'vip',
+        cache_saved: 31,
+        cache_surcharge: 7,
         note: 'cut_arguments',
         cause: 'provider_failed',
         error_status: 500,
@@ -82,6 +84,8 @@ describe('a settlement', () => {
     expect(rows.map((row) => ({ ...row }))).toEqual([
       {
         id: 'a',
+        cache_saved: 31,
+        cache_surcharge: 7,
         ended_ms: 1_760_000_101_500,
         user_id: who.userId,
         token_id: who.tokenId,

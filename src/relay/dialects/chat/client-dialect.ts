@@ -1,4 +1,11 @@
-import { chatNames, ChatTap, gateChatRequest, readChatRequest, usageOfReply } from '@sluice/wire/chat'
+import {
+  CHAT_CONVERSATION,
+  chatNames,
+  ChatTap,
+  gateChatRequest,
+  readChatRequest,
+  usageOfReply,
+} from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { Channel } from '../../../domain/records/channel.ts'
@@ -79,6 +86,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     name: 'chat',
     endpoint: 'chat',
     names: chatNames,
+    conversation: CHAT_CONVERSATION,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
       const forModel = (model: string): ParsedRequest => {

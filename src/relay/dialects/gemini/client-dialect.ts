@@ -13,6 +13,7 @@ import {
   readEmbedRequest,
 } from '@sluice/wire/gemini/embed'
 import {
+  GEMINI_CONVERSATION,
   answerPath,
   embedNames,
   gateGeminiRequest,
@@ -53,6 +54,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     name: 'gemini',
     endpoint: 'gemini',
     names: geminiNames,
+    conversation: GEMINI_CONVERSATION,
     read(scan, _headers, reader) {
       const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)

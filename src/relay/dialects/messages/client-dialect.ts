@@ -1,5 +1,6 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
+  MESSAGES_CONVERSATION,
   gateMessagesRequest,
   messagesNames,
   MessagesTap,
@@ -19,6 +20,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
     name: 'messages',
     endpoint: 'messages',
     names: messagesNames,
+    conversation: MESSAGES_CONVERSATION,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)

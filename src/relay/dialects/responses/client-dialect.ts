@@ -2,6 +2,7 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
+  RESPONSES_CONVERSATION,
   gateResponsesRequest,
   readResponsesRequest,
   responsesNames,
@@ -33,6 +34,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
     name: 'responses',
     endpoint: 'responses',
     names: responsesNames,
+    conversation: RESPONSES_CONVERSATION,
     async read(scan, _headers, reader) {
       const request = readResponsesRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)

@@ -1,0 +1,324 @@
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { type Simulator, startSimulator } from '@sluice/simulator'
+import { startCluster } from '../test/fixtures/cluster.ts'
+import { channel, type Configuration, ROOT, token, user } from '../test/fixtures/configuration.ts'
+import { databaseOf } from '../test/fixtures/database.ts'
+import { startGateway } from '../test/fixtures/gateway.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
+import { type Client, sessionTurns } from './cache-sessions.ts'
+
+/**
+ * Measures what a gateway costs its users in prompt caches: twenty sessions of agents with thirty turns each, called
+ * directly with one account, and through the gateway with several keys, channels, nodes and workers, and through
+ * conversions. The simulated providers keep a cache for each account and bill it as the vendors do. `--check` fails if
+ * gateway ÷ direct exceeds its limit with affinity.
+ */
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+  },
+})
+
+const LIMIT = 1.02
+const SESSIONS = options.quick ? 6 : 20
+const TURNS = options.quick ? 10 : 30
+/** Time between two turns of a session, by the clock of the providers. */
+const TURN_MS = 20_000
+const UNITS = 500_000
+const INSTANT = { firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 }
+
+/** Dollars for a million tokens. */
+interface Price {
+  readonly input: number
+  readonly cache_read: number
+  readonly cache_write: number
+  readonly output: number
+}
+
+type Protocol = 'messages' | 'responses' | 'chat'
+
+/** The upstreams: a model of each protocol, with its list price. */
+const UPSTREAMS: Readonly<Record<Protocol, { readonly model: string; readonly price: Price }>> = {
+  messages: {
+    model: 'claude-sonnet-4-6',
+    price: { input: 3, cache_read: 0.3, cache_write: 3.75, output: 15 },
+  },
+  responses: { model: 'gpt-5.6', price: { input: 2, cache_read: 0.2, cache_write: 2.5, output: 12 } },
+  chat: { model: 'gpt-5.1', price: { input: 1.25, cache_read: 0.125, cache_write: 1.25, output: 10 } },
+}
+
+/** A session: how the client speaks, and the protocol of its upstream. */
+interface Road {
+  readonly client: Client
+  readonly to: Protocol
+  /** The client whose direct calls it is compared with. */
+  readonly direct: Client
+}
+
+const NATIVE: readonly Road[] = [
+  { client: 'claude', to: 'messages', direct: 'claude' },
+  { client: 'codex', to: 'responses', direct: 'codex' },
+  { client: 'generic', to: 'chat', direct: 'generic' },
+]
+
+/** What a measurement runs on. */
+interface Run {
+  readonly name: string
+  readonly roads: readonly Road[]
+  readonly keys: number
+  readonly channels?: number
+  readonly nodes?: number
+  readonly workers?: number
+}
+
+const RUNS: readonly Run[] = [
+  { name: 'one key', roads: NATIVE, keys: 1 },
+  { name: 'three keys', roads: NATIVE, keys: 3 },
+  ...NATIVE.map((road): Run => ({ name: `three keys, ${road.client} alone`, roads: [road], keys: 3 })),
+  { name: 'two channels', roads: NATIVE, keys: 1, channels: 2 },
+  { name: 'three keys, two workers', roads: NATIVE, keys: 3, workers: 2 },
+  { name: 'three keys, two nodes', roads: NATIVE, keys: 3, nodes: 2 },
+  {
+    name: 'marked chat → messages, one key',
+    roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
+    keys: 1,
+  },
+  {
+    name: 'messages → responses, one key',
+    roads: [{ client: 'claude', to: 'responses', direct: 'codex' }],
+    keys: 1,
+  },
+  {
+    name: 'marked chat → messages, three keys',
+    roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
+    keys: 3,
+  },
+  {
+    name: 'messages → responses, three keys',
+    roads: [{ client: 'claude', to: 'responses', direct: 'codex' }],
+    keys: 3,
+  },
+  {
+    name: 'messages → chat, three keys',
+    roads: [{ client: 'claude', to: 'chat', direct: 'generic' }],
+    keys: 3,
+  },
+  {
+    name: 'chat → responses, three keys',
+    roads: [{ client: 'generic', to: 'responses', direct: 'codex' }],
+    keys: 3,
+  },
+]
+
+let time = Date.now()
+
+/** Makes every turn of all sessions; those of one turn run at once. */
+async function converse(
+  roads: readonly Road[],
+  call: (road: Road, path: string, headers: Record<string, string>, body: object) => Promise<void>,
+  clientOf: (road: Road) => Client,
+): Promise<void> {
+  const sessions = Array.from({ length: SESSIONS }, (_, index) => {
+    const road = roads[index % roads.length] as Road
+    return { road, request: sessionTurns(clientOf(road), `session-${index}`, TURNS) }
+  })
+  const random = randomFrom(1)
+  for (let turn = 0; turn < TURNS; turn++) {
+    // In another order each time, because keys that are taken in turn would otherwise fit the sessions by chance.
+    const order = sessions
+      .map((session) => ({ session, at: random() }))
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ session }) => session)
+    await Promise.all(
+      order.map(({ road, request }) => {
+        const { path, headers, body } = request(UPSTREAMS[road.to].model, turn)
+        return call(road, path, { ...headers }, body)
+      }),
+    )
+    time += TURN_MS
+  }
+}
+
+async function post(url: string, headers: Record<string, string>, body: object): Promise<unknown> {
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${text.slice(0, 300)}`)
+  return JSON.parse(text)
+}
+
+const urlOf = (simulator: Simulator, protocol: Protocol): string =>
+  ({ messages: simulator.messagesUrl, responses: simulator.responsesUrl, chat: simulator.chatUrl })[protocol]
+
+/** The usage of an answer, in any of the three dialects. */
+interface Usage {
+  readonly input_tokens?: number
+  readonly output_tokens?: number
+  readonly cache_read_input_tokens?: number
+  readonly cache_creation_input_tokens?: number
+  readonly input_tokens_details?: { readonly cached_tokens: number; readonly cache_write_tokens: number }
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  readonly prompt_tokens_details?: { readonly cached_tokens: number; readonly cache_write_tokens?: number }
+}
+
+/** The charge of a call in quota units, as its provider's list prices make it. */
+function chargeOf(usage: Usage, { input, cache_read, cache_write, output }: Price): number {
+  const details = usage.input_tokens_details ?? usage.prompt_tokens_details
+  const read = details?.cached_tokens ?? usage.cache_read_input_tokens ?? 0
+  const written = details?.cache_write_tokens ?? usage.cache_creation_input_tokens ?? 0
+  const all = usage.prompt_tokens ?? usage.input_tokens ?? 0
+  const plain = details ? all - read - written : all
+  const made = usage.completion_tokens ?? usage.output_tokens ?? 0
+  const dollars = (plain * input + read * cache_read + written * cache_write + made * output) / 1e6
+  return Math.round(dollars * UNITS)
+}
+
+async function withSimulator<Result>(use: (simulator: Simulator) => Promise<Result>): Promise<Result> {
+  const models = {
+    messages: [UPSTREAMS.messages.model],
+    responses: [UPSTREAMS.responses.model],
+    chat: [UPSTREAMS.chat.model],
+  }
+  const simulator = await startSimulator(INSTANT, { models, now: () => time, requestsPerMachine: 15 })
+  try {
+    return await use(simulator)
+  } finally {
+    await simulator.close()
+  }
+}
+
+/** What the sessions cost with one account and without a gateway. */
+function directCost(roads: readonly Road[]): Promise<number> {
+  return withSimulator(async (simulator) => {
+    let cost = 0
+    await converse(
+      roads,
+      async ({ to }, path, headers, body) => {
+        const answer = await post(
+          `${urlOf(simulator, to)}${path}`,
+          { ...headers, authorization: 'Bearer own' },
+          body,
+        )
+        cost += chargeOf((answer as { readonly usage: Usage }).usage, UPSTREAMS[to].price)
+      },
+      ({ direct }) => direct,
+    )
+    return cost
+  })
+}
+
+function configurationOf(run: Run, simulator: Simulator, hasAffinity: boolean): Configuration {
+  const protocols = [...new Set(run.roads.map(({ to }) => to))]
+  const channels = protocols.flatMap((protocol) =>
+    Array.from({ length: run.channels ?? 1 }, (_, at) =>
+      channel(`${protocol}-${at}`, urlOf(simulator, protocol), {
+        protocol,
+        keys: Array.from({ length: run.keys }, (__, key) => `account-${at}-${key}`),
+        models: [UPSTREAMS[protocol].model],
+      }),
+    ),
+  )
+  return {
+    options: hasAffinity ? {} : OFF,
+    models: Object.fromEntries(
+      Object.values(UPSTREAMS).map(({ model, price: { cache_write, ...price } }) => [
+        model,
+        { vendor: 'acme', price: { ...price, cache_write_5m: cache_write } },
+      ]),
+    ),
+    channels,
+    users: [ROOT, user(2, 'agents', [token('agent')])],
+  }
+}
+
+/** Whether this build knows affinity; an earlier one is measured without. */
+const KNOWS_AFFINITY = readFileSync(new URL('../gateway.example.yaml', import.meta.url), 'utf8').includes(
+  'affinity:',
+)
+const OFF: Record<string, unknown> = KNOWS_AFFINITY ? { affinity: { enabled: false } } : {}
+
+/** What the ledger charges for the sessions through the gateway. */
+function gatewayCost(run: Run, hasAffinity: boolean): Promise<number> {
+  return withSimulator(async (simulator) => {
+    const config = configurationOf(run, simulator, hasAffinity)
+    await using opened = new AsyncDisposableStack()
+    const { urls, charged } = await gatewayFor(run, config, opened)
+    let next = 0
+    await converse(
+      run.roads,
+      async (_, path, headers, body) => {
+        const url = urls[next++ % urls.length] ?? ''
+        await post(`${url}/v1${path}`, { ...headers, authorization: 'Bearer sk-agent' }, body)
+      },
+      ({ client }) => client,
+    )
+    // Awaited here, because the gateway ends with this block.
+    return await charged()
+  })
+}
+
+async function gatewayFor(
+  run: Run,
+  config: Configuration,
+  opened: AsyncDisposableStack,
+): Promise<{ readonly urls: readonly string[]; readonly charged: () => Promise<number> }> {
+  if (run.nodes !== undefined) {
+    const cluster = await startCluster({ nodes: run.nodes, configure: () => config, hasProxies: false })
+    opened.defer(() => cluster.clear())
+    const charged = async (): Promise<number> => {
+      await cluster.fleet.stop()
+      const [row] = await cluster.postgres.sql('select sum(quota) as quota, count(*) as calls from usage_log')
+      return completeSum(Number(row?.['quota']), Number(row?.['calls']))
+    }
+    return { urls: cluster.fleet.urls, charged }
+  }
+  const env = { LOG_LEVEL: 'warn', ...(run.workers !== undefined && { WORKERS: String(run.workers) }) }
+  const gateway = await startGateway({ config, env })
+  opened.defer(() => gateway.discard())
+  const charged = async (): Promise<number> => {
+    const database = databaseOf(gateway.dataDir)
+    // The rows are written behind the answers.
+    for (let attempt = 0; attempt < 100 && database.usage().length < SESSIONS * TURNS; attempt++)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    const rows = database.usage()
+    return completeSum(
+      rows.reduce((sum, { quota }) => sum + quota, 0),
+      rows.length,
+    )
+  }
+  return { urls: [gateway.url], charged }
+}
+
+function completeSum(quota: number, calls: number): number {
+  if (calls !== SESSIONS * TURNS)
+    throw new Error(`the ledger has ${calls} calls, ${SESSIONS * TURNS} were made`)
+  return quota
+}
+
+async function main(): Promise<number> {
+  let failed = 0
+  console.log(`${SESSIONS} sessions of ${TURNS} turns; gateway ÷ direct, in quota units`)
+  for (const run of RUNS) {
+    if (options.only !== undefined && !run.name.includes(options.only)) continue
+    const direct = await directCost(run.roads)
+    const off = await gatewayCost(run, false)
+    const on = KNOWS_AFFINITY ? await gatewayCost(run, true) : undefined
+    if (on !== undefined && on > direct * LIMIT) failed = 1
+    const ratio = (cost: number): string => `${(cost / direct).toFixed(3)} (${cost})`
+    console.log(
+      `${run.name}: direct ${direct}, affinity off ${ratio(off)}, ` +
+        `on ${on === undefined ? 'not in this build' : `${ratio(on)}${on > direct * LIMIT ? ' ABOVE' : ''}`}`,
+    )
+  }
+  return options.check ? failed : 0
+}
+
+process.exitCode = await main()

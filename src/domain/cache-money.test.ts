@@ -1,0 +1,139 @@
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { cacheMoney, charge } from './charge.ts'
+import { type Decimal, ONE, parseDecimal } from './decimal.ts'
+import { FREE_PRICE, rateOf } from './price.ts'
+import { completePrices } from './token-kinds.ts'
+
+const decimal = (text: string): Decimal => parseDecimal(text)!
+
+const PRICES = completePrices({
+  input: decimal('3'),
+  output: decimal('15'),
+  cache_read: decimal('0.3'),
+  cache_write_5m: decimal('3.75'),
+  cache_write_1h: decimal('6'),
+  audio_input: decimal('10'),
+  audio_cache_read: decimal('2'),
+})
+const RATE = rateOf({ ...FREE_PRICE, tokens: PRICES }, ONE, 500_000)
+
+describe('what a prompt cache saves and costs', () => {
+  test('a read token saves the difference between the prices of input and of reading', () => {
+    // 1,000 tokens × (3 − 0.3) USD per million × 500,000 units per USD
+    expect(cacheMoney(RATE, { ...NO_USAGE, cacheRead: 1000 })).toEqual({
+      cache_saved: 1350,
+      cache_surcharge: 0,
+    })
+  })
+
+  test('a written token costs the difference between the prices of writing and of input', () => {
+    const usage = { ...NO_USAGE, cacheWrite5m: 1000, cacheWrite1h: 100 }
+    // 1,000 × 0.75 and 100 × 3 USD per million × 500,000 units per USD
+    expect(cacheMoney(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
+  })
+
+  test('a call that reads and writes has both', () => {
+    expect(cacheMoney(RATE, { ...NO_USAGE, cacheRead: 100, cacheWrite5m: 100 })).toEqual({
+      cache_saved: 135,
+      cache_surcharge: 38,
+    })
+  })
+
+  test('audio that was read is compared with audio that was not', () => {
+    const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 400 }
+    // 600 × (3 − 0.3) and 400 × (10 − 2) USD per million × 500,000 units per USD
+    expect(cacheMoney(RATE, usage).cache_saved).toBe(810 + 1600)
+  })
+
+  test('neither sum is below 0 where reading costs more and writing less than input', () => {
+    const odd = completePrices({
+      input: ONE,
+      output: ONE,
+      cache_read: decimal('2'),
+      cache_write_5m: decimal('0.5'),
+    })
+    const rate = rateOf({ ...FREE_PRICE, tokens: odd }, ONE, 500_000)
+    const usage = { ...NO_USAGE, cacheRead: 1000, cacheWrite5m: 1000 }
+    expect(cacheMoney(rate, usage)).toEqual({ cache_saved: 0, cache_surcharge: 0 })
+  })
+
+  test('the prices of the tier that the prompt reaches apply', () => {
+    const tiered = {
+      ...FREE_PRICE,
+      tokens: PRICES,
+      tiers: [{ above: 1000, tokens: { ...PRICES, input: decimal('6') } }],
+    }
+    const rate = rateOf(tiered, ONE, 500_000)
+    expect(cacheMoney(rate, { ...NO_USAGE, cacheRead: 1000 }).cache_saved).toBe(1350)
+    // 1,001 × (6 − 0.3) × 0.5 = 2,852.85
+    expect(cacheMoney(rate, { ...NO_USAGE, cacheRead: 1001 }).cache_saved).toBe(2853)
+  })
+
+  test('a group with the ratio 0 saves and pays nothing', () => {
+    const free = rateOf({ ...FREE_PRICE, tokens: PRICES }, decimal('0'), 500_000)
+    expect(cacheMoney(free, { ...NO_USAGE, cacheRead: 1000, cacheWrite1h: 1000 })).toEqual({
+      cache_saved: 0,
+      cache_surcharge: 0,
+    })
+  })
+
+  test('both equal sums of whole numbers, rounded once, for any prices, ratio and counts', () => {
+    const cents = fc.integer({ min: 0, max: 100_000 })
+    const tokens = fc.integer({ min: 0, max: 3_000_000 })
+    fc.assert(
+      fc.property(
+        fc.record({ input: cents, read: cents, short: cents, half: cents, long: cents, day: cents }),
+        fc.record({ plain: tokens, read: tokens, short: tokens, half: tokens, long: tokens, day: tokens }),
+        fc.integer({ min: 1, max: 300 }),
+        (price, count, ratio) => {
+          const usd = (value: number): Decimal => decimal((value / 1000).toFixed(3))
+          const rate = rateOf(
+            {
+              ...FREE_PRICE,
+              tokens: completePrices({
+                input: usd(price.input),
+                output: usd(0),
+                cache_read: usd(price.read),
+                cache_write_5m: usd(price.short),
+                cache_write_30m: usd(price.half),
+                cache_write_1h: usd(price.long),
+                cache_write_12h: usd(price.day),
+              }),
+            },
+            decimal((ratio / 100).toFixed(2)),
+            500_000,
+          )
+          const usage: Usage = {
+            ...NO_USAGE,
+            input: count.plain,
+            cacheRead: count.read,
+            cacheWrite5m: count.short,
+            cacheWrite30m: count.half,
+            cacheWrite1h: count.long,
+            cacheWrite12h: count.day,
+          }
+          // Thousandths of a USD per million, times hundredths, times 500,000: units of 5 × 10⁻⁶.
+          const rounded = (sum: bigint): number =>
+            sum <= 0n ? 0 : Number((sum * BigInt(ratio) * 2n + 200_000n) / 400_000n)
+          const dearer = (written: 'short' | 'half' | 'long' | 'day'): bigint =>
+            BigInt(count[written]) * BigInt(price[written] - price.input)
+          const expected = {
+            cache_saved: rounded(BigInt(count.read) * BigInt(price.input - price.read)),
+            cache_surcharge: rounded(dearer('short') + dearer('half') + dearer('long') + dearer('day')),
+          }
+          expect(cacheMoney(rate, usage)).toEqual(expected)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  test('the charge is that of plain input, less what was saved, plus the surcharge, to one unit', () => {
+    const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
+    const plain = charge(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
+    const { cache_saved: saved, cache_surcharge: surcharge } = cacheMoney(RATE, usage)
+    expect(Math.abs(plain - saved + surcharge - charge(RATE, usage))).toBeLessThanOrEqual(1)
+  })
+})

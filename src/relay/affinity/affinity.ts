@@ -1,0 +1,231 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { Usage } from '@sluice/wire/usage'
+import { promptTokens } from '@sluice/wire/usage'
+import type { Options } from '../../domain/options.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { UpstreamKey } from '../../upstreams/key-ring.ts'
+import type { Plans } from '../plan.ts'
+import type { PromptStore } from '../prompts/prompt-store.ts'
+import type { ChannelPlan, Plan, Target } from '../request-stages.ts'
+import { RecentCalls } from './recent-calls.ts'
+import { type Session, sessionTag } from './session.ts'
+
+/** Services of the affinity of sessions. */
+export interface AffinityServices {
+  /** Where bindings are kept, as numbers by digest. */
+  readonly store: PromptStore
+  /** Key of the digests. */
+  readonly key: Buffer
+  readonly metrics: Metrics
+  /** The monotonic clock; in milliseconds. */
+  readonly nowMs: () => number
+}
+
+/** Tokens of a prompt from which providers keep it in a cache. */
+const MIN_CACHED_TOKENS = 1_024
+/** Lifetimes of caches, the shortest first. */
+const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
+const LAST_LIFETIME = LIFETIMES_MS.length - 1
+/** Answers in a row without a cache read after which a binding no longer exceeds the share of its key. */
+const MAX_MISSES = 2
+/** How many times its share of the calls a key takes from such bindings. */
+const MAX_SHARES = 2
+
+/** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
+export class Affinity {
+  readonly #services: AffinityServices
+  readonly #recent: RecentCalls
+
+  constructor(services: AffinityServices) {
+    this.#services = services
+    this.#recent = new RecentCalls(services.nowMs)
+  }
+
+  /** The affinity of a call; undefined if it is turned off or the call has no session. */
+  of(userId: number, [{ request, settings }]: Plans): CallAffinity | undefined {
+    if (!settings.options.affinity.enabled || request.isFree) return undefined
+    const session = request.session?.()
+    return session && new CallAffinity(this.#services, this.#recent, userId, session, settings.options)
+  }
+}
+
+/** Where a session's cache is. */
+interface Binding {
+  /** Identifies channel and key. */
+  readonly place: number
+  /** Index of the longest lifetime that was written. */
+  readonly lifetime: number
+  /** Answers in a row that read nothing from a cache, up to `MAX_MISSES`. */
+  readonly misses: number
+}
+
+/** The affinity of one call. */
+export class CallAffinity {
+  readonly session: Session
+  readonly #services: AffinityServices
+  readonly #recent: RecentCalls
+  readonly #userId: number
+  readonly #options: Options
+  /** Bindings by the model that serves the call. */
+  readonly #bindings = new Map<string, Binding | undefined>()
+  #isCounted = false
+
+  constructor(
+    services: AffinityServices,
+    recent: RecentCalls,
+    userId: number,
+    session: Session,
+    options: Options,
+  ) {
+    this.#services = services
+    this.#recent = recent
+    this.#userId = userId
+    this.session = session
+    this.#options = options
+  }
+
+  /**
+   * Returns the plans with the bound channel before the others of its priority. Returns a promise only if the
+   * binding must be looked up elsewhere.
+   */
+  arranged(plans: Plans): Plans | Promise<Plans> {
+    // One channel with one key leaves no choice.
+    if (plans.every(({ channels }) => channels.length === 1 && !hasSeveralKeys(channels[0] as ChannelPlan)))
+      return plans
+    const found = plans.map((plan) => this.#arrange(plan))
+    return found.some((one) => one instanceof Promise)
+      ? (Promise.all(found) as Promise<unknown> as Promise<Plans>)
+      : (found as unknown as Plans)
+  }
+
+  /** Puts the bound key before the others. `usable`: number of the channel's keys that can be used. */
+  ordered(plan: Plan, channel: Channel, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
+    const binding = this.#bindings.get(plan.request.model)
+    if (!binding || keys.length < 2) return keys
+    const at = keys.findIndex((key) => placeOf(channel, key.value) === binding.place)
+    const bound = keys[at]
+    if (!bound || this.#isAboveShare(binding, channel, bound, keys.length)) return keys
+    return at === 0 ? keys : [bound, ...keys.slice(0, at), ...keys.slice(at + 1)]
+  }
+
+  /** Counts an attempt at a key. */
+  attempted({ channel, key }: Target): void {
+    if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)
+    if (this.#isCounted) return
+    this.#isCounted = true
+    const binding = this.#bindings.get(this.#modelTried)
+    const result = !binding ? 'new' : binding.place === placeOf(channel, key.value) ? 'kept' : 'moved'
+    this.#services.metrics.add('sessionCalls', 1, result)
+  }
+
+  #modelTried = ''
+
+  /** Called before the channels of a model are tried. */
+  triesModel({ request: { model } }: Plan): void {
+    this.#modelTried = model
+  }
+
+  /** Binds the session to the target that answered. `usage`: as the provider reported it. */
+  answered({ request }: Plan, { channel, key }: Target, usage: Usage): void {
+    const old = this.#bindings.get(request.model)
+    const written = writtenLifetime(usage, request.cachesForADay ?? false)
+    const hasCache = usage.cacheRead > 0 || written >= 0
+    if (!old && !hasCache && promptTokens(usage) < MIN_CACHED_TOKENS) return
+    const binding: Binding = {
+      place: placeOf(channel, key.value),
+      lifetime: Math.max(old?.lifetime ?? 0, written),
+      misses: usage.cacheRead > 0 ? 0 : Math.min(MAX_MISSES, (old?.misses ?? 0) + 1),
+    }
+    this.#bindings.set(request.model, binding)
+    const ms = LIFETIMES_MS[binding.lifetime] as number
+    const { most } = this.#options.affinity
+    this.#services.store.remember(this.#digestOf(request.model), numberOf(binding), { ms, most })
+  }
+
+  /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
+  get cacheKey(): string | undefined {
+    const { isNamed, hasCacheKey } = this.session
+    if (!isNamed || hasCacheKey || !this.#options.affinity.cache_key) return undefined
+    return sessionTag(this.#services.key, this.#userId, this.session, 32)
+  }
+
+  #arrange(plan: Plan): Plan | Promise<Plan> {
+    const found = this.#services.store.find([this.#digestOf(plan.request.model)], () => true)
+    return found instanceof Promise
+      ? found.then((later) => this.#arrangeBy(plan, later?.tokens))
+      : this.#arrangeBy(plan, found?.tokens)
+  }
+
+  #arrangeBy(plan: Plan, number: number | undefined): Plan {
+    if (number === undefined) return plan
+    const binding = bindingOf(number)
+    this.#bindings.set(plan.request.model, binding)
+    const { channels } = plan
+    const at = channels.findIndex(({ channel }) => this.#isAt(binding, channel))
+    const bound = channels[at]
+    if (!bound) return plan
+    const first = channels.findIndex(({ channel }) => channel.priority === bound.channel.priority)
+    if (first === at) return plan
+    const others = channels.toSpliced(at, 1)
+    return { ...plan, channels: others.toSpliced(first, 0, bound) }
+  }
+
+  // A key above its share is left, and the channel with it, if it has no other.
+  #isAt(binding: Binding, channel: Channel): boolean {
+    const keys = channel.keys.length === 0 ? [''] : channel.keys
+    return keys.some((value) => placeOf(channel, value) === binding.place)
+  }
+
+  #isAboveShare(binding: Binding, channel: Channel, key: UpstreamKey, usable: number): boolean {
+    if (binding.misses < MAX_MISSES) return false
+    const { ofKey, ofChannel } = this.#recent.counts(channel.name, key.value)
+    return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
+  }
+
+  #digestOf(model: string): Buffer {
+    return createHmac('sha256', this.#services.key)
+      .update(JSON.stringify(['binding', this.#userId, model, this.session.isNamed, this.session.id]))
+      .digest()
+  }
+}
+
+function hasSeveralKeys({ channel }: ChannelPlan): boolean {
+  return channel.keys.length > 1
+}
+
+/** Index of the longest lifetime that an answer wrote; -1 if it wrote nothing. */
+function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
+  const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
+  const longest = written.findLastIndex((tokens) => tokens > 0)
+  const uses = longest >= 0 || usage.cacheRead > 0
+  return cachesForADay && uses ? LAST_LIFETIME : longest
+}
+
+const PLACE_BITS = 27
+const PLACES = new WeakMap<Channel, Map<string, number>>()
+
+/** Number of a channel and one of its keys. Two with the same number cost a cache, and nothing else. */
+function placeOf(channel: Channel, key: string): number {
+  let places = PLACES.get(channel)
+  if (!places) PLACES.set(channel, (places = new Map()))
+  let place = places.get(key)
+  if (place === undefined) {
+    const digest = createHash('sha256').update(`${channel.name}\0${key}`).digest()
+    places.set(key, (place = digest.readUInt32BE() >>> (32 - PLACE_BITS)))
+  }
+  return place
+}
+
+// A binding is one number of 32 bits: the place, three bits of lifetime, and two of misses.
+function numberOf({ place, lifetime, misses }: Binding): number {
+  return place * 32 + lifetime * 4 + misses
+}
+
+function bindingOf(number: number): Binding {
+  return {
+    place: Math.floor(number / 32),
+    lifetime: Math.min(LAST_LIFETIME, (number >>> 2) & 7),
+    misses: Math.min(MAX_MISSES, number & 3),
+  }
+}

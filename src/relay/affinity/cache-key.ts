@@ -1,0 +1,53 @@
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { isOpenAiHost, isRouter } from '@sluice/wire/upstream-settings'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Headers } from '../../http/request.ts'
+import type { AttemptRequest } from '../request-stages.ts'
+import type { CallAffinity } from './affinity.ts'
+import { SESSION_HEADERS } from './session.ts'
+
+/** Whether requests of a protocol have a `prompt_cache_key`. */
+const HAS_CACHE_KEY: Readonly<Record<ProtocolName, boolean>> = {
+  chat: true,
+  messages: false,
+  responses: true,
+  gemini: false,
+  converse: false,
+  rerank: false,
+}
+
+const NAME = '"prompt_cache_key"'
+const CLOSE = '}'.charCodeAt(0)
+
+/**
+ * Adds the session's `prompt_cache_key` to a request for a channel that takes one, at the end of its body. All
+ * other bytes stay.
+ */
+export function withCacheKey(
+  request: AttemptRequest,
+  channel: Channel,
+  affinity: CallAffinity,
+): AttemptRequest['body'] {
+  const { body, protocol } = request
+  if (!HAS_CACHE_KEY[protocol] || !takesCacheKey(channel) || !Buffer.isBuffer(body)) return body
+  const key = affinity.cacheKey
+  if (key === undefined) return body
+  const end = body.lastIndexOf(CLOSE)
+  return Buffer.concat([body.subarray(0, end), Buffer.from(`,${NAME}:"${key}"}`)])
+}
+
+function takesCacheKey({ allow, base_url, provider }: Channel): boolean {
+  return allow.has('prompt_cache_key') || provider === 'azure' || isOpenAiHost(base_url) || isRouter(base_url)
+}
+
+/** Header values that may be forwarded. */
+const PRINTABLE = /^[\x20-\x7e]{1,256}$/
+
+/** The headers that name the client's session, for a channel that allows them: names and values in turn. */
+export function sessionHeaders(headers: Headers, { allow }: Channel): readonly string[] {
+  if (!allow.has('session')) return []
+  return SESSION_HEADERS.flatMap((name) => {
+    const value = headers[name]
+    return value !== undefined && PRINTABLE.test(value) ? [name, value] : []
+  })
+}

@@ -1,0 +1,97 @@
+import { createHmac } from 'node:crypto'
+import { type ConversationForm, openingDigest } from '@sluice/wire/conversation-digests'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { HeaderName, Headers } from '../../http/request.ts'
+
+/** The conversation to which a call belongs. */
+export interface Session {
+  /** What names it: an id of the client, or the digest of how the conversation begins. */
+  readonly id: string
+  /** Whether the client named it, in a header or in the body. */
+  readonly isNamed: boolean
+  /** Whether the client sent a `prompt_cache_key`. */
+  readonly hasCacheKey: boolean
+}
+
+/** Headers that name a session, the first ones first. */
+export const SESSION_HEADERS = [
+  'x-session-id',
+  'x-claude-code-session-id',
+  'session_id',
+  'session-id',
+  'x-qwen-code-session-id',
+  'x-session-affinity',
+  'x-bf-session-id',
+] as const satisfies readonly HeaderName[]
+
+/** Members of a body that name a session, the first ones first. */
+const SESSION_MEMBERS = ['session_id', 'prompt_cache_key'] as const
+
+const MAX_ID_LENGTH = 256
+/** Longer values of `metadata.user_id` are not searched. */
+const MAX_USER_ID_LENGTH = 4_096
+/** The part of a `user_id` of Claude Code that names the session. */
+const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
+
+/**
+ * The session of a call: named by a header, by the body, or by how its conversation begins. Undefined for a
+ * request without a conversation. `form` describes the client's dialect.
+ */
+export function sessionOf(
+  headers: Headers,
+  scan: ScannedObject,
+  form: ConversationForm | undefined,
+): Session | undefined {
+  const id = namedId(headers, scan)
+  const hasCacheKey = scan.has('prompt_cache_key')
+  if (id !== undefined) return { id, isNamed: true, hasCacheKey }
+  const digest = form && openingDigest(scan, form)
+  return digest && { id: digest.toString('base64url'), isNamed: false, hasCacheKey }
+}
+
+/** Identifies the session of a user to others, such as logs and providers. `length`: number of hex digits. */
+export function sessionTag(
+  key: Buffer,
+  userId: number,
+  { id, isNamed }: Pick<Session, 'id' | 'isNamed'>,
+  length: number,
+): string {
+  return createHmac('sha256', key)
+    .update(JSON.stringify(['session', userId, isNamed, id]))
+    .digest('hex')
+    .slice(0, length)
+}
+
+function namedId(headers: Headers, scan: ScannedObject): string | undefined {
+  for (const name of SESSION_HEADERS) {
+    const id = headers[name]?.trim()
+    if (isId(id)) return id
+  }
+  for (const name of SESSION_MEMBERS) {
+    const id = scan.kind(name) === 'string' ? scan.value(name) : undefined
+    if (isId(id)) return id
+  }
+  const id = idInMetadata(scan)
+  return isId(id) ? id : undefined
+}
+
+function idInMetadata(scan: ScannedObject): unknown {
+  const metadata = scan.span('metadata')
+  if (!metadata || scan.kindOf(metadata.node) !== 'object') return undefined
+  const node = scan.memberOf(metadata.node, 'user_id')
+  if (node === undefined || scan.kindOf(node) !== 'string') return undefined
+  if (scan.endOf(node) - scan.startOf(node) > MAX_USER_ID_LENGTH) return undefined
+  const userId = scan.parse(node) as string
+  if (userId.startsWith('{')) {
+    try {
+      return (JSON.parse(userId) as { readonly session_id?: unknown } | null)?.session_id
+    } catch {
+      return undefined
+    }
+  }
+  return USER_ID_PART.exec(userId)?.[1]
+}
+
+function isId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
+}

@@ -1,0 +1,97 @@
+import type { UpstreamRequest } from '@sluice/http1'
+import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
+import type { Failure } from './failure.ts'
+import { type RequestWords, storableMessage } from './provider-words.ts'
+import type { Target } from './request-stages.ts'
+
+/** Maximum attempts that are recorded for one call. */
+const MAX_ENTRIES = 50
+
+/** An upstream that broke off in the middle of its response. */
+export interface UpstreamCut {
+  readonly cause: string
+  /** The upstream's error message, redacted, if there was one. */
+  readonly upstreamMessage: string | undefined
+}
+
+/** Attempts of one call, for its row in the usage log. */
+export class AttemptLog {
+  /** Start of the call by `performance.now()`, in milliseconds. */
+  readonly #startedAt: number
+  #failed: (AttemptEntry & { readonly said: string | undefined })[] | undefined
+  #last: Failure | undefined
+  #open: Target | undefined
+  #openedMs = 0
+  #firstMs: number | undefined
+  #request: UpstreamRequest | undefined
+
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** Records that an attempt begins. */
+  begin(target: Target): void {
+    this.#open = target
+    this.#openedMs = this.#elapsedMs
+    this.#firstMs ??= this.#openedMs
+    this.#request = undefined
+  }
+
+  /** Records the request of the attempt, which is now being sent. */
+  onSent(request: UpstreamRequest): void {
+    this.#request = request
+  }
+
+  /** Delays of the call so far. */
+  get delays(): CallDelays {
+    return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
+  }
+
+  /** The last attempt that delivered nothing; undefined if there was none. */
+  get lastFailure(): Failure | undefined {
+    return this.#last
+  }
+
+  /** Records that the attempt delivered nothing. */
+  failed(failure: Failure): void {
+    if (!this.#open) return
+    const { status, cause, upstreamMessage } = failure
+    const entry = { ...this.#entry(this.#open, status ?? null, cause), said: upstreamMessage }
+    this.#open = undefined
+    this.#last = failure
+    const failed = (this.#failed ??= [])
+    if (failed.length < MAX_ENTRIES) failed.push(entry)
+  }
+
+  /**
+   * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
+   * complete. `cut`: how the last one broke off, if it did. `words`: those of the request, if the words of
+   * providers are kept.
+   */
+  text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
+    if (!this.#failed && cut === undefined) return undefined
+    const last = this.#open
+      ? [{ ...this.#entry(this.#open, 200, cut?.cause ?? null), said: cut?.upstreamMessage }]
+      : []
+    const entries = [...(this.#failed ?? []), ...last].map(({ said, ...entry }) => {
+      const message = words ? storableMessage(said, words) : ''
+      return message === '' ? entry : { ...entry, message }
+    })
+    return JSON.stringify(entries satisfies AttemptEntry[])
+  }
+
+  get #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt)
+  }
+
+  #entry({ channel, key }: Target, status: number | null, cause: string | null): AttemptEntry {
+    return {
+      channel: channel.name,
+      key_index: Math.max(0, channel.keys.indexOf(key.value)),
+      started_ms: this.#openedMs,
+      duration_ms: this.#elapsedMs - this.#openedMs,
+      status,
+      cause,
+    }
+  }
+}

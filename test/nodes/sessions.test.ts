@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { startFixture, type Fixture } from '../fixtures/fixture.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
+
+const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three', 'upstream-key-four']
+
+const configure = (upstream: ScriptedUpstream): Configuration => ({
+  models: priced(['m']),
+  channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS })],
+  users: [ROOT, user(2, 'ann', [token('ann')])],
+})
+
+function script(upstream: ScriptedUpstream): void {
+  upstream.script('m', { kind: 'whole', usage: usageText(5_000, 5, 4_000) })
+}
+
+async function turn(url: string, session: string): Promise<void> {
+  const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
+  const answer = await call(url, body, { key: 'ann', headers: { 'x-session-id': session } })
+  expect(answer.status, answer.text).toBe(200)
+}
+
+const keysSeen = (upstream: ScriptedUpstream): string[] =>
+  upstream.received('m').map(({ headers }) => String(headers.authorization))
+
+describe('a gateway of two workers', () => {
+  let fixture: Fixture
+  beforeAll(async () => {
+    fixture = await startFixture(configure, { env: { WORKERS: '2' } })
+  })
+  afterAll(() => fixture?.close())
+
+  test('keeps a session with one key, whichever worker gets its calls', async () => {
+    script(fixture.upstream)
+    for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
+    const workers = new Set<string>()
+    for (const [, worker = ''] of fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g))
+      workers.add(worker)
+    expect(workers.size).toBe(2)
+    expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
+  })
+})
+
+const NAME = 'sessions of several nodes'
+describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
+  let server: RedisServer
+  let nodes: Nodes
+  const ends: (() => unknown)[] = []
+  beforeAll(async () => {
+    server = await startRedisServer()
+    nodes = await setNodes(engine, 2, configure, { REDIS_URL: server.url }, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+    await server?.stop()
+  })
+
+  const entries = async (): Promise<string[]> => (await server.command(['KEYS', '*:session:*'])) as string[]
+  const urls = (): string[] => nodes.gateways.map(({ url }) => url)
+
+  test('a session stays with one key on all nodes', async () => {
+    script(nodes.upstream)
+    const [first = '', second = ''] = urls()
+    await turn(first, 'a')
+    await expect.poll(entries).toHaveLength(1)
+    for (let n = 0; n < 6; n++) await turn(n % 2 === 0 ? second : first, 'a')
+    expect(new Set(keysSeen(nodes.upstream)).size).toBe(1)
+  })
+
+  test('an entry that no node has sealed is ignored, and a call is answered all the same', async () => {
+    script(nodes.upstream)
+    const [first = '', second = ''] = urls()
+    await server.command(['FLUSHALL'])
+    await turn(first, 'b')
+    await expect.poll(entries).toHaveLength(1)
+    const [name = ''] = await entries()
+    const sealed = String(await server.command(['GET', name]))
+    await server.command(['SET', name, sealed.replace(/^\d+/, '1')])
+    await turn(second, 'b')
+    const metrics = await (await fetch(`${second}/metrics`)).text()
+    expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
+  })
+
+  test('without Redis, calls are answered', async () => {
+    script(nodes.upstream)
+    await server.kill()
+    for (const url of urls()) await turn(url, 'c')
+    await server.restart()
+  })
+})
