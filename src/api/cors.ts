@@ -2,12 +2,14 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
+import { LIMIT_HEADER_NAMES } from './limit-headers.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'
 const METHODS = 'GET, POST, DELETE'
 /** Response headers that a page may read, in addition to the CORS-safelisted ones. */
 const EXPOSED = [
+  ...LIMIT_HEADER_NAMES,
   'allow',
   'ratelimit-limit',
   'ratelimit-remaining',

@@ -20,6 +20,7 @@ import {
 import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
+import { limitHeadersOf } from '../api/limit-headers.ts'
 import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
 import { RAW_ROUTES } from '../api/raw-routes.ts'
 import {
@@ -226,6 +227,7 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
+        stateLimits(exchange, endpoint, caller, relay)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
         return endpoint.handle(exchange, caller, relay, params)
@@ -291,6 +293,16 @@ export class App {
       endedMs: startedMs + ms,
       traceparent,
     })
+  }
+}
+
+// The figures are read when the head is written, so that they include the calls that came in the meantime.
+function stateLimits(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
+  const headersOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
+  if (!headersOf || !relay.limitsOf(exchange, caller)) return
+  exchange.response.headersAtHead = () => {
+    const figures = relay.limitsOf(exchange, caller)
+    return figures ? headersOf(figures, Date.now()) : {}
   }
 }
 

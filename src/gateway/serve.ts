@@ -55,6 +55,7 @@ import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
+import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -151,6 +152,7 @@ export async function serve({
   const minutes = new ChannelMinutes()
   const health = new ChannelHealth((name) => minutes.recovered(name))
   const missing = new MissingModels()
+  const providerLimits = new ProviderLimits()
   const isDegraded = (): boolean => !threads.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
     connections,
@@ -159,6 +161,7 @@ export async function serve({
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
+    providerLimits: () => providerLimits.samples(inForce.settings.channels),
     pendingWrites: () => store.queued + ledger.writes.repeating,
     isDegraded,
     isStorageOk: () => ledger.writes.storage.isOk,
@@ -205,6 +208,7 @@ export async function serve({
       prompts: prompts.memory,
       affinity: prompts.affinity,
       keyRings,
+      providerLimits,
       load: new ChannelLoad(),
       health,
       minutes,
@@ -240,7 +244,7 @@ export async function serve({
     settings: () => inForce.settings,
     liveConfig: inForce,
     upstreams,
-    channels: { health, keyRings, minutes },
+    channels: { health, keyRings, providerLimits, minutes },
     simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,

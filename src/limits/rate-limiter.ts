@@ -41,6 +41,21 @@ export type OptionalVerdict = (LimitDecision & { readonly usedUp?: Counted }) | 
 const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: Counted } =>
   verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
+/** State of one count of a limit. */
+export interface CountFigures {
+  readonly limit: number
+  /** Units that are free now. */
+  readonly remaining: number
+  /** Milliseconds until the whole limit is free. */
+  readonly resetMs: number
+}
+
+/** State of a limit; undefined for what it does not count. */
+export interface LimitFigures {
+  readonly requests: CountFigures | undefined
+  readonly tokens: CountFigures | undefined
+}
+
 /** Rate limits on requests and tokens. */
 export class RateLimiter {
   readonly #counts: RateCounter
@@ -67,6 +82,28 @@ export class RateLimiter {
     const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
     if (requests === 0 || verdict?.allowed === false) return verdict
     return this.#counts.peek(requestsOf(limited))
+  }
+
+  /**
+   * The limits of which the least remains, for requests and for tokens, by what this node knows; of the first
+   * where several have equally little.
+   */
+  tightest(limits: readonly SubjectLimit[]): LimitFigures {
+    return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }
+  }
+
+  #tightest(
+    limits: readonly SubjectLimit[],
+    countedOf: (limited: SubjectLimit) => CountedLimit,
+  ): CountFigures | undefined {
+    let least: CountFigures | undefined
+    for (const limited of limits) {
+      const counted = countedOf(limited)
+      if (counted.max === 0) continue
+      const { remaining, resetMs } = this.#counts.peek(counted)
+      if (!least || remaining < least.remaining) least = { limit: counted.max, remaining, resetMs }
+    }
+    return least
   }
 
   /** Counts tokens that a call has used, even beyond the limit. */

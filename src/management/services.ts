@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { ImportPlanner } from './imports.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
@@ -46,6 +47,7 @@ export interface ManagementServices extends BackupInputs {
 interface ChannelObservations {
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
+  readonly providerLimits: ProviderLimits
   readonly minutes: ChannelMinutes
 }
 

@@ -33,14 +33,22 @@ export class Attempt implements UpstreamResponseListener {
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
   readonly #startedAt: number
+  readonly #onHead: (headers: UpstreamResponseHead['headers']) => void
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
   #succeeded = false
   #hasFirstByte = false
 
-  /** `now` is a reading of `performance.now()`. */
-  constructor(call: Call, target: Target, load: ChannelLoad, now: number) {
+  /** `now` is a reading of `performance.now()`. `onHead` gets the headers of the response. */
+  constructor(
+    call: Call,
+    target: Target,
+    load: ChannelLoad,
+    now: number,
+    onHead: (headers: UpstreamResponseHead['headers']) => void,
+  ) {
+    this.#onHead = onHead
     this.#call = call
     this.#target = target
     this.#load = load
@@ -106,6 +114,7 @@ export class Attempt implements UpstreamResponseListener {
   }
 
   onHead({ status, contentType, retryAfter, headers }: UpstreamResponseHead): void {
+    this.#onHead(headers)
     this.#call.servedByHead = servedByHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, status, retryAfter)

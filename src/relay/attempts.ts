@@ -8,6 +8,7 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
@@ -23,6 +24,7 @@ import {
   UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
+import { boundOf, spentLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
@@ -32,6 +34,7 @@ import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from '.
 export interface AttemptServices {
   readonly upstreams: UpstreamClient
   readonly keyRings: KeyRings
+  readonly providerLimits: ProviderLimits
   readonly health: ChannelHealth
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
@@ -45,6 +48,8 @@ export interface AttemptServices {
 interface Candidate {
   readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
+  /** Whether no key can take the call, as far as its provider has stated. */
+  readonly isSpent?: true
 }
 
 /** Runs the attempts of all calls and the timer that watches them. */
@@ -238,7 +243,7 @@ export class Attempts {
       request: { model },
       settings,
     } = plan
-    const { health, keyRings, limits } = this.#services
+    const { health, keyRings, limits, providerLimits } = this.#services
     const nowMs = performance.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
@@ -251,8 +256,15 @@ export class Attempts {
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (usable.length > 0) good.push({ plan: candidate, keys: usable })
+      if (usable.length === 0) continue
+      const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
+      const bound = boundOf(plan, candidate)
+      const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
+      good.push(
+        able.length > 0 ? { plan: candidate, keys: able } : { plan: candidate, keys: usable, isSpent: true },
+      )
     }
+    if (good.some(({ isSpent }) => isSpent)) spentLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
@@ -270,7 +282,13 @@ export class Attempts {
     using counted = this.#services.health.begin(channel)
     const { load, minutes } = this.#services
     const startedMs = performance.now()
-    const attempt = new Attempt(call, target, load, startedMs)
+    const answered = this.#services.providerLimits.begin(
+      channel,
+      key,
+      target.request.upstreamModel,
+      boundOf(call.plan, target.plan),
+    )
+    const attempt = new Attempt(call, target, load, startedMs, answered)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
@@ -288,6 +306,7 @@ export class Attempts {
     } finally {
       unsubscribe()
       load.end(channel)
+      answered()
       this.#count(counted, attempt, end, call)
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)

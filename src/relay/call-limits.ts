@@ -1,13 +1,14 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { isLimited } from '../domain/usage-limits.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import type { RateLimit } from '../domain/rate-limit.ts'
+import { NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { GatewayError, RefusedLimit } from '../errors.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
   afterVerdict,
+  type LimitFigures,
   type LimitName,
   LIMIT_NAMES,
   rateLimitError,
@@ -97,6 +98,15 @@ export class CallLimits {
   requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
     for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
       requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+  }
+
+  /**
+   * What remains of the limits of a key, its user and, if the call has a known one, its model; undefined if
+   * none applies.
+   */
+  figures({ rateLimits }: Settings, caller: Caller, model: Model | undefined): LimitFigures | undefined {
+    const limits = limitsOfCall(rateLimits.key, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
+    return limits.length === 0 ? undefined : this.#limits.tightest(limits)
   }
 
   // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come

@@ -15,6 +15,7 @@ import type { Patience } from '../accounts/ledger/sibling-queue.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
+import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
@@ -112,6 +113,13 @@ export class Relay {
   /** Determines where a call would go. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
     return simulateCall(this.#services, this.#dialects, caller, call)
+  }
+
+  /** What remains of the limits of a caller for a call, as far as it has been read. */
+  limitsOf({ record }: IncomingCall, caller: Caller): LimitFigures | undefined {
+    const settings = this.#services.settings()
+    const model = record.model === undefined ? undefined : settings.models.get(record.model)
+    return this.#services.limits.figures(settings, caller, model)
   }
 
   /** Number of running streams. */

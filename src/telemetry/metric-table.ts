@@ -8,6 +8,7 @@ export interface MetricSources {
   readonly openHolds: () => number
   readonly openBreakers: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
+  readonly providerLimits: () => Iterable<Omit<Sample, 'name'>>
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
   /** Whether there is disk space for data that is kept for users. */
@@ -24,8 +25,8 @@ export interface MetricSources {
 /** Row of `METRICS`. */
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
-  /** Reads its value, or the label sets that have the value 1; if absent, the program counts it. */
-  readonly read?: (sources: MetricSources) => number | Sample['labels'][]
+  /** Reads its value or its samples; if absent, the program counts it. */
+  readonly read?: (sources: MetricSources) => number | Omit<Sample, 'name'>[]
   /** Whether this gateway has the metric. */
   readonly isPresent?: (sources: MetricSources) => boolean
   /** How values of several workers are merged; if absent, they are added up. */
@@ -112,9 +113,19 @@ export const METRICS = {
     'sluice_missing_models',
     'Models that a channel responded 404 for, and is left out for.',
     {
-      read: ({ missingModels }) => [...missingModels()].map(({ channel, model }) => ({ channel, model })),
+      read: ({ missingModels }) =>
+        [...missingModels()].map(({ channel, model }) => ({ labels: { channel, model }, value: 1 })),
       labels: ['channel', 'model'],
       merge: 'largest',
+    },
+  ),
+  providerLimits: gauge(
+    'sluice_provider_limit_remaining',
+    'What providers state to be left of the limits of their keys.',
+    {
+      read: ({ providerLimits }) => [...providerLimits()],
+      labels: ['channel', 'key', 'model', 'kind'],
+      merge: 'smallest',
     },
   ),
   ledgerLag: gauge('sluice_ledger_lag', 'Writes that are not durable yet.', {

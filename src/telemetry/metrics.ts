@@ -90,5 +90,5 @@ function seriesOf(row: MetricRow, sources: MetricSources): Metric {
 
 function valuesOf(name: string, value: ReturnType<NonNullable<MetricRow['read']>>): Sample[] {
   if (typeof value === 'number') return [{ name, labels: {}, value }]
-  return value.map((labels) => ({ name, labels, value: 1 }))
+  return value.map((sample) => ({ name, ...sample }))
 }

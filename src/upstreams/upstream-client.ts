@@ -22,6 +22,7 @@ import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
 import type { AdaptedBody, WireRequest } from './provider.ts'
+import { PROVIDER_LIMIT_HEADERS } from './provider-limits.ts'
 import type { Providers } from './providers.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */
@@ -57,7 +58,7 @@ export class UpstreamClient {
   constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientDependencies) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
-      readHeaders: providers.readHeaders,
+      readHeaders: [...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS],
       source: { current: channels, has: (destination) => isConfigured(destination, channels()) },
       onUnsolicited: ({ channel }, isNews) => onUnsolicited(channel, isNews),
     })

@@ -12,6 +12,10 @@ const PAGE = 'https://app.example.com'
 const OTHER = 'https://evil.example'
 /** Paths that a page may read. The changed file is reloaded within seconds. */
 const READABLE = [
+  'anthropic-ratelimit-requests-remaining',
+  'anthropic-ratelimit-tokens-reset',
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-requests',
   'x-request-id',
   'request-id',
   'retry-after',

@@ -73,7 +73,7 @@ describe('GET /api/channel/health', () => {
       failures: 0,
       rests_until: null,
       last_error: null,
-      keys: { total: 2, set_aside: 0 },
+      keys: { total: 2, set_aside: 0, limits: [{}, {}] },
     })
     expect(good?.minutes).toHaveLength(60)
     expect(totals(good)).toEqual([3, 0])

@@ -16,6 +16,7 @@ const USERS = [
   user(5, 'dee', [token('d1', { rate_limit: { requests: 30, window: '1h' } }), token('d2')]),
   user(6, 'eve', [token('e1', { rate_limit: { tokens: 100_000, window: '1h' } })]),
   user(7, 'fay', [token('f1'), token('f2')], { rate_limit: { tokens: 100_000, window: '1h' } }),
+  user(8, 'gil', [token('g1', { rate_limit: { requests: 1_000, window: '1h' } })]),
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
@@ -134,6 +135,30 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
         expect(await held.release()).toEqual(times(5, 200))
       }
     })
+
+    // Without Redis, each node keeps to its share of the requests.
+    test.skipIf(store !== 'Redis')(
+      'what remains of a limit is stated for the calls of all nodes together, to within one',
+      async () => {
+        const answerOf = (node: number) => call(cluster.fleet.urls[node] ?? '', ask('m'), { key: 'g1' })
+        const left = ({ headers }: Awaited<ReturnType<typeof answerOf>>) =>
+          Number(headers['x-ratelimit-remaining-requests'])
+        cluster.upstream.script('m', { kind: 'whole' })
+        await Promise.all(Array.from({ length: 64 }, (_, index) => answerOf(index % 3)))
+        let calls = 64
+        for (const node of [0, 1, 2])
+          await expect
+            .poll(
+              async () => {
+                const stated = left(await answerOf(node))
+                calls += 1
+                return Math.abs(1_000 - calls - stated)
+              },
+              { timeout: 20_000, interval: 300 },
+            )
+            .toBeLessThanOrEqual(1)
+      },
+    )
 
     test('calls in flight of all keys of a user count together, and a key has no slot where its user has none', async () => {
       const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))

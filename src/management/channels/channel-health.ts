@@ -4,6 +4,7 @@ import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
+import type { StatedCount } from '../../upstreams/provider-limits.ts'
 import { isTestCostly } from './test-cost.ts'
 
 /** The nodes that are included, and whether minutes are. */
@@ -36,6 +37,20 @@ const DEGRADED_SHARE = 0.2
 
 const milliseconds = z.int().nullable()
 
+const statedCount = z.object({
+  limit: z.int().optional(),
+  remaining: z.int(),
+  resets_at: z.int().optional(),
+})
+
+/** What a provider stated of a key, for the model that has the least left. */
+const keyLimits = z.object({
+  model: z.string().optional().describe("The upstream's name"),
+  requests: statedCount.optional(),
+  tokens: statedCount.optional(),
+  rests_until: z.int().optional(),
+})
+
 const item = z.object({
   id: z.int(),
   name: z.string(),
@@ -44,7 +59,14 @@ const item = z.object({
   failures: z.int(),
   rests_until: z.int().nullable(),
   last_error: z.object({ at: z.int(), cause: z.string() }).nullable(),
-  keys: z.object({ total: z.int(), set_aside: z.int() }),
+  keys: z.object({
+    total: z.int(),
+    set_aside: z.int(),
+    limits: z
+      .array(keyLimits)
+      .default([])
+      .describe('What the provider stated, one entry for each key in their order'),
+  }),
   minutes: z
     .array(z.object({ requests: z.int(), failed: z.int(), p50_ms: milliseconds, p95_ms: milliseconds }))
     .length(RECORDED_MINUTES)
@@ -175,7 +197,7 @@ function readReport(report: string): NodeHealth | undefined {
 }
 
 function itemOf(
-  { channels: { health, keyRings, minutes }, liveConfig, nowMs }: HealthServices,
+  { channels: { health, keyRings, providerLimits, minutes }, liveConfig, nowMs }: HealthServices,
   found: FoundChannel,
   withMinutes: boolean,
 ): NodeHealth['items'][number] {
@@ -200,8 +222,29 @@ function itemOf(
     failures,
     rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
-    keys: { total: keys.length, set_aside: channel ? keyRings.setAside(channel, readMs) : 0 },
+    keys: {
+      total: keys.length,
+      set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
+      limits: keys.map((key) => {
+        const stated = providerLimits.ofKey(name, key)
+        const endMs = keyRings.cooldownOf(name, key, readMs)?.endMs
+        return {
+          ...(stated && { model: stated.model }),
+          ...(stated?.requests && { requests: shownCount(stated.requests) }),
+          ...(stated?.tokens && { tokens: shownCount(stated.tokens) }),
+          ...(endMs !== undefined && { rests_until: seconds(nowMs() + endMs - readMs + 999) }),
+        }
+      }),
+    },
     ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
+  }
+}
+
+function shownCount({ limit, remaining, resetsMs }: StatedCount): z.output<typeof statedCount> {
+  return {
+    ...(limit !== undefined && { limit }),
+    remaining,
+    ...(resetsMs !== undefined && { resets_at: seconds(resetsMs + 999) }),
   }
 }
 

@@ -49,6 +49,7 @@ export class Response {
   #headers: ResponseHeaders = {}
   /** Headers that were set before `writeHead`. */
   #presetHeaders: ResponseHeaders | undefined
+  #headersAtHead: (() => ResponseHeaders) | undefined
   #isHeadSent = false
   #hasContinued = false
   #framing: 'length' | 'chunks' | 'until closed' | 'no body' = 'chunks'
@@ -110,9 +111,15 @@ export class Response {
     return this.#presetHeaders
   }
 
+  /** Adds headers that are only known when the head is settled. */
+  set headersAtHead(make: () => ResponseHeaders) {
+    this.#headersAtHead = make
+  }
+
   /** Settles status and headers; the headers win over `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
+    if (this.#headersAtHead) this.#presetHeaders = { ...this.#presetHeaders, ...this.#headersAtHead() }
     this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
   }
