@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { conversationOf } from '../../../test/conversation.ts'
 import {
   CHAT_BREAKPOINTS,
+  CHAT_MARKS,
   MESSAGES_MARKS,
   RESPONSES_BREAKPOINTS,
   type CacheMarkRules,
@@ -141,4 +142,23 @@ test('OpenAI has no place for marks on tools and calls, and responses has none o
   expect([...dropped]).toEqual([])
   withCacheMarks(answer, RESPONSES_BREAKPOINTS, dropped)
   expect([...dropped]).toEqual(['cache_control'])
+})
+
+test('a mark at the end of a tool result becomes one of the result where only those are documented', () => {
+  const text = { kind: 'text', text: 'a' } as const
+  const given = conversationOf({
+    turns: [
+      {
+        role: 'user',
+        parts: [
+          { kind: 'tool-result', callId: 'a', parts: [text, { ...text, cache }], isError: false },
+          { kind: 'tool-result', callId: 'b', parts: [{ ...text, cache }, text], isError: false },
+        ],
+      },
+    ],
+  })
+  const [atEnd, before] = withCacheMarks(given, MESSAGES_MARKS, new Set()).turns[0]?.parts ?? []
+  expect(atEnd).toEqual({ kind: 'tool-result', callId: 'a', parts: [text, text], isError: false, cache })
+  expect(before).toMatchObject({ parts: [{ cache }, text] })
+  expect(withCacheMarks(given, CHAT_MARKS, new Set())).toEqual(given)
 })

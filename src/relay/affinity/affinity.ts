@@ -70,6 +70,7 @@ export class CallAffinity {
   /** Bindings by the model that serves the call. */
   readonly #bindings = new Map<string, Binding | undefined>()
   #isCounted = false
+  #modelTried = ''
 
   constructor(
     services: AffinityServices,
@@ -95,7 +96,7 @@ export class CallAffinity {
       return plans
     const found = plans.map((plan) => this.#arrange(plan))
     return found.some((one) => one instanceof Promise)
-      ? (Promise.all(found) as Promise<unknown> as Promise<Plans>)
+      ? (Promise.all(found.map((one) => Promise.resolve(one))) as Promise<unknown> as Promise<Plans>)
       : (found as unknown as Plans)
   }
 
@@ -118,8 +119,6 @@ export class CallAffinity {
     const result = !binding ? 'new' : binding.place === placeOf(channel, key.value) ? 'kept' : 'moved'
     this.#services.metrics.add('sessionCalls', 1, result)
   }
-
-  #modelTried = ''
 
   /** Called before the channels of a model are tried. */
   triesModel({ request: { model } }: Plan): void {
@@ -171,7 +170,6 @@ export class CallAffinity {
     return { ...plan, channels: others.toSpliced(first, 0, bound) }
   }
 
-  // A key above its share is left, and the channel with it, if it has no other.
   #isAt(binding: Binding, channel: Channel): boolean {
     const keys = channel.keys.length === 0 ? [''] : channel.keys
     return keys.some((value) => placeOf(channel, value) === binding.place)
