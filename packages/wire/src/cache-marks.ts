@@ -144,7 +144,7 @@ function withWholeMark(result: ToolResultPart): ToolResultPart {
   const last = result.parts.at(-1)
   if (!last || !isMarked(last)) return result
   const { cache, ...unmarked } = last
-  return { ...result, parts: [...result.parts.slice(0, -1), unmarked as typeof last], cache }
+  return { ...result, parts: [...result.parts.slice(0, -1), unmarked], cache }
 }
 
 /** Whether a part is a tool's result whose last part has a mark, and which has none. */
