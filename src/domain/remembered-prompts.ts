@@ -16,12 +16,18 @@ const MAX_WORD = 0xffff_ffff
 
 /**
  * Numbers of tokens by digest, in a memory of fixed size: 48 bytes for each prompt that may be remembered. A
- * new one displaces the one nearest to its expiry among those in its place.
+ * new one displaces the one that was remembered longest ago among those in its place.
  */
 export class RememberedPrompts {
   #words = new Uint32Array(0)
   #most = 0
   #size = 0
+  readonly #lifetimeMs: (tokens: number) => number
+
+  /** `lifetimeMs`: for how long an entry of this number is remembered, if that is not the same for all. */
+  constructor(lifetimeMs: (tokens: number) => number = () => 0) {
+    this.#lifetimeMs = lifetimeMs
+  }
 
   /** Number of entries, including those that have expired and were not displaced yet. */
   get size(): number {
@@ -83,7 +89,7 @@ export class RememberedPrompts {
       const expiry = this.#expiryAt(at)
       if (expiry !== 0 && this.#isExpired(at, nowMs)) return at
       if (expiry === 0 && this.#size < this.#most) return at
-      if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || expiry < this.#expiryAt(oldest))) oldest = at
+      if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || this.#rememberedAt(at) < this.#rememberedAt(oldest))) oldest = at
     }
     // As many as may be, and none of them here: the next one found gives way.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)
@@ -108,6 +114,11 @@ export class RememberedPrompts {
 
   #expiryAt(at: number): number {
     return this.#words[at + EXPIRES] as number
+  }
+
+  /** When an entry was remembered, up to a constant. */
+  #rememberedAt(at: number): number {
+    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + TOKENS] as number)
   }
 
   #isExpired(at: number, nowMs: number): boolean {

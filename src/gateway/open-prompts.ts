@@ -1,5 +1,5 @@
 import type { Link } from '../ipc/link.ts'
-import { Affinity } from '../relay/affinity/affinity.ts'
+import { Affinity, bindingLifetime } from '../relay/affinity/affinity.ts'
 import { PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 import { LocalPrompts, type PromptStore } from '../relay/prompts/prompt-store.ts'
 
@@ -26,7 +26,12 @@ export async function openPrompts(options: OpenPromptsOptions): Promise<OpenProm
   const { key, metrics } = options
   // A prompt of one turn continues none, so that Redis is asked for two or more.
   const prompts = await openStore(options, { owner: 'prompts', redis: 'prompt', fewest: 1 })
-  const sessions = await openStore(options, { owner: 'sessions', redis: 'session', fewest: 0 })
+  const sessions = await openStore(options, {
+    owner: 'sessions',
+    redis: 'session',
+    fewest: 0,
+    lifetimeMs: bindingLifetime,
+  })
   return {
     memory: new PromptMemory({ store: prompts, key, metrics }),
     affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
@@ -43,19 +48,23 @@ async function openStore(
     readonly owner: 'prompts' | 'sessions'
     readonly redis: 'prompt' | 'session'
     readonly fewest: number
+    readonly lifetimeMs?: (value: number) => number
   },
 ): Promise<PromptStore> {
   if (link) {
     const { OwnerPrompts } = await import('../relay/prompts/owner-prompts.ts')
     return new OwnerPrompts(link, kind.owner)
   }
-  if (redisUrl === undefined) return new LocalPrompts()
+  if (redisUrl === undefined) return new LocalPrompts(kind.lifetimeMs)
   const { RedisPrompts } = await import('../relay/prompts/redis-prompts.ts')
   return new RedisPrompts({
     url: redisUrl,
     namespace,
     kind: kind.redis,
     fewest: kind.fewest,
+    lifetimeMs: kind.lifetimeMs,
+    // A prompt that was remembered keeps its tokens; a session moves to another account.
+    announcesChanges: kind.redis === 'session',
     key,
     onUntrusted: () => metrics.add('promptsKnown', 1, 'untrusted'),
   })

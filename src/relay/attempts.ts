@@ -250,8 +250,7 @@ export class Attempts {
     for (const candidate of channels) {
       const { channel } = candidate
       if (limits.waitMs(channel) > 0) continue
-      const rotated = keysFor(candidate, keyRings.rotated(channel))
-      const keys = affinity ? affinity.ordered(plan, channel, rotated) : rotated
+      const keys = keysFor(candidate, keyRings.rotated(channel))
       all.push({ plan: candidate, keys })
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
@@ -260,9 +259,10 @@ export class Attempts {
       const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
       const bound = boundOf(plan, candidate)
       const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
-      good.push(
-        able.length > 0 ? { plan: candidate, keys: able } : { plan: candidate, keys: usable, isSpent: true },
-      )
+      const isSpent = able.length === 0
+      const inTurn = isSpent ? usable : able
+      const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
+      good.push({ plan: candidate, keys: ordered, ...(isSpent && { isSpent }) })
     }
     if (good.some(({ isSpent }) => isSpent)) spentLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)

@@ -234,10 +234,13 @@ export class Call implements MediaRequester {
     lasting?: StorableResponse,
   ): Promise<Usage> {
     const priced = priceResponse(this, target, basis)
+    const book = (known: PricedUsage): Promise<Usage> => {
+      if (target && basis && !this.cut)
+        this.affinity?.answered(this.plan, target, known.usage, basis.reported !== undefined)
+      return this.#book(target, known, delivered, lasting)
+    }
     // If nothing must be counted, the hold is settled at once, together with the end of the response.
-    return priced instanceof Promise
-      ? priced.then((later) => this.#book(target, later, delivered, lasting))
-      : this.#book(target, priced, delivered, lasting)
+    return priced instanceof Promise ? priced.then(book) : book(priced)
   }
 
   /** Records how an answer was served, for its charge and its row. */
@@ -358,7 +361,6 @@ function priceResponse(
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
   call.prompts?.remember(target.plan, credible)
-  if (credible.isComplete && credible.reported) call.affinity?.answered(call.plan, target, credible.reported)
   const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }

@@ -79,6 +79,7 @@ function withService(
   return {
     ...request,
     ...service,
+    ...(request.session && { session: request.session }),
     ...(request.forModel && {
       forModel: (name: string) => withService(request.forModel?.(name) ?? request, service),
     }),

@@ -16,6 +16,7 @@ import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { answerPrompts } from '../../relay/prompts/owner-prompts.ts'
+import { bindingLifetime } from '../../relay/affinity/affinity.ts'
 import { LocalPrompts } from '../../relay/prompts/prompt-store.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
@@ -143,7 +144,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     slots,
     metrics,
     prompts: new LocalPrompts(),
-    sessions: new LocalPrompts(),
+    sessions: new LocalPrompts(bindingLifetime),
   }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({

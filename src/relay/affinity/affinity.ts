@@ -100,7 +100,7 @@ export class CallAffinity {
       : (found as unknown as Plans)
   }
 
-  /** Puts the bound key before the others. `usable`: number of the channel's keys that can be used. */
+  /** Puts the bound key before the others. `keys`: those of the channel that can be used. */
   ordered(plan: Plan, channel: Channel, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
     const binding = this.#bindings.get(plan.request.model)
     if (!binding || keys.length < 2) return keys
@@ -125,16 +125,19 @@ export class CallAffinity {
     this.#modelTried = model
   }
 
-  /** Binds the session to the target that answered. `usage`: as the provider reported it. */
-  answered({ request }: Plan, { channel, key }: Target, usage: Usage): void {
+  /**
+   * Binds the session to the target that answered, even if the client left before the end. `isReported`: whether
+   * the provider reported the usage.
+   */
+  answered({ request }: Plan, { channel, key }: Target, usage: Usage, isReported: boolean): void {
     const old = this.#bindings.get(request.model)
     const written = writtenLifetime(usage, request.cachesForADay ?? false)
-    const hasCache = usage.cacheRead > 0 || written >= 0
-    if (!old && !hasCache && promptTokens(usage) < MIN_CACHED_TOKENS) return
+    if (!old && written < 0 && !mayBeCached(usage)) return
+    const misses = (old?.misses ?? 0) + (isReported ? 1 : 0)
     const binding: Binding = {
       place: placeOf(channel, key.value),
       lifetime: Math.max(old?.lifetime ?? 0, written),
-      misses: usage.cacheRead > 0 ? 0 : Math.min(MAX_MISSES, (old?.misses ?? 0) + 1),
+      misses: usage.cacheRead > 0 ? 0 : Math.min(MAX_MISSES, misses),
     }
     this.#bindings.set(request.model, binding)
     const ms = LIFETIMES_MS[binding.lifetime] as number
@@ -196,8 +199,12 @@ function hasSeveralKeys({ channel }: ChannelPlan): boolean {
 function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
-  const uses = longest >= 0 || usage.cacheRead > 0
-  return cachesForADay && uses ? LAST_LIFETIME : longest
+  // Providers that keep prompts for a day write them without reporting it.
+  return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LAST_LIFETIME : longest
+}
+
+function mayBeCached(usage: Usage): boolean {
+  return usage.cacheRead > 0 || promptTokens(usage) >= MIN_CACHED_TOKENS
 }
 
 const PLACE_BITS = 27
@@ -218,6 +225,11 @@ function placeOf(channel: Channel, key: string): number {
 // A binding is one number of 32 bits: the place, three bits of lifetime, and two of misses.
 function numberOf({ place, lifetime, misses }: Binding): number {
   return place * 32 + lifetime * 4 + misses
+}
+
+/** How long the binding of a number lasts from each use on, in milliseconds. */
+export function bindingLifetime(number: number): number {
+  return LIFETIMES_MS[bindingOf(number).lifetime] as number
 }
 
 function bindingOf(number: number): Binding {

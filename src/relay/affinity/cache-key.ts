@@ -33,7 +33,7 @@ export function withCacheKey(
   const key = affinity.cacheKey
   if (key === undefined) return body
   const end = body.lastIndexOf(CLOSE)
-  return Buffer.concat([body.subarray(0, end), Buffer.from(`,${NAME}:"${key}"}`)])
+  return Buffer.concat([body.subarray(0, end), Buffer.from(`,${NAME}:"${key}"`), body.subarray(end)])
 }
 
 function takesCacheKey({ allow, base_url, provider }: Channel): boolean {

@@ -1,17 +1,22 @@
 const SLOT_MS = 5_000
 const SLOTS = 12
 
+interface Slot {
+  all: number
+  readonly byKey: Map<string, number>
+}
+
 /** Attempts of the last minute at the keys of one channel. */
 class ChannelCalls {
-  /** Counts by key, in slots of five seconds. */
-  readonly slots: Map<string, number>[] = []
+  /** Slots of five seconds. */
+  readonly slots: Slot[] = []
   /** Number of the latest slot. */
   latest = -1
 
   advance(slot: number): void {
     if (slot === this.latest) return
     for (let past = Math.max(this.latest + 1, slot - SLOTS + 1); past <= slot; past++)
-      this.slots[past % SLOTS] = new Map()
+      this.slots[past % SLOTS] = { all: 0, byKey: new Map() }
     this.latest = slot
   }
 }
@@ -28,10 +33,11 @@ export class RecentCalls {
   add(channel: string, key: string): void {
     const calls = this.#channels.get(channel) ?? new ChannelCalls()
     this.#channels.set(channel, calls)
-    const slot = this.#slot
-    calls.advance(slot)
-    const counts = calls.slots[slot % SLOTS] as Map<string, number>
-    counts.set(key, (counts.get(key) ?? 0) + 1)
+    const now = this.#slot
+    calls.advance(now)
+    const slot = calls.slots[now % SLOTS] as Slot
+    slot.all++
+    slot.byKey.set(key, (slot.byKey.get(key) ?? 0) + 1)
   }
 
   counts(channel: string, key: string): { readonly ofKey: number; readonly ofChannel: number } {
@@ -39,11 +45,10 @@ export class RecentCalls {
     let [ofKey, ofChannel] = [0, 0]
     if (!calls) return { ofKey, ofChannel }
     calls.advance(this.#slot)
-    for (const counts of calls.slots)
-      for (const [one, count] of counts ?? []) {
-        ofChannel += count
-        if (one === key) ofKey += count
-      }
+    for (const { all, byKey } of calls.slots) {
+      ofChannel += all
+      ofKey += byKey.get(key) ?? 0
+    }
     return { ofKey, ofChannel }
   }
 

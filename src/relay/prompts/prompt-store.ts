@@ -28,11 +28,12 @@ export interface PromptStore {
 
 /** Remembers prompts in the memory of this process. */
 export class LocalPrompts implements PromptStore {
-  readonly #prompts = new RememberedPrompts()
+  readonly #prompts: RememberedPrompts
   readonly #nowMs: () => number
 
-  /** `nowMs`: a monotonic clock that began at 0. */
-  constructor(nowMs: () => number = () => performance.now()) {
+  /** `nowMs`: a monotonic clock that began at 0. `lifetimeMs`: as in `RememberedPrompts`. */
+  constructor(lifetimeMs?: (tokens: number) => number, nowMs: () => number = () => performance.now()) {
+    this.#prompts = new RememberedPrompts(lifetimeMs)
     this.#nowMs = nowMs
   }
 

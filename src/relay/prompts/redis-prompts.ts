@@ -22,6 +22,13 @@ interface RedisPromptsOptions {
   readonly key: Buffer
   /** What the numbers are, as a part of their names in Redis. */
   readonly kind: 'prompt' | 'session'
+  /** As in `RememberedPrompts`. */
+  readonly lifetimeMs?: ((tokens: number) => number) | undefined
+  /**
+   * Whether other nodes are told of an entry that changes, because they may not know it only by Redis. Needs
+   * another connection.
+   */
+  readonly announcesChanges: boolean
   /** Number of digests above which Redis is asked for those that this node does not know. */
   readonly fewest: number
   /** Called for each entry that was not sealed by a node of this gateway. */
@@ -35,16 +42,29 @@ interface RedisPromptsOptions {
  * sealed; what Redis returns beyond them is ignored.
  */
 export class RedisPrompts implements PromptStore {
-  readonly #local = new LocalPrompts()
+  readonly #local: LocalPrompts
+  /** Receives changes of other nodes; undefined if they are not announced. */
+  readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
   readonly #options: RedisPromptsOptions
   readonly #nowMs: () => number
+  /** Maximum number of entries, as it was last stated. */
+  #most = 0
 
   /** Starts to connect at once. */
   constructor(options: RedisPromptsOptions) {
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
+    this.#local = new LocalPrompts(options.lifetimeMs)
     this.#connection = new RedisConnection(options.url, {
+      heartbeat: async (client) => void (await client.ping()),
+      onLost: () => {},
+    })
+    if (!options.announcesChanges) return
+    this.#changes = new RedisConnection(options.url, {
+      onConnected: (client) =>
+        // Received as bytes, so that no string is made of a message that is too long.
+        client.subscribe(this.#channel, (message) => this.#onChange(message), true),
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
     })
@@ -65,17 +85,39 @@ export class RedisPrompts implements PromptStore {
   }
 
   remember(digest: Buffer, tokens: number, retention: PromptRetention): void {
+    const known = this.#changes && this.#knownHere(digest)
     this.#local.remember(digest, tokens, retention)
-    const expiresMs = Math.floor(this.#nowMs() + retention.ms)
-    this.#connection.client
-      ?.set(this.#nameOf(digest), sealed(this.#options.key, digest, tokens, expiresMs), {
-        expiration: { type: 'PX', value: Math.ceil(retention.ms) },
-      })
-      .catch(() => {})
+    this.#most = retention.most
+    const { client } = this.#connection
+    if (!client) return
+    const entry = sealed(this.#options.key, digest, tokens, Math.floor(this.#nowMs() + retention.ms))
+    const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
+    client.set(this.#nameOf(digest), entry, { expiration }).catch(() => {})
+    if (known !== undefined && known !== tokens)
+      client.publish(this.#channel, `${digest.toString('base64url')}.${entry}`).catch(() => {})
   }
 
-  close(): Promise<void> {
-    return this.#connection.close()
+  async close(): Promise<void> {
+    await Promise.all([this.#connection.close(), this.#changes?.close()])
+  }
+
+  /** Takes over a change of another node, if this node knows the entry and would not ask Redis for it. */
+  #onChange(message: Buffer): void {
+    const [digest, entry] = message.length > MAX_CHANGE_LENGTH ? NO_CHANGE : changeOf(message)
+    const opened = openedEntry(this.#options.key, digest, entry)
+    if (!opened) return this.#options.onUntrusted()
+    const ms = opened.expiresMs - this.#nowMs()
+    const known = this.#knownHere(digest)
+    if (ms > 0 && known !== undefined && known !== opened.tokens)
+      this.#local.remember(digest, opened.tokens, { ms, most: this.#most })
+  }
+
+  #knownHere(digest: Buffer): number | undefined {
+    return this.#local.find([digest], () => true)?.tokens
+  }
+
+  get #channel(): string {
+    return `${this.#options.namespace}:${this.#options.kind}:changes`
   }
 
   #firstOf(
@@ -105,6 +147,15 @@ const APPENDED = 2
 
 const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{43})$/
 const MAX_ENTRY_LENGTH = 80
+const MAX_CHANGE_LENGTH = 44 + MAX_ENTRY_LENGTH
+
+const NO_CHANGE = [Buffer.alloc(0), ''] as const
+
+function changeOf(message: Buffer): readonly [digest: Buffer, entry: string] {
+  const text = message.toString('latin1')
+  const dot = text.indexOf('.')
+  return [Buffer.from(text.slice(0, dot), 'base64url'), text.slice(dot + 1)]
+}
 
 function sealed(key: Buffer, digest: Buffer, tokens: number, expiresMs: number): string {
   return `${tokens}.${expiresMs}.${tagOf(key, digest, tokens, expiresMs).toString('base64url')}`

@@ -22,6 +22,7 @@ import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
+import { sessionOf } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
@@ -35,10 +36,14 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
     endpoint: 'responses',
     names: responsesNames,
     conversation: RESPONSES_CONVERSATION,
-    async read(scan, _headers, reader) {
+    async read(scan, headers, reader) {
       const request = readResponsesRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)
-      return relayed(request, scan, referred, reader)
+      const { composed } = referred
+      const read = relayed(request, scan, referred, reader)
+      if (!composed) return read
+      // How a stored conversation begins is not in the request that continues it.
+      return { ...read, session: () => sessionOf(headers, composed, RESPONSES_CONVERSATION) }
     },
   }
 
