@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Behaviour, errorBody, usageText } from '../fixtures/behaviour.ts'
+import { call, type FullResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import type { Received } from '../fixtures/scripted-upstream.ts'
+
+const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three']
+const FOUR_KEYS = [...KEYS, 'upstream-key-four']
+const LANES = ['left', 'leave-unreported', 'chain', 'day', 'spaced'] as const
+const CACHED: Behaviour = { kind: 'whole', usage: usageText(5_000, 5, 4_000) }
+/** Answers by which a channel or a key is left. */
+const LEFT: Readonly<Record<string, Behaviour>> = {
+  429: { kind: 'status', status: 429, body: errorBody('slow down') },
+  500: { kind: 'status', status: 500, body: errorBody('broken') },
+  503: { kind: 'status', status: 503, body: errorBody('down') },
+  401: { kind: 'status', status: 401, body: errorBody('unknown key') },
+  'no answer': { kind: 'drop' },
+}
+
+const modelOf = (answer: string): string => `two-${answer.replace(' ', '-')}`
+const pairOf = (answer: string): string[] => [1, 2].map((number) => `${modelOf(answer)}-${number}`)
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { keep_responses: '1h' },
+    models: priced([...LANES, ...Object.keys(LEFT).map(modelOf), 'usable']),
+    channels: [
+      ...LANES.map((lane) =>
+        channel(lane, upstream.baseUrl(lane), { keys: KEYS, allow: ['prompt_cache_key'] }),
+      ),
+      ...Object.keys(LEFT)
+        .flatMap(pairOf)
+        .map((lane) =>
+          channel(lane, upstream.baseUrl(lane), { models: [lane.replace(/-\d$/, '')], keys: KEYS }),
+        ),
+      channel('usable', upstream.baseUrl('usable'), { keys: FOUR_KEYS }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+function ask(model: string, session: string, more: object = {}): Promise<FullResponse> {
+  const body = { model, messages: [{ role: 'user', content: 'hello' }], ...more }
+  return call(fixture.gateway.url, body, { key: 'ann', headers: { 'x-session-id': session } })
+}
+
+const keyOf = ({ headers }: Received): string => (headers.authorization ?? '').replace('Bearer ', '')
+const keysSeen = (lane: string): string[] => fixture.upstream.received(lane).map(keyOf)
+
+describe.each(Object.keys(LEFT))('a channel that answers %s', (answer) => {
+  test('is left at once, and the session stays with the channel that answered instead', async () => {
+    const { upstream } = fixture
+    const model = modelOf(answer)
+    const lanes = pairOf(answer)
+    for (const lane of lanes) upstream.script(lane, CACHED)
+    const count = (lane: string): number => upstream.received(lane).length
+    await ask(model, 'a')
+    await ask(model, 'a')
+    const bound = lanes.find((lane) => count(lane) === 2) ?? ''
+    const other = lanes.find((lane) => lane !== bound) ?? ''
+    upstream.script(bound, LEFT[answer] as Behaviour)
+    const moved = await ask(model, 'a')
+    expect(moved.status, moved.text).toBe(200)
+    expect(count(other)).toBe(1)
+    upstream.script(bound, CACHED)
+    const before = count(bound)
+    for (let turn = 0; turn < 5; turn++) await ask(model, 'a')
+    expect([count(bound) - before, count(other)]).toEqual([0, 6])
+  })
+})
+
+describe('what binds a session', () => {
+  test('a stream that its client leaves, if the provider reported its cache', async () => {
+    const frame = (usage: string): string =>
+      `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}],"usage":${usage}}\n\n`
+    const frames = [frame(usageText(5_000, 1, 4_000)), ...Array.from({ length: 2_000 }, () => frame('null'))]
+    fixture.upstream.script('left', { kind: 'stream', frames, paceMs: 5 }, CACHED)
+    await leave('left', 'left')
+    await ask('left', 'left')
+    const [first, second] = keysSeen('left')
+    expect(second).toBe(first)
+  })
+
+  test('a stream that its client leaves, if its prompt has 1,024 tokens', async () => {
+    fixture.upstream.script('leave-unreported', { kind: 'stream', events: Infinity, paceMs: 5 }, CACHED)
+    const content = 'cache '.repeat(3_000)
+    await leave('leave-unreported', 'left', { messages: [{ role: 'user', content }] })
+    await ask('leave-unreported', 'left')
+    const [first, second] = keysSeen('leave-unreported')
+    expect(second).toBe(first)
+  })
+
+  test('a kept response that is continued keeps the key of its conversation', async () => {
+    fixture.upstream.script('chain', CACHED)
+    let previous: string | undefined
+    for (let turn = 0; turn < 4; turn++) {
+      const body = { model: 'chain', input: `turn ${turn}`, ...(previous && { previous_response_id: previous }) }
+      const answer = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/responses' })
+      expect(answer.status, answer.text).toBe(200)
+      previous = (JSON.parse(answer.text) as { id: string }).id
+    }
+    expect(new Set(keysSeen('chain')).size).toBe(1)
+  })
+
+  async function leave(model: string, session: string, more: object = {}): Promise<void> {
+    const body = { model, stream: true, messages: [{ role: 'user', content: 'hello' }], ...more }
+    const live = await open(fixture.gateway.url, body, { key: 'ann', headers: { 'x-session-id': session } })
+    await live.until('data: ')
+    live.abort()
+    const gone = new RegExp(`"model":"${model}".*"reason":"client_gone"`)
+    await vi.waitFor(() => expect(fixture.gateway.logs()).toMatch(gone), 10_000)
+  }
+})
+
+test('the share of a key counts the keys that can be used', async () => {
+  fixture.upstream.decide('usable', (request) =>
+    FOUR_KEYS.indexOf(keyOf(request)) < 2
+      ? { kind: 'status', status: 401, body: errorBody('unknown key') }
+      : { kind: 'whole', usage: usageText(5_000, 5) },
+  )
+  for (let turn = 0; turn < 4; turn++) await ask('usable', `first ${turn}`)
+  fixture.upstream.forget('usable')
+  for (let turn = 0; turn < 24; turn++) await ask('usable', 'a')
+  // Of two keys each may have all calls.
+  expect(new Set(keysSeen('usable')).size).toBe(1)
+})
+
+test('a prompt_cache_key leaves what follows the object as it was', async () => {
+  const text = '{"model":"spaced","messages":[{"role":"user","content":"hi"}] }\r\n \n'
+  await call(fixture.gateway.url, Buffer.from(text), { key: 'ann', headers: { 'x-session-id': 'a' } })
+  const sent = fixture.upstream.only('spaced').text
+  expect(sent).toMatch(/ ,"prompt_cache_key":"[0-9a-f]{32}"\}\r\n \n$/)
+  expect(sent.replace(/,"prompt_cache_key":"[0-9a-f]{32}"/, '')).toBe(text)
+})
+
+describe('options of affinity', () => {
+  const OFF = { enabled: false }
+  test.each([
+    ['enabled: false', OFF, { keys: 3, hasCacheKey: false }],
+    ['cache_key: false', { cache_key: false }, { keys: 1, hasCacheKey: false }],
+    ['the default', {}, { keys: 1, hasCacheKey: true }],
+  ])('%s', async (_, affinity, expected) => {
+    const own = await startFixture((upstream) => ({
+      options: { affinity },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS, allow: ['prompt_cache_key'] })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+    onTestFinished(() => own.close())
+    own.upstream.script('m', CACHED)
+    const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
+    for (let turn = 0; turn < 3; turn++)
+      await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': 'a' } })
+    const received = own.upstream.received('m')
+    expect({
+      keys: new Set(received.map(keyOf)).size,
+      hasCacheKey: received.every(({ text }) => text.includes('"prompt_cache_key"')),
+    }).toEqual(expected)
+  })
+
+  test('beyond most, the session that was used longest ago gives way', async () => {
+    const own = await startFixture((upstream) => ({
+      options: { affinity: { most: 2 } },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }))
+    onTestFinished(() => own.close())
+    own.upstream.script('m', CACHED)
+    const turn = async (session: string, more: object = {}): Promise<string> => {
+      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...more }
+      await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': session } })
+      const last = own.upstream.received('m').at(-1)
+      return last ? keyOf(last) : ''
+    }
+    // Its cache lasts a day, and it is the oldest all the same.
+    const oldest = await turn('a', { prompt_cache_retention: '24h' })
+    await turn('b')
+    await turn('c')
+    const metrics = async (result: string): Promise<number> => {
+      const text = await (await fetch(`${own.gateway.url}/metrics`)).text()
+      return Number(new RegExp(`session_calls_total\\{result="${result}"\\} (\\d+)`).exec(text)?.[1] ?? 0)
+    }
+    expect(oldest).not.toBe('')
+    expect([await metrics('new'), await metrics('kept')]).toEqual([3, 0])
+    await turn('b')
+    await turn('a')
+    expect([await metrics('new'), await metrics('kept')]).toEqual([4, 1])
+  })
+})
