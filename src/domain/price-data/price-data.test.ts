@@ -36,7 +36,7 @@ describe('entries of the price data', () => {
   })
 })
 
-/** What an entry says, and what genai-prices says of the same. They are equal, or the entry says why not. */
+/** The value of an entry and that of genai-prices. If they differ, the entry must state a reason. */
 interface Comparison {
   readonly of: string
   readonly ours: unknown
