@@ -108,7 +108,8 @@ class PlanningProcess {
   async *accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
     for (;;) {
       const answer = await this.#ask(NEXT_ACCOUNTS)
-      if (answer.kind !== 'accounts') throw new Error('the process that plans the import sent something else')
+      if (answer.kind !== 'accounts')
+        throw new Error('the process that plans the import sent an unexpected message')
       if (answer.accounts.length === 0) return
       yield answer.accounts
     }

@@ -189,7 +189,7 @@ test('context lengths are stated only where genai-prices has none', () => {
     }
 })
 
-test('genai-prices has no prices of tiers of service, so that those of vendors contradict none', () => {
+test('genai-prices has no prices of tiers of service that the entries could contradict', () => {
   for (const vendor of ['openai', 'anthropic', 'google', 'aws', 'azure'])
     for (const model of modelsOf(vendor)) {
       expect(model.id).not.toMatch(/(?:^|[-_])(?:flex|batch|priority|ultrafast)(?:$|[-_])/)
