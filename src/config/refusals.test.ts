@@ -603,7 +603,7 @@ const CHANNELS: Case[] = [
   [
     'a field that no gate holds',
     channel('allow: [service-tier]'),
-    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control, metadata, prompt_cache_key, prompt_cache_options, prompt_cache_retention, store, user, verbosity, models, route, provider, plugins, transforms, search_parameters, extra_body (service_tier?), found "service-tier"',
+    'gateway.yaml:6: channels[0].allow[0]: expected one of service_tier, safety_identifier, include_obfuscation, inference_geo, speed, cache_control, metadata, prompt_cache_key, prompt_cache_options, prompt_cache_retention, store, user, verbosity, models, route, provider, plugins, transforms, search_parameters, extra_body, session (service_tier?), found "service-tier"',
   ],
   [
     'a tier of service that the provider lacks',
