@@ -8,7 +8,7 @@ export class Balance {
   held = 0
   /** Number of writes to this balance that are not durable yet, and of calls that wait for it. */
   pendingWrites = 0
-  /** All charges so far; of a budget only its amount tells. */
+  /** Sum of all charges so far, on which the remaining amount of a budget depends. */
   #used: number
 
   constructor(id: number, remain: number, used = 0) {

@@ -36,7 +36,7 @@ function affordable(accounts: AccountSource, payer: Payer, { amount }: ChargedCa
   return accounts.ensureAffordable(payer, amount)
 }
 
-/** Finds everything that a call of this token is charged to, affordable or not; synchronously, if it is known. */
+/** Finds the balances that a call of this token is charged to; synchronously if they are in memory. */
 export function payerOf(accounts: AccountSource, call: Omit<ChargedCall, 'amount'>): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)
   const account = accounts.get(call.token.id)
