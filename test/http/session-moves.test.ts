@@ -187,6 +187,7 @@ describe('options of affinity', () => {
     expect(oldest).not.toBe('')
     expect([await metrics('new'), await metrics('kept')]).toEqual([3, 0])
     await turn('b')
+    expect([await metrics('new'), await metrics('kept')]).toEqual([3, 1])
     await turn('a')
     expect([await metrics('new'), await metrics('kept')]).toEqual([4, 1])
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../fixtures/behaviour.ts'
+import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { startFixture, type Fixture } from '../fixtures/fixture.ts'
@@ -70,6 +70,31 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await expect.poll(entries).toHaveLength(1)
     for (let n = 0; n < 6; n++) await turn(n % 2 === 0 ? second : first, 'a')
     expect(new Set(keysSeen(nodes.upstream)).size).toBe(1)
+  })
+
+  test('a session that moves on one node has moved on the others', async () => {
+    script(nodes.upstream)
+    const [first = '', second = ''] = urls()
+    await turn(first, 'moves')
+    const [bound = ''] = keysSeen(nodes.upstream).slice(-1)
+    await expect
+      .poll(async () => {
+        await turn(second, 'moves')
+        return keysSeen(nodes.upstream).at(-1)
+      })
+      .toBe(bound)
+    nodes.upstream.decide('m', ({ headers }) =>
+      headers.authorization === bound
+        ? { kind: 'status', status: 429, headers: { 'retry-after': '1' }, body: errorBody('slow down') }
+        : { kind: 'whole', usage: usageText(5_000, 5, 4_000) },
+    )
+    await turn(first, 'moves')
+    const [moved = ''] = keysSeen(nodes.upstream).slice(-1)
+    expect(moved).not.toBe(bound)
+    script(nodes.upstream)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    for (const url of [second, first, second]) await turn(url, 'moves')
+    expect(keysSeen(nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
   })
 
   test('an entry that no node has sealed is ignored, and a call is answered all the same', async () => {

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { LocalPrompts } from '../prompts/prompt-store.ts'
+import type { Plans } from '../plan.ts'
+import type { Target } from '../request-stages.ts'
+import { Affinity, bindingLifetime } from './affinity.ts'
+
+const MINUTE_MS = 60_000
+const KEYS = ['one', 'two', 'three'].map((value) => ({ value }))
+const CHANNEL = { name: 'a', keys: KEYS.map(({ value }) => value), priority: 0 } as unknown as Channel
+const OPTIONS = { affinity: { enabled: true, most: 100, cache_key: true } }
+
+/** Calls of one session, with a clock that the test moves. */
+class SessionCalls {
+  nowMs = 0
+  readonly #affinity = new Affinity({
+    store: new LocalPrompts(bindingLifetime, () => this.nowMs),
+    key: Buffer.alloc(32),
+    metrics: { add: () => {} } as unknown as Metrics,
+    nowMs: () => this.nowMs,
+  })
+
+  /** Returns the key that a call would try first. */
+  first({ user = 1, session = 's', model = 'm' } = {}): string | undefined {
+    return this.#begin(user, session, model, false).order[0]?.value
+  }
+
+  /** A call that is answered by the second key or by the key `at`. */
+  answer(usage: Partial<Usage>, { day = false, isReported = true, at = 1 } = {}): void {
+    const { call, plan } = this.#begin(1, 's', 'm', day)
+    const target = { channel: CHANNEL, key: KEYS[at] } as unknown as Target
+    call.attempted(target)
+    call.answered(plan, target, { ...NO_USAGE, ...usage }, isReported)
+  }
+
+  #begin(user: number, id: string, model: string, cachesForADay: boolean) {
+    const request = {
+      model,
+      cachesForADay,
+      session: () => ({ id, isNamed: true, hasCacheKey: false }),
+    }
+    const plans = [
+      { request, settings: { options: OPTIONS }, channels: [{ channel: CHANNEL }] },
+    ] as unknown as Plans
+    const call = this.#affinity.of(user, plans)
+    if (!call) throw new Error('the call has no affinity')
+    const [plan] = call.arranged(plans) as Plans
+    return { call, plan, order: call.ordered(plan, CHANNEL, KEYS) }
+  }
+}
+
+describe('how long a session is bound', () => {
+  test.each<[string, Partial<Usage>, boolean, number]>([
+    ['a read', { cacheRead: 10 }, false, 5],
+    ['a prompt of 1,024 tokens', { input: 1_024 }, false, 5],
+    ['a write for 5 minutes', { cacheWrite5m: 1 }, false, 5],
+    ['a write for 30 minutes', { cacheWrite30m: 1 }, false, 30],
+    ['a write for an hour', { cacheWrite1h: 1, cacheWrite5m: 9 }, false, 60],
+    ['a write for 12 hours', { cacheWrite12h: 1, cacheWrite30m: 9 }, false, 720],
+    ['a read with retention of a day', { cacheRead: 10 }, true, 1_440],
+    ['a first prompt with retention of a day', { input: 1_024 }, true, 1_440],
+  ])('%s', (_, usage, day, minutes) => {
+    const calls = new SessionCalls()
+    calls.answer(usage, { day })
+    calls.nowMs = minutes * MINUTE_MS - 1_000
+    expect(calls.first()).toBe('two')
+    calls.nowMs = minutes * MINUTE_MS + 1_000
+    expect(calls.first()).toBe('one')
+  })
+
+  test('the longest lifetime that the session has written counts from each use on', () => {
+    const calls = new SessionCalls()
+    calls.answer({ cacheWrite1h: 100 })
+    calls.nowMs = 50 * MINUTE_MS
+    calls.answer({ cacheRead: 100, cacheWrite5m: 10 })
+    calls.nowMs = 109 * MINUTE_MS
+    expect(calls.first()).toBe('two')
+    calls.nowMs = 111 * MINUTE_MS
+    expect(calls.first()).toBe('one')
+  })
+
+  test('a prompt of 1,023 tokens without a cache binds nothing', () => {
+    const calls = new SessionCalls()
+    calls.answer({ input: 1_023 })
+    calls.answer({ input: 1_023 }, { day: true })
+    expect(calls.first()).toBe('one')
+  })
+
+  test('a bound session with a smaller prompt stays bound, at the key that answered', () => {
+    const calls = new SessionCalls()
+    calls.answer({ cacheRead: 1_024 })
+    calls.answer({ input: 10 }, { at: 2 })
+    expect(calls.first()).toBe('three')
+  })
+})
+
+describe('whose binding it is', () => {
+  test.each([{ user: 2 }, { session: 't' }, { model: 'n' }])('%o has none of it', (other) => {
+    const calls = new SessionCalls()
+    calls.answer({ cacheRead: 1_024 })
+    expect(calls.first()).toBe('two')
+    expect(calls.first(other)).toBe('one')
+  })
+})
+
+describe('the share of a key', () => {
+  test('two answers that read nothing give it up, one does not', () => {
+    const calls = new SessionCalls()
+    for (let n = 0; n < 20; n++) calls.answer({ cacheRead: 5_000 })
+    calls.answer({ input: 5_000 })
+    expect(calls.first()).toBe('two')
+    calls.answer({ input: 5_000 })
+    expect(calls.first()).toBe('one')
+    calls.answer({ cacheRead: 5_000 })
+    expect(calls.first()).toBe('two')
+  })
+
+  test('answers without a usage of their provider are not counted', () => {
+    const calls = new SessionCalls()
+    for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 }, { isReported: false })
+    expect(calls.first()).toBe('two')
+  })
+
+  test('calls of more than a minute ago do not count, and one call is always possible', () => {
+    const calls = new SessionCalls()
+    for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 })
+    expect(calls.first()).toBe('one')
+    calls.nowMs = MINUTE_MS + 5_000
+    expect(calls.first()).toBe('two')
+  })
+})
