@@ -89,7 +89,11 @@ export class RememberedPrompts {
       const expiry = this.#expiryAt(at)
       if (expiry !== 0 && this.#isExpired(at, nowMs)) return at
       if (expiry === 0 && this.#size < this.#most) return at
-      if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || this.#rememberedAt(at) < this.#rememberedAt(oldest))) oldest = at
+      if (
+        expiry !== 0 &&
+        (this.#expiryAt(oldest) === 0 || this.#rememberedAt(at) < this.#rememberedAt(oldest))
+      )
+        oldest = at
     }
     // The maximum is reached, and none of the entries here can be replaced: the next one found is displaced.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)

@@ -97,7 +97,11 @@ describe('what binds a session', () => {
     fixture.upstream.script('chain', CACHED)
     let previous: string | undefined
     for (let turn = 0; turn < 4; turn++) {
-      const body = { model: 'chain', input: `turn ${turn}`, ...(previous && { previous_response_id: previous }) }
+      const body = {
+        model: 'chain',
+        input: `turn ${turn}`,
+        ...(previous && { previous_response_id: previous }),
+      }
       const answer = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/responses' })
       expect(answer.status, answer.text).toBe(200)
       previous = (JSON.parse(answer.text) as { id: string }).id

@@ -38,10 +38,12 @@ describe('a gateway of two workers', () => {
   test('keeps a session with one key, whichever worker gets its calls', async () => {
     script(fixture.upstream)
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
-    const workers = new Set<string>()
-    for (const [, worker = ''] of fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g))
-      workers.add(worker)
-    expect(workers.size).toBe(2)
+    // Log lines are written later than the answers.
+    const workers = (): number => {
+      const lines = fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g)
+      return new Set(Array.from(lines, ([, worker]) => worker)).size
+    }
+    await expect.poll(workers, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
   })
 })
