@@ -25,7 +25,7 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { keep_responses: '1h' },
-    models: priced([...LANES, ...Object.keys(LEFT).map(modelOf), 'usable']),
+    models: priced([...LANES, ...Object.keys(LEFT).map(modelOf), 'usable', 'lone']),
     channels: [
       ...LANES.map((lane) =>
         channel(lane, upstream.baseUrl(lane), { keys: KEYS, allow: ['prompt_cache_key'] }),
@@ -35,6 +35,7 @@ beforeAll(async () => {
         .map((lane) =>
           channel(lane, upstream.baseUrl(lane), { models: [lane.replace(/-\d$/, '')], keys: KEYS }),
         ),
+      channel('lone', upstream.baseUrl('lone')),
       channel('usable', upstream.baseUrl('usable'), { keys: FOUR_KEYS }),
     ],
     users: [ROOT, user(2, 'ann', [token('ann')])],
@@ -117,6 +118,17 @@ describe('what binds a session', () => {
     const gone = new RegExp(`"model":"${model}".*"reason":"client_gone"`)
     await vi.waitFor(() => expect(fixture.gateway.logs()).toMatch(gone), 10_000)
   }
+})
+
+test('nothing is remembered of a session that only one key can serve', async () => {
+  const counted = async (): Promise<string[]> => {
+    const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
+    return text.match(/^sluice_session_calls_total.*$/gm) ?? []
+  }
+  const before = await counted()
+  fixture.upstream.script('lone', CACHED)
+  for (let turn = 0; turn < 3; turn++) expect((await ask('lone', 'a')).status).toBe(200)
+  expect(await counted()).toEqual(before)
 })
 
 test('the share of a key counts the keys that can be used', async () => {

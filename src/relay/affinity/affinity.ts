@@ -7,7 +7,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { PromptStore } from '../prompts/prompt-store.ts'
-import type { ChannelPlan, Plan, Target } from '../request-stages.ts'
+import type { Plan, Target } from '../request-stages.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { type Session, sessionTag } from './session.ts'
 
@@ -43,10 +43,10 @@ export class Affinity {
   }
 
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
-  of(userId: number, [{ request, settings }]: Plans): CallAffinity | undefined {
-    if (!settings.options.affinity.enabled || request.isFree) return undefined
-    const session = request.session?.()
-    return session && new CallAffinity(this.#services, this.#recent, userId, session, settings.options)
+  of(userId: number, plans: Plans): CallAffinity | undefined {
+    const [{ request, settings }] = plans
+    if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
+    return new CallAffinity(this.#services, this.#recent, userId, request.session, plans)
   }
 }
 
@@ -62,11 +62,14 @@ interface Binding {
 
 /** The affinity of one call. */
 export class CallAffinity {
-  readonly session: Session
   readonly #services: AffinityServices
   readonly #recent: RecentCalls
   readonly #userId: number
   readonly #options: Options
+  readonly #findSession: () => Session | undefined
+  #session: Session | false | undefined
+  /** Whether there is more than one channel or key, without which a binding is of no use. */
+  readonly #binds: boolean
   /** Bindings by the model that serves the call. */
   readonly #bindings = new Map<string, Binding | undefined>()
   #isCounted = false
@@ -76,14 +79,20 @@ export class CallAffinity {
     services: AffinityServices,
     recent: RecentCalls,
     userId: number,
-    session: Session,
-    options: Options,
+    findSession: () => Session | undefined,
+    plans: Plans,
   ) {
     this.#services = services
     this.#recent = recent
     this.#userId = userId
-    this.session = session
-    this.#options = options
+    this.#findSession = findSession
+    this.#options = plans[0].settings.options
+    this.#binds = plans.some(leavesChoice) && this.session !== undefined
+  }
+
+  /** The session of the call. It is found when it is first needed. */
+  get session(): Session | undefined {
+    return (this.#session ??= this.#findSession() ?? false) || undefined
   }
 
   /**
@@ -91,9 +100,7 @@ export class CallAffinity {
    * binding must be looked up elsewhere.
    */
   arranged(plans: Plans): Plans | Promise<Plans> {
-    // One channel with one key leaves no choice.
-    if (plans.every(({ channels }) => channels.length === 1 && !hasSeveralKeys(channels[0] as ChannelPlan)))
-      return plans
+    if (!this.#binds) return plans
     const found = plans.map((plan) => this.#arrange(plan))
     return found.some((one) => one instanceof Promise)
       ? (Promise.all(found.map((one) => Promise.resolve(one))) as Promise<unknown> as Promise<Plans>)
@@ -112,6 +119,7 @@ export class CallAffinity {
 
   /** Counts an attempt at a key. */
   attempted({ channel, key }: Target): void {
+    if (!this.#binds) return
     if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)
     if (this.#isCounted) return
     this.#isCounted = true
@@ -130,6 +138,7 @@ export class CallAffinity {
    * the provider reported the usage.
    */
   answered({ request }: Plan, { channel, key }: Target, usage: Usage, isReported: boolean): void {
+    if (!this.#binds) return
     const old = this.#bindings.get(request.model)
     const written = writtenLifetime(usage, request.cachesForADay ?? false)
     if (!old && written < 0 && !mayBeCached(usage)) return
@@ -147,9 +156,9 @@ export class CallAffinity {
 
   /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
   get cacheKey(): string | undefined {
-    const { isNamed, hasCacheKey } = this.session
-    if (!isNamed || hasCacheKey || !this.#options.affinity.cache_key) return undefined
-    return sessionTag(this.#services.key, this.#userId, this.session, 32)
+    const session = this.#options.affinity.cache_key ? this.session : undefined
+    if (!session?.isNamed || session.hasCacheKey) return undefined
+    return sessionTag(this.#services.key, this.#userId, session, 32)
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
@@ -186,13 +195,13 @@ export class CallAffinity {
 
   #digestOf(model: string): Buffer {
     return createHmac('sha256', this.#services.key)
-      .update(JSON.stringify(['binding', this.#userId, model, this.session.isNamed, this.session.id]))
+      .update(JSON.stringify(['binding', this.#userId, model, this.session?.isNamed, this.session?.id]))
       .digest()
   }
 }
 
-function hasSeveralKeys({ channel }: ChannelPlan): boolean {
-  return channel.keys.length > 1
+function leavesChoice({ channels }: Plan): boolean {
+  return channels.length > 1 || channels.some(({ channel }) => channel.keys.length > 1)
 }
 
 /** Index of the longest lifetime that an answer wrote; -1 if it wrote nothing. */
