@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash, hash as digestOf } from 'node:crypto'
 import { hasBytesAt, type Member, type Node, type ScannedObject } from './json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from './prompt-text.ts'
 import { mediaTokensBeyondBytes, MESSAGE_TOKENS } from './prompt-tokens.ts'
@@ -137,6 +137,11 @@ export function openingDigest(scan: ScannedObject, form: ConversationForm): Buff
   return new DigestWalk(scan, form, '').opening()
 }
 
+/** Where the bytes that a digest covers go. */
+interface Sink {
+  update(data: Buffer | string): unknown
+}
+
 class DigestWalk {
   readonly sums: Sums = { bytes: 0, mediaBytes: 0, beyondBytes: 0, elsewhere: 0 }
   readonly #scan: ScannedObject
@@ -164,7 +169,7 @@ class DigestWalk {
   }
 
   /** Everything but the turns, in the order of the names. */
-  head(hash: Hash): void {
+  head(hash: Sink): void {
     const { uncompared, sampling } = this.#form
     const members = [...this.#scan.members.values()]
       .filter((member) => member !== this.#turns && !uncompared.has(member.key))
@@ -184,14 +189,18 @@ class DigestWalk {
   }
 
   opening(): Buffer | undefined {
-    const hash = createHash('sha256')
+    // One digest of all parts costs less than a digest that gets them one by one.
+    const parts: Buffer[] = []
+    const hash: Sink = {
+      update: (data) => parts.push(typeof data === 'string' ? Buffer.from(data) : data),
+    }
     const members = [...this.#scan.members.values()]
       .filter(({ key }) => OPENING_MEMBERS.has(key))
       .toSorted((one, other) => (one.key < other.key ? -1 : 1))
     for (const { key, node } of members) {
       const left: Span[] = []
       if (key === 'system') this.#leaveOutBilling(node, left)
-      this.#visit(key, node, left)
+      if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
       hash.update(key)
       this.#add(hash, this.#scan.startOf(node), this.#scan.endOf(node), left)
       hash.update(',')
@@ -201,7 +210,7 @@ class DigestWalk {
       const text = isInstruction ? undefined : this.#onlyTextOf(turn)
       if (text === undefined) this.turn(hash, turn)
       else this.#add(hash, this.#scan.startOf(text), this.#scan.endOf(text), [])
-      if (!isInstruction) return hash.digest()
+      if (!isInstruction) return digestOf('sha256', Buffer.concat(parts), 'buffer')
       hash.update(',')
     }
     return undefined
@@ -223,7 +232,7 @@ class DigestWalk {
     return scan.kindOf(content) === 'string' ? content : undefined
   }
 
-  turn(hash: Hash, node: Node): void {
+  turn(hash: Sink, node: Node): void {
     const scan = this.#scan
     const left: Span[] = []
     if (scan.kindOf(node) === 'object') this.#visit('', node, left)
@@ -232,7 +241,7 @@ class DigestWalk {
     this.#findMedia(this.#turnLevel, node)
   }
 
-  #add(hash: Hash, start: number, end: number, left: readonly Span[]): void {
+  #add(hash: Sink, start: number, end: number, left: readonly Span[]): void {
     const { bytes } = this.#scan
     if (left.length === 0) return this.#update(hash, bytes.subarray(start, end))
     let from = start
@@ -243,7 +252,7 @@ class DigestWalk {
     this.#update(hash, bytes.subarray(from, end))
   }
 
-  #update(hash: Hash, bytes: Buffer): void {
+  #update(hash: Sink, bytes: Buffer): void {
     if (bytes.length === 0) return
     hash.update(bytes)
     this.sums.bytes += bytes.length

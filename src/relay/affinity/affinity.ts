@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { Usage } from '@sluice/wire/usage'
 import { promptTokens } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
@@ -72,6 +72,8 @@ export class CallAffinity {
   readonly #binds: boolean
   /** Bindings by the model that serves the call. */
   readonly #bindings = new Map<string, Binding | undefined>()
+  /** Names of the bindings, by the same. */
+  readonly #digests = new Map<string, Buffer>()
   #isCounted = false
   #modelTried = ''
 
@@ -193,11 +195,24 @@ export class CallAffinity {
     return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
   }
 
+  // Only a name, which no one may guess or invert: an HMAC would cost as much as the rest of the affinity.
   #digestOf(model: string): Buffer {
-    return createHmac('sha256', this.#services.key)
-      .update(JSON.stringify(['binding', this.#userId, model, this.session?.isNamed, this.session?.id]))
-      .digest()
+    let digest = this.#digests.get(model)
+    if (!digest) {
+      const { isNamed, id } = this.session ?? {}
+      const facts = ['binding', secretText(this.#services.key), this.#userId, model, isNamed, id]
+      this.#digests.set(model, (digest = hash('sha256', JSON.stringify(facts), 'buffer')))
+    }
+    return digest
   }
+}
+
+const SECRETS = new WeakMap<Buffer, string>()
+
+function secretText(key: Buffer): string {
+  let text = SECRETS.get(key)
+  if (text === undefined) SECRETS.set(key, (text = key.toString('base64url')))
+  return text
 }
 
 function leavesChoice({ channels }: Plan): boolean {
