@@ -2,7 +2,7 @@ import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { pickOne, type Random } from './random.ts'
 import { numberMatchingSchema } from './schema-number.ts'
 import { resolveSchema } from './resolve-schema.ts'
-import { topicOf, words } from './topic.ts'
+import { splitWords, topicOf } from './topic.ts'
 
 /** Hints for members and their texts, beyond the message itself. */
 export interface ValueHints {
@@ -87,7 +87,7 @@ function typeOf(schema: Fields): string {
 
 function enumerated(schema: Fields, { message, random }: Source): unknown {
   const values = asList(schema.enum)
-  const mentioned = new Set(words(message).map((word) => word.toLowerCase()))
+  const mentioned = new Set(splitWords(message).map((word) => word.toLowerCase()))
   const [first, ...rest] = values
   return (
     values.find((value) => mentioned.has(String(value).toLowerCase())) ??
@@ -148,7 +148,7 @@ function text(schema: Fields, name: string, { message, hints }: Source): string 
 }
 
 function properWords(message: string): string | undefined {
-  const [, ...afterFirst] = words(message.slice(0, 2000))
+  const [, ...afterFirst] = splitWords(message.slice(0, 2000))
   const proper = afterFirst.filter((word) => /^\p{Lu}\p{L}+/u.test(word)).join(' ')
   return proper.slice(0, 120) || undefined
 }

@@ -19,7 +19,7 @@ const readHead: Handshake = (received) => {
   const end = received.indexOf('\r\n\r\n')
   if (end === -1) return undefined
   const status = /^HTTP\/1\.[01] (\d{3})\b/.exec(received.toString('latin1', 0, end))?.[1]
-  if (status === undefined) return { failure: 'the proxy is no proxy' }
+  if (status === undefined) return { failure: 'the server is not a proxy' }
   if (status === '407') return { failure: 'the proxy refused the credentials' }
   if (!status.startsWith('2')) return { failure: 'the proxy refused the connection' }
   return { opened: true, used: end + 4 }

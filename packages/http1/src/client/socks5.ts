@@ -10,7 +10,7 @@ const CONNECT = 1
 const DOMAIN = 3
 /** Bytes of an address by its type, a domain's without its length. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { 1: 4, 4: 16 }
-const NOT_A_PROXY = { failure: 'the proxy is no proxy' } as const
+const NOT_A_PROXY = { failure: 'the server is not a proxy' } as const
 
 /** Handshake of a SOCKS5 proxy (RFC 1928), which resolves the host; with credentials, RFC 1929. */
 export function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; next: Handshake } {

@@ -5,7 +5,7 @@ import type { Origin } from './origin.ts'
 import type { Proxy } from './proxy.ts'
 import { socks5 } from './socks5.ts'
 
-/** Bytes that a proxy may answer with: more is no handshake. */
+/** Bytes that a proxy may answer with: a longer answer is not a handshake. */
 const MAX_BYTES = 16_384
 
 /**
@@ -30,13 +30,13 @@ export function openTunnel(
     for (;;) {
       const step = next(received)
       if (!step) {
-        if (received.length > MAX_BYTES) end('the proxy is no proxy')
+        if (received.length > MAX_BYTES) end('the server is not a proxy')
         return
       }
       if ('failure' in step) return end(step.failure)
       received = received.subarray(step.used)
       // An upstream does not speak first.
-      if ('opened' in step) return end(received.length > 0 ? 'the proxy is no proxy' : undefined)
+      if ('opened' in step) return end(received.length > 0 ? 'the server is not a proxy' : undefined)
       next = step.next
       socket.write(step.send)
     }

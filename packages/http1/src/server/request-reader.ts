@@ -16,7 +16,7 @@ import {
 import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
 import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
-/** Most headers, trailers included, of one request. */
+/** Maximum number of headers in one request, trailers included. */
 const MAX_HEADERS = 100
 /** Bytes per call of the parser while a head is awaited, so that little of a body after it is copied. */
 const HEAD_PARSE_BYTES = 4_096
