@@ -111,7 +111,7 @@ export function testChannel(id: number): Promise<ChannelTest> {
 }
 
 /** Like `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
-export function testFields(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
+export function testUnsavedChannel(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 

@@ -35,7 +35,7 @@ test.each([
   expect(span(search, zone)).toEqual([from, to])
 })
 
-test('chosen days begin with those of the period before', () => {
+test('the first choice of days is the period that was shown before', () => {
   expect(daysOf(spanOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
     from: '2026-11-20',
     to: '2026-11-20',

@@ -335,6 +335,6 @@ function perSecond(data: ModelPrice): Decimal | undefined {
 function exactDecimal(value: number): Decimal {
   const decimal = parseDecimal(value)
   if (!decimal || decimal.digits < 0n)
-    throw new RangeError(`the price data holds ${value}, which is no price`)
+    throw new RangeError(`the price data holds ${value}, which is not a price`)
   return decimal
 }

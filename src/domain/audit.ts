@@ -81,7 +81,7 @@ export interface AuditFilter {
   /** Name or id of the object. */
   readonly object?: string | undefined
   readonly fromMs?: number | undefined
-  /** Excluded. */
+  /** End of the period, exclusive. */
   readonly beforeMs?: number | undefined
 }
 

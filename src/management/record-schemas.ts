@@ -12,7 +12,7 @@ import {
 /** Schema whose input and output have the same type. */
 type Schema<V> = z.ZodType<V, V>
 
-/** Schema of the JSON type of a value, whose entries have theirs of `entryOf`. */
+/** Schema of the JSON type of a value. `entryOf` returns the schema of the entries of a list or an object. */
 function baseOf(
   { json, items }: Pick<FieldType, 'json' | 'items'>,
   params?: { readonly error: string },

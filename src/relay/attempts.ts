@@ -24,7 +24,7 @@ import {
   UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
-import { boundOf, spentLast } from './provider-bound.ts'
+import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
@@ -264,7 +264,7 @@ export class Attempts {
       const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
       good.push({ plan: candidate, keys: ordered, ...(isSpent && { isSpent }) })
     }
-    if (good.some(({ isSpent }) => isSpent)) spentLast(good)
+    if (good.some(({ isSpent }) => isSpent)) moveSpentKeysLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 

@@ -142,7 +142,7 @@ export class PieceCounts {
   /** The tokens of a piece. */
   tokensOf(piece: string): number {
     if (piece.length <= MAX_UNCACHED_LENGTH) return this.#countPiece(piece)
-    // Loaded with the first text, because the start waits for the vocabulary.
+    // The module is loaded on the first use, so that it does not delay the start, which waits for the vocabulary.
     const digest = process.getBuiltinModule('node:crypto').hash('sha256', piece, 'base64')
     const known = this.#known.get(digest)
     if (known !== undefined) return known

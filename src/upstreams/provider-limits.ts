@@ -100,7 +100,7 @@ function dateMs(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The most that a call can take of a limit. */
+/** Upper bound on what a call can use of a limit. */
 export interface CallBound {
   readonly tokens: number
 }

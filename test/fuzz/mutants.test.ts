@@ -22,7 +22,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'chunks are read whatever coding is under them',
     'http-requests',
     {
-      file: 'packages/http1/src/server/transfer-coding.ts',
+      file: 'packages/http1/src/server/request-reader.ts',
       text: "known === 'chunked') return undefined",
       by: "known.endsWith('chunked')) return undefined",
     },

@@ -146,6 +146,6 @@ describe('a channel with a proxy', () => {
   test('another channel is tried where the proxy answers with a page', async () => {
     upstream.script('spare', { kind: 'whole' })
     expect((await chat('page')).status).toBe(200)
-    await expect.poll(() => gateway.logs()).toContain('"cause":"the proxy is no proxy"')
+    await expect.poll(() => gateway.logs()).toContain('"cause":"the server is not a proxy"')
   })
 })

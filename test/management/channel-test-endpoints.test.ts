@@ -250,7 +250,7 @@ describe('a channel test of images or speech', () => {
 
   test('a channel test of speech fails where a page is sent in place of a sound', async () => {
     sound = { headers: { 'content-type': 'text/html' }, body: '<html>' }
-    expect(await tested('speech')).toMatchObject({ success: false, message: 'the answer is no sound' })
+    expect(await tested('speech')).toMatchObject({ success: false, message: 'the answer is not audio' })
   })
 
   test('a channel test that costs money is announced where the channel is shown', async () => {

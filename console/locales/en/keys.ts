@@ -39,7 +39,7 @@ export const keys = {
   limitedByOperator: 'Limited',
   operatorLimits:
     'An operator gave limits of this key. You can tighten them, and go back as far as the operator’s.',
-  notAnAddress: (text: string) => `${text} is no address and no range of addresses.`,
+  notAnAddress: (text: string) => `${text} is neither an address nor a range of addresses.`,
   createButton: 'Create',
   defaultName: (day: string) => `Key of ${day}`,
   created: 'Key created',

@@ -56,7 +56,7 @@ export const playground = {
   imageOf: (place: number) => `Image ${place}`,
   removeImage: (place: number) => `Remove image ${place}`,
   imageTooLarge: 'An image may have 5 MB at most.',
-  notAnImage: 'This file is no image that browsers can read.',
+  notAnImage: 'This file is not an image that browsers can read.',
   viewCode: 'View code',
   copyCode: 'Copy code',
   clear: 'Clear',

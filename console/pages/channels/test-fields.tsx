@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useRef, useState } from 'react'
-import { type ChannelTest, testFields } from '../../api/channels.ts'
+import { type ChannelTest, testUnsavedChannel } from '../../api/channels.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -36,7 +36,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
       if (hasError) return refuse(field, error)
     }
     try {
-      setResult(await testFields(channelFieldsOf(typed), id))
+      setResult(await testUnsavedChannel(channelFieldsOf(typed), id))
     } catch (error) {
       const field = showAtField(error, form)
       if (field === undefined) throw error

@@ -1,11 +1,14 @@
-import { jsonReply } from './json-reply.ts'
-import { prose, generateThinking } from './prose.ts'
+import { generateThinking, prose } from './prose.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
 import { replySchema, titleFor } from './side-request.ts'
 import { pieces } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { paraphraseResults } from './tool-result.ts'
+import type { Fields } from './fields.ts'
+import { valueMatchingSchema } from './schema-value.ts'
+import { titleOf } from './title.ts'
+import { wordsOfName } from './tool-needs.ts'
 
 /** Cause of the end: finished, stop text, token limit, or tool calls. */
 export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
@@ -91,4 +94,20 @@ class Budget {
     this.#used += granted.length
     return granted
   }
+}
+
+const TITLES = /^(?:title|subject|headline)$/
+const SENTENCES =
+  /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
+
+/** Generates a JSON value that satisfies the schema; `proseText` returns the prose of the model. */
+function jsonReply(schema: Fields, message: string, proseText: () => string, random: Random): unknown {
+  return valueMatchingSchema({ type: 'object', ...schema }, message, random, {
+    text: (name) => {
+      const words = wordsOfName(name)
+      if (words.some((word) => SENTENCES.test(word))) return proseText()
+      return words.some((word) => TITLES.test(word)) ? titleOf(message) : undefined
+    },
+    mentions: () => true,
+  })
 }

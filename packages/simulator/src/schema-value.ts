@@ -1,8 +1,6 @@
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
-import { pickOne, type Random } from './random.ts'
-import { numberMatchingSchema } from './schema-number.ts'
-import { resolveSchema } from './resolve-schema.ts'
-import { topicOf, words } from './topic.ts'
+import { type Random, pickOne } from './random.ts'
+import { splitWords, topicOf } from './topic.ts'
 
 /** Hints for members and their texts, beyond the message itself. */
 export interface ValueHints {
@@ -87,7 +85,7 @@ function typeOf(schema: Fields): string {
 
 function enumerated(schema: Fields, { message, random }: Source): unknown {
   const values = asList(schema.enum)
-  const mentioned = new Set(words(message).map((word) => word.toLowerCase()))
+  const mentioned = new Set(splitWords(message).map((word) => word.toLowerCase()))
   const [first, ...rest] = values
   return (
     values.find((value) => mentioned.has(String(value).toLowerCase())) ??
@@ -148,7 +146,104 @@ function text(schema: Fields, name: string, { message, hints }: Source): string 
 }
 
 function properWords(message: string): string | undefined {
-  const [, ...afterFirst] = words(message.slice(0, 2000))
+  const [, ...afterFirst] = splitWords(message.slice(0, 2000))
   const proper = afterFirst.filter((word) => /^\p{Lu}\p{L}+/u.test(word)).join(' ')
   return proper.slice(0, 120) || undefined
+}
+
+// Range from which an unmentioned number is chosen.
+const RANGE = 20
+
+/**
+ * Chooses a number within the schema's bounds: one that the message mentions, else the default, else a small
+ * one.
+ */
+function numberMatchingSchema(schema: Fields, isInteger: boolean, message: string, random: Random): number {
+  const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
+  const max = Math.min(bound(schema.maximum, Infinity), bound(schema.exclusiveMaximum, Infinity))
+  const multiple = asNumber(schema.multipleOf)
+  const fits = (value: number): boolean =>
+    value >= min &&
+    value <= max &&
+    value !== schema.exclusiveMinimum &&
+    value !== schema.exclusiveMaximum &&
+    (!isInteger || Number.isInteger(value)) &&
+    (multiple === undefined || Math.abs(value / multiple - Math.round(value / multiple)) < 1e-9)
+  const mentioned = (message.match(/-?\d+(?:\.\d+)?/g) ?? []).map(Number).find(fits)
+  if (mentioned !== undefined) return mentioned
+  const fallback = asNumber(schema.default)
+  if (fallback !== undefined && fits(fallback)) return fallback
+  const unit = multiple ?? (isInteger ? 1 : 0.1)
+  const first = Math.round(Math.min(Math.max(unit, min), max) / unit)
+  const around = (step: number): number[] =>
+    Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
+  const [upwards, downwards] = [around(1), around(-1)]
+  const candidates = upwards.length > 0 ? upwards : downwards
+  // Bounds that contain no multiple of the unit allow only values between them.
+  return candidates[Math.floor(random() * candidates.length)] ?? (min + max) / 2
+}
+
+function bound(value: unknown, none: number): number {
+  return asNumber(value) ?? none
+}
+
+/** Removes the noise of binary fractions. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(12))
+}
+
+const MAX_STEPS = 16
+
+/**
+ * Resolves references and alternatives of a schema: follows `$ref` within the document, takes the first
+ * alternative other than null, and merges the members next to them or in `allOf`.
+ */
+function resolveSchema(schema: Fields, root: Fields): Fields {
+  let found = schema
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const { $ref, anyOf, oneOf, allOf, ...rest } = found
+    if (asString($ref).startsWith('#'))
+      found = merged(target(asString($ref), root), { ...rest, ...defined({ anyOf, oneOf, allOf }) })
+    else if (asList(allOf).length > 0)
+      found = [...asList(allOf).map(asFields), defined({ anyOf, oneOf })].reduce(merged, rest)
+    else if (asList(anyOf ?? oneOf).length > 0)
+      found = merged(rest, alternative(asList(anyOf ?? oneOf).map(asFields), root))
+    else return found
+  }
+  return {}
+}
+
+function alternative(all: readonly Fields[], root: Fields): Fields {
+  const isNull = ({ type, const: constant }: Fields): boolean => type === 'null' || constant === null
+  const followed = all.map((one) =>
+    asString(one.$ref).startsWith('#') ? target(asString(one.$ref), root) : one,
+  )
+  return followed.find((one) => !isNull(one)) ?? followed[0] ?? {}
+}
+
+function target(path: string, root: Fields): Fields {
+  let found: unknown = root
+  for (const part of path.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    found = Array.isArray(found) ? asList(found)[Number(name)] : asFields(found)[name]
+  }
+  return asFields(found)
+}
+
+/** Merges two schemas: members of both, required by either. */
+function merged(one: Fields, other: Fields): Fields {
+  const properties = { ...asFields(one.properties), ...asFields(other.properties) }
+  const required = [...asList(one.required), ...asList(other.required)]
+  const all = [...asList(one.allOf), ...asList(other.allOf)]
+  return {
+    ...one,
+    ...other,
+    ...(Object.keys(properties).length > 0 && { properties }),
+    ...(required.length > 0 && { required }),
+    ...(all.length > 0 && { allOf: all }),
+  }
+}
+
+function defined(members: Fields): Fields {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }

@@ -13,9 +13,9 @@ import { ResponseHistory } from './response-history.ts'
 import { responsesUpstream } from './responses.ts'
 import { serve } from './server.ts'
 
-/** Options of `startSimulator`: those of the prompt caches, of which each upstream has its own. */
+/** Options of `startSimulator`. Those of the prompt cache apply to each upstream's cache. */
 export interface SimulatorOptions extends PromptCacheOptions {
-  /** Further models, by protocol or endpoint. */
+  /** Additional models, by protocol or endpoint. */
   readonly models?: Readonly<Partial<Record<keyof typeof DEMO_MODELS, readonly string[]>>>
 }
 

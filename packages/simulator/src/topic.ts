@@ -13,20 +13,22 @@ export const COMMON_WORDS: ReadonlySet<string> = new Set(
 )
 
 /** Splits a text into words, as written. */
-export function words(text: string): string[] {
+export function splitWords(text: string): string[] {
   return text.match(WORD) ?? []
 }
 
 /** Returns the words that carry meaning, in lower case. */
 export function keywords(text: string): string[] {
-  return words(text)
+  return splitWords(text)
     .map((word) => word.toLowerCase())
     .filter((word) => !COMMON_WORDS.has(word))
 }
 
 /** Finds the topic of a message, in at most three of its words; undefined if it has none. */
 export function topicOf(message: string): string | undefined {
-  const candidates = words(message.slice(0, 2000)).filter((word) => !COMMON_WORDS.has(word.toLowerCase()))
+  const candidates = splitWords(message.slice(0, 2000)).filter(
+    (word) => !COMMON_WORDS.has(word.toLowerCase()),
+  )
   const unique = [...new Map(candidates.map((word) => [word.toLowerCase(), word])).values()]
   if (unique.length === 0) return undefined
   const telling = new Set(unique.toSorted((a, b) => b.length - a.length).slice(0, 3))

@@ -90,7 +90,7 @@ export class FormReader {
       return false
     }
     if (at > MAX_PREAMBLE_BYTES + 1) throw refusal(TOO_LONG)
-    if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is no boundary begins like one')
+    if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is not a boundary begins like one')
     this.#drop(at + 1 + first.length)
     this.#state = 'delimited'
     return true
@@ -136,7 +136,7 @@ export class FormReader {
     const end = this.#offset + at - 1
     const isEmptyHead = end < this.#contentStart
     const before = at > 0 ? this.#rest[at - 1] : undefined
-    if (isEmptyHead || before !== CR) throw refusal('a line that is no boundary begins like one')
+    if (isEmptyHead || before !== CR) throw refusal('a line that is not a boundary begins like one')
     this.#takeContent(at - 1)
     this.#parts.push({ ...this.#head, start: this.#contentStart, end, text: this.#textSoFar() })
     this.#drop(1 + this.#delimiter.length)

@@ -181,11 +181,11 @@ type Reason =
   | 'of the answer'
 
 /**
- * How the value of a known member is read: as texts, JSON or encrypted text, or by the level of that name.
+ * How the value of a known member is read: as texts, JSON or encrypted text, or by the level with this name.
  */
 type Reading = string
 
-/** Members of objects of one kind. A member in neither list counts as JSON, including its name. */
+/** How the members of one kind of object count. A member in neither list counts as JSON, including its name. */
 export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
   /** Members whose names are part of the protocol and are not counted. */

@@ -38,7 +38,7 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
-  // If more is lent than the account has, as after a lower quota, the rest of what a call held is not spare.
+  // After a quota was lowered, more may be lent than the account has. What calls give back is then not free.
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { CrewState } from './worker-messages.ts'
+import type { WorkersState } from './worker-messages.ts'
 import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
@@ -173,7 +173,7 @@ export class WorkerCrew {
     const { sockets, planned } = this.#dependencies
     const answering = this.serving.filter((worker) => !this.#isSilent(worker))
     sockets.divide(answering)
-    const state: CrewState = { count: this.#workers.size, isComplete: answering.length === planned }
+    const state: WorkersState = { count: this.#workers.size, isComplete: answering.length === planned }
     for (const { link } of this.workers) link.send('crew', state)
   }
 

@@ -17,7 +17,7 @@ export interface WorkerSetup {
 }
 
 /** Message of the owner to each worker, sent whenever it changes. */
-export interface CrewState {
+export interface WorkersState {
   /** Number of running workers. */
   readonly count: number
   /** Whether all configured workers take calls. */

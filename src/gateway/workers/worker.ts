@@ -17,7 +17,7 @@ import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { waitForStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
-import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
+import { type WorkersState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
 /** Maximum time for which the last message waits to be sent. */
 const GOODBYE_MS = 1_000
@@ -48,8 +48,8 @@ export async function runWorker(given: Environment): Promise<number> {
     (open) => open.close(),
   )
   if (server.fewConnections && index === 1) log.warn(server.fewConnections)
-  let crew: CrewState = { count: planned, isComplete: true }
-  link.on('crew', (state: CrewState) => (crew = state))
+  let crew: WorkersState = { count: planned, isComplete: true }
+  link.on('crew', (state: WorkersState) => (crew = state))
   link.answer('ping', () => {})
   const secrets = gatewaySecrets(environment)
   const accounts = opened.adopt(

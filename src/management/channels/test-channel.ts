@@ -140,7 +140,7 @@ const USUAL_BODY_BYTES = 65_536
 function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<true>, 'request'> {
   const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
   return endpoint === 'speech'
-    ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is no sound' }
+    ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is not audio' }
     : { maxBytes, read: (body) => isJson(body) || undefined, unread: 'the answer is not JSON' }
 }
 

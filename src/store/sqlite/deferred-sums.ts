@@ -155,7 +155,7 @@ export class DeferredSums {
     return (this.#newestNote.get() as { readonly note: number }).note
   }
 
-  // Once for each half hour, not for each call.
+  // Called with the sums of a half hour, so that the rows of each kind are not written for every call.
   #addToKinds([[slot, user_id, token_id, model, channel, group, service_tier, region], sums]: SlotRow): void {
     const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {

@@ -111,7 +111,7 @@ function scanned(event: Buffer): ReturnType<typeof scanObject> {
   try {
     return scanObject(event, RESPONSE_LIMITS)
   } catch {
-    throw new MalformedEventStream('an event is no JSON object')
+    throw new MalformedEventStream('an event is not a JSON object')
   }
 }
 

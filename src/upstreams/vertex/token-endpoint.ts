@@ -25,7 +25,8 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
   return async (text, form, { proxy, isSetOverHttp }) => {
     const allows = allowsPrivateNetworks()
     const url = URL.parse(text)
-    if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
+    if (!url || !isTokenEndpoint(url, allows))
+      throw new Error('its address is not a token endpoint of Google')
     if (proxy !== null) {
       const { proxiedAgent } = await import('../proxy-agent.ts')
       // Tokens are valid for an hour, so the connection is not kept.

@@ -1,11 +1,8 @@
-import type { Socket } from 'node:net'
-import type { Handshake } from './handshake.ts'
-import { httpConnect } from './http-connect.ts'
+import { type Socket, isIP } from 'node:net'
 import type { Origin } from './origin.ts'
 import type { Proxy } from './proxy.ts'
-import { socks5 } from './socks5.ts'
 
-/** Bytes that a proxy may answer with: more is no handshake. */
+/** Bytes that a proxy may answer with: a longer answer is not a handshake. */
 const MAX_BYTES = 16_384
 
 /**
@@ -30,13 +27,13 @@ export function openTunnel(
     for (;;) {
       const step = next(received)
       if (!step) {
-        if (received.length > MAX_BYTES) end('the proxy is no proxy')
+        if (received.length > MAX_BYTES) end('the server is not a proxy')
         return
       }
       if ('failure' in step) return end(step.failure)
       received = received.subarray(step.used)
       // An upstream does not speak first.
-      if ('opened' in step) return end(received.length > 0 ? 'the proxy is no proxy' : undefined)
+      if ('opened' in step) return end(received.length > 0 ? 'the server is not a proxy' : undefined)
       next = step.next
       socket.write(step.send)
     }
@@ -44,3 +41,98 @@ export function openTunnel(
   socket.on('data', onData)
   socket.once('connect', () => socket.write(send))
 }
+
+/** Handshake of an HTTP proxy: `CONNECT` (RFC 9110, section 9.3.6). */
+function httpConnect(origin: Origin, { credentials }: Proxy): { send: Buffer; next: Handshake } {
+  const { host, port } = origin
+  const authority = isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+  const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`]
+  if (credentials) {
+    const encoded = Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')
+    lines.push(`Proxy-Authorization: Basic ${encoded}`)
+  }
+  return { send: Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), next: readHead }
+}
+
+const readHead: Handshake = (received) => {
+  const end = received.indexOf('\r\n\r\n')
+  if (end === -1) return undefined
+  const status = /^HTTP\/1\.[01] (\d{3})\b/.exec(received.toString('latin1', 0, end))?.[1]
+  if (status === undefined) return { failure: 'the server is not a proxy' }
+  if (status === '407') return { failure: 'the proxy refused the credentials' }
+  if (!status.startsWith('2')) return { failure: 'the proxy refused the connection' }
+  return { opened: true, used: end + 4 }
+}
+
+const VERSION = 5
+const NO_AUTHENTICATION = 0
+const BY_PASSWORD = 2
+const CONNECT = 1
+const DOMAIN = 3
+/** Bytes of an address by its type, a domain's without its length. */
+const ADDRESS_BYTES: Readonly<Record<number, number>> = { 1: 4, 4: 16 }
+const NOT_A_PROXY = { failure: 'the server is not a proxy' } as const
+
+/** Handshake of a SOCKS5 proxy (RFC 1928), which resolves the host; with credentials, RFC 1929. */
+function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; next: Handshake } {
+  const request = requestOf(origin)
+
+  const readMethod: Handshake = (received) => {
+    if (received.length < 2) return undefined
+    if (received[0] !== VERSION) return NOT_A_PROXY
+    if (received[1] === NO_AUTHENTICATION) return { send: request, used: 2, next: readReply }
+    if (received[1] !== BY_PASSWORD || !credentials) return { failure: 'the proxy refused the credentials' }
+    const { user, password } = credentials
+    return {
+      send: Buffer.concat([Buffer.of(1), withLengthPrefix(user), withLengthPrefix(password)]),
+      used: 2,
+      next: readVerdict,
+    }
+  }
+
+  const readVerdict: Handshake = (received) => {
+    if (received.length < 2) return undefined
+    if (received[1] !== 0) return { failure: 'the proxy refused the credentials' }
+    return { send: request, used: 2, next: readReply }
+  }
+
+  const methods = credentials ? [NO_AUTHENTICATION, BY_PASSWORD] : [NO_AUTHENTICATION]
+  return { send: Buffer.of(VERSION, methods.length, ...methods), next: readMethod }
+}
+
+// IPv6 addresses are sent as host names are, which every proxy accepts.
+function requestOf({ host, port }: Origin): Buffer {
+  const address =
+    isIP(host) === 4
+      ? Buffer.of(1, ...host.split('.').map(Number))
+      : Buffer.concat([Buffer.of(DOMAIN), withLengthPrefix(host)])
+  return Buffer.concat([Buffer.of(VERSION, CONNECT, 0), address, Buffer.of(port >> 8, port & 255)])
+}
+
+const readReply: Handshake = (received) => {
+  if (received.length < 5) return undefined
+  if (received[0] !== VERSION) return NOT_A_PROXY
+  if (received[1] !== 0) return { failure: 'the proxy refused the connection' }
+  const type = received[3] as number
+  const bytes = type === DOMAIN ? 1 + (received[4] as number) : ADDRESS_BYTES[type]
+  if (bytes === undefined) return NOT_A_PROXY
+  const used = 4 + bytes + 2
+  return received.length < used ? undefined : { opened: true, used }
+}
+
+function withLengthPrefix(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  return Buffer.concat([Buffer.of(bytes.length), bytes])
+}
+
+/** Step of a handshake: what to send and where to go on, or the end. */
+type HandshakeStep =
+  | { readonly send: Buffer; readonly used: number; readonly next: Handshake }
+  /** `used`: bytes that belonged to the handshake. */
+  | { readonly opened: true; readonly used: number }
+  | { readonly failure: string }
+  /** More bytes are needed. */
+  | undefined
+
+/** Reads what the proxy has sent so far. */
+type Handshake = (received: Buffer) => HandshakeStep

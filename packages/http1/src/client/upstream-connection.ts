@@ -1,13 +1,13 @@
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { type Socket, connect as connectPlain, isIP } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 import { TransportError } from './upstream-request.ts'
-import { BodySending } from './body-sending.ts'
-import { ResponseReader, type ReadResult } from './response-reader.ts'
+import { type ReadResult, ResponseReader } from './response-reader.ts'
 import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
 import { openTunnel } from './tunnel.ts'
 import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
+import type { OutgoingBody } from './outgoing-body.ts'
 
 /** Size up to which head and body are copied together: that costs less than a second write. */
 const MAX_COALESCED_BYTES = 16_384
@@ -291,5 +291,49 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     request.isOver = true
     const wasReused = this.#wasUsed && !this.#hasReceived && !cause.endsWith('time-out')
     request.listener.onError(new TransportError(cause, wasReused))
+  }
+}
+
+/** Receiver of the progress of a body. Nothing is called after `stop`. */
+interface SendingListener {
+  /** The upstream took more bytes. */
+  onProgress(): void
+  /** All bytes were given to the connection. */
+  onSent(): void
+  /** The body cannot be read. */
+  onFailed(): void
+}
+
+/** Sends a body piece by piece, each when the upstream has taken the one before. */
+class BodySending {
+  readonly #socket: Socket
+  readonly #body: OutgoingBody
+  readonly #listener: SendingListener
+  #isStopped = false
+
+  constructor(socket: Socket, body: OutgoingBody, listener: SendingListener) {
+    this.#socket = socket
+    this.#body = body
+    this.#listener = listener
+    this.#send().catch(() => {
+      if (!this.#isStopped) this.#listener.onFailed()
+    })
+  }
+
+  /** Ends the sending, wherever it is. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #send(): Promise<void> {
+    for (let position = 0; position < this.#body.length; ) {
+      const piece = await this.#body.read(position)
+      if (this.#isStopped) return
+      position += piece.length
+      await new Promise<void>((resolve) => this.#socket.write(piece, () => resolve()))
+      if (this.#isStopped) return
+      this.#listener.onProgress()
+    }
+    this.#listener.onSent()
   }
 }

@@ -1,16 +1,15 @@
-import type { Socket } from 'node:net'
+import { Socket, type SocketConstructorOpts } from 'node:net'
 import type { CountedConnection } from './address-blocks.ts'
 import { StepTimeout } from './client-timeouts.ts'
 import type { ClientConnectionOwner } from './client-connection-owner.ts'
 import type { Peer } from './connection-limiter.ts'
 import { HalfCloseTimeout } from './half-close-timeout.ts'
-import { type RequestError, headError, REQUEST_TIMEOUT, UNREADABLE } from './request-errors.ts'
+import { REQUEST_TIMEOUT, type RequestError, UNREADABLE, headError } from './request-errors.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
-import { withSharedReadBuffer } from './shared-read-buffer.ts'
 import { Response, type ResponseSink } from './response.ts'
 import { toOriginForm } from './request-target.ts'
-import { WRITE_TIMEOUT_MS, writePiecesWithTimeout, writeWithTimeout } from './write-with-timeout.ts'
+import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 
 /** Bytes of pipelined requests beyond which the connection is not read. */
 const MAX_PIPELINED_BYTES = 65_536
@@ -297,4 +296,59 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#request?.onBodyEnd('aborted')
     this.#response?.onConnectionEnd('aborted')
   }
+}
+
+/** How long a client may stop reading while data waits to be sent. */
+const WRITE_TIMEOUT_MS = 60_000
+
+/** Writes bytes; false, with a timeout set, if more data waits than should. */
+function writeWithTimeout(socket: Socket, bytes: Buffer | string): boolean {
+  const isBelowLimit = socket.write(bytes, 'latin1')
+  if (!isBelowLimit) socket.setTimeout(WRITE_TIMEOUT_MS)
+  return isBelowLimit
+}
+
+/**
+ * Writes several pieces together; false, with a timeout set, if more data waits than should. Pieces that the
+ * system takes at once never count, and the socket announces `drain` in no other case than this.
+ */
+function writePiecesWithTimeout(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
+  socket.cork()
+  for (const part of parts) socket.write(part, 'latin1')
+  socket.uncork()
+  const isDrainPending = socket.writableNeedDrain && socket.writableLength > 0
+  if (isDrainPending) socket.setTimeout(WRITE_TIMEOUT_MS)
+  return !isDrainPending
+}
+
+/** Buffer that all connections read into: its bytes are handled before the next read. */
+const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
+
+/** Property of Node's sockets that is not public, but has existed for fifteen years. */
+const HANDLE = '_handle'
+
+/**
+ * Wraps an accepted connection in a socket that reads into one shared buffer, instead of 64 KiB of its own
+ * per read. Node offers that (`onread`) only to sockets that a program opens, so the handle moves into a
+ * socket of our own. Without a handle, the socket is read as usual. The next read overwrites what `onData`
+ * was given.
+ */
+function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void): Socket {
+  const handle: unknown = Reflect.get(accepted, HANDLE)
+  if (!handle) return accepted.on('data', onData).resume()
+  const options = {
+    handle,
+    allowHalfOpen: true,
+    onread: {
+      buffer: READ_BUFFER,
+      callback(length: number) {
+        onData(length === READ_BUFFER.length ? READ_BUFFER : READ_BUFFER.subarray(0, length))
+        return true
+      },
+    },
+  }
+  // Releases the accepted socket, whose handle has moved.
+  Reflect.set(accepted, HANDLE, null)
+  accepted.destroy()
+  return new Socket(options as unknown as SocketConstructorOpts)
 }

@@ -5,18 +5,17 @@ import {
   MAX_RAW_HEAD_BYTES,
 } from '../parser/framing-counter.ts'
 import {
-  type ParserCallbacks,
   CONTINUE,
   Llhttp,
   MAX_PARSE_BYTES,
-  SKIP_BODY,
   PAUSE,
+  type ParserCallbacks,
   REJECT,
+  SKIP_BODY,
 } from '../parser/llhttp.ts'
 import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
-import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
-/** Most headers, trailers included, of one request. */
+/** Maximum number of headers in one request, trailers included. */
 const MAX_HEADERS = 100
 /** Bytes per call of the parser while a head is awaited, so that little of a body after it is copied. */
 const HEAD_PARSE_BYTES = 4_096
@@ -269,4 +268,27 @@ function trimmed(value: string): string {
   let end = value.length
   while (end > 0 && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1
   return end === value.length ? value : value.slice(0, end)
+}
+
+/** Transfer coding of RFC 9112, 7, with optional parameters. */
+const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
+
+/** Reason why a request's Transfer-Encoding cannot be served. */
+type TransferCodingError = 'malformed' | 'unknown transfer coding'
+
+/**
+ * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
+ * 6.1). `lines` is the number of headers that it came in: a repeated one could be read differently by
+ * proxies.
+ */
+function transferCodingError(value: string, lines: number): TransferCodingError | undefined {
+  const known = value.toLowerCase()
+  if (lines === 1 && known === 'chunked') return undefined
+  const codings = known.split(',').map((coding) => coding.trim())
+  const chunkedAt = codings.indexOf('chunked')
+  const isWellFormed =
+    lines === 1 &&
+    codings.every((coding) => CODING.test(coding)) &&
+    (chunkedAt === -1 || chunkedAt === codings.length - 1)
+  return isWellFormed ? 'unknown transfer coding' : 'malformed'
 }

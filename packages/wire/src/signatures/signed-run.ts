@@ -84,7 +84,7 @@ export function textAnchor(context: string, text: string): string | undefined {
 /**
  * Digests of the conversation before each turn, and of all turns. Thoughts and cache marks are not included.
  */
-export function contextsOf({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
+export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
   const hash = createHash('sha256').update(JSON.stringify(system.map(({ text }) => text)))
   const contexts = [hash.copy().digest('base64url')]
   for (const turn of turns) {

@@ -1,5 +1,12 @@
 import type { Conversation, Part, TextPart, ThinkingPart, ToolCallPart, Turn } from '../conversation.ts'
-import { callAnchor, contextsOf, type SignedRun, type SignedSlot, textAnchor, textOf } from './signed-run.ts'
+import {
+  callAnchor,
+  digestsByTurn,
+  type SignedRun,
+  type SignedSlot,
+  textAnchor,
+  textOf,
+} from './signed-run.ts'
 
 /** Turn that the client sent back without signatures. */
 interface UnsignedTurn {
@@ -51,7 +58,7 @@ export class SignedTurns {
 
   // Computed on demand, because most conversations and replies need no digest.
   #contextAt(index: number): string {
-    this.#contexts ??= contextsOf(this.#conversation)
+    this.#contexts ??= digestsByTurn(this.#conversation)
     return this.#contexts[index] ?? ''
   }
 

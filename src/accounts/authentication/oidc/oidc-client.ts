@@ -65,7 +65,7 @@ export class OidcClient {
         code_challenge: await library.calculatePKCECodeChallenge(checks.verifier),
         code_challenge_method: 'S256',
       })
-      if (!/^https?:$/.test(url.protocol)) throw new Error('its authorization endpoint is no web page')
+      if (!/^https?:$/.test(url.protocol)) throw new Error('its authorization endpoint is not a web page')
       return { url: url.href, checks }
     })
   }

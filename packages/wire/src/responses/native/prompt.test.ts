@@ -108,7 +108,7 @@ describe('the text that is counted', () => {
     )
   })
 
-  test('the text that is counted is the input where that is a text', () => {
+  test('an input that is a text is counted as it is', () => {
     expect(promptText(bytes(replyContext('Hello'))).text).toBe('Hello')
   })
 })
