@@ -1,7 +1,7 @@
 import type { Sorting } from './data-table.tsx'
 import type { SearchState } from './search-state.ts'
 
-/** The order of a list as the gateway takes it; undefined for that which the list has by itself. */
+/** The order of a list as the gateway takes it; undefined for the default order of the list. */
 export interface ListOrder {
   readonly sort?: string | undefined
   readonly order?: string | undefined

@@ -4,7 +4,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 /** Names of tiers of service for readers. A tier that the console does not know has its own name. */
 export function useTierNames(): {
   readonly nameOf: (tier: string) => string
-  /** The tier that was served, and the one that was asked for where it is another. */
+  /** The tier that was served, and the requested one if it differs. */
   readonly textOf: (call: Pick<Call, 'service_tier' | 'requested_service_tier'>) => string
 } {
   const { logs } = useTexts()

@@ -23,8 +23,8 @@ export interface TieredTokens {
 }
 
 /**
- * What a tier of service costs: a number that multiplies the prices of tokens, or other prices. The
- * tiers of `tiers` are another thing: they depend on the size of the prompt.
+ * What a tier of service costs: a number that multiplies the prices of tokens, or separate prices.
+ * Not to be confused with `tiers`, the prices that depend on the size of the prompt.
  */
 export type ServicePrice = Decimal | TieredTokens
 
@@ -201,7 +201,7 @@ interface PriceSet {
   readonly quotaPerUnit: number
 }
 
-/** What the request of a call asked for, which applies if its answer states nothing. */
+/** The tier and region that a call requested, which apply if the response states nothing. */
 export interface SentService {
   /** The tier that the client requested; '' if none. */
   readonly requested: string

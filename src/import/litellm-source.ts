@@ -167,7 +167,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
 }
 
-/** The type of rerank, a protocol that several vendors speak, and those with a type of their own. */
+/** The type of rerank channels, and the vendors whose rerank channels have another type. */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 

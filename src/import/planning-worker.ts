@@ -20,7 +20,7 @@ const MAX_ACCOUNTS = 200
 
 const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
 
-/** Plans one import, sends the plan, and then its accounts, as they are asked for. */
+/** Plans one import and sends the plan, then its accounts as the gateway requests them. */
 async function sendPlan(task: PlanningTask): Promise<void> {
   const { environment, texts, path, shown, apply } = task
   const source = await readSource(path, {

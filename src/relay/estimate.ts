@@ -104,7 +104,7 @@ function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
-  // What is stored elsewhere may have directives of its own.
+  // The parts of a prompt that are stored elsewhere may contain directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
   const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
   if (!first) return ALL_LIFETIMES

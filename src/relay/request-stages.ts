@@ -87,7 +87,7 @@ export interface ParsedRequest {
   readonly region?: string
   /** Returns the conversation that the request belongs to. Absent if its endpoint has none. */
   readonly session?: () => Session | undefined
-  /** Whether it asks the provider to keep its prompt in the cache for a day. */
+  /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
@@ -108,7 +108,7 @@ export interface ParsedRequest {
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
-  /** Whether the upstream goes on without a client, so that nobody may see its output as it is made. */
+  /** Whether the upstream continues without a client. Its output is then possibly not read as it is generated. */
   readonly background?: boolean
   /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
   readonly namesPrompt?: boolean
@@ -179,7 +179,7 @@ export interface ChannelPlan {
   readonly tools?: ChannelTools
   /**
    * Returns the conversation as it is sent, whose tokens may be known from an earlier call; undefined if it
-   * cannot be told yet. Absent if the request is none.
+   * is not known yet. Absent if the request is not a conversation.
    */
   conversation?(): SentConversation | Promise<SentConversation | undefined>
   /**

@@ -184,7 +184,7 @@ export function rateServed(call: Pick<Call, 'plan'>, target: Target, stated: Ser
   return { ...served, isIncomplete: served.isUnpriced || isGuessed }
 }
 
-/** What the request of a call asked for, as far as the answer states nothing else. */
+/** The tier and region that a call requested, which apply if the response states nothing. */
 export function sentService(
   { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
   { channel, request }: Target,
@@ -218,7 +218,7 @@ export function rateAsked({ dialect, rate, settings, request, channels }: Plan):
   return servedRate(rate, channel, model, { tier: sent }).rate
 }
 
-/** The same for the charge of a call; the operator is told of a tier without a price. */
+/** The same for the charge of a call. A tier without a price is reported to the operator. */
 export function servedAt(call: Call, target: Target, stated: Served | undefined): ServedCall {
   const served = rateServed(call, target, stated)
   if (served.isUnpriced)

@@ -46,7 +46,7 @@ const OPENAI_TIERS: Spelling = {
   },
 }
 
-/** Servers of other vendors, which have tiers of their own. A batch is not a tier that a request can name. */
+/** Servers of other vendors, which have further tiers. A batch is not a tier that a request can name. */
 const COMPATIBLE_TIERS: Spelling = {
   ...OPENAI_TIERS,
   others: (written) => ofOpenAi(written.toLowerCase()),

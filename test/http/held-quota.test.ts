@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([waiting?.close(), atOnce?.close()]))
 
-/** Begins a call that holds nearly all of a key's quota until it is told to end. */
+/** Begins a call that holds nearly all of a key's quota until `end` is called. */
 async function holding(fixture: Fixture, key = 'one', usage = usageText(10, 5)) {
   const { upstream } = fixture
   const { promise: after, resolve: end } = Promise.withResolvers<void>()
@@ -129,7 +129,7 @@ describe('a call whose quota other calls hold', () => {
     await first
   })
 
-  test('what is not affordable alone is a 403 with the sums, whoever holds what', async () => {
+  test('a call that exceeds the whole quota is a 403 with the sums, also while another call holds quota', async () => {
     const { first, end } = await holding(atOnce)
     const refused = await atOnce.chat('one', ask('m', { max_tokens: 2 * MAXIMUM }))
     expect(refused.status).toBe(403)

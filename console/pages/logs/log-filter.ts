@@ -34,7 +34,7 @@ export const STATUSES = {
   crash: 'crash,lost-node',
 } as const
 
-/** The status of calls that were refused before they began, which are a list of their own. */
+/** The status of calls that were refused before they began. The page shows them in a separate list. */
 export const REFUSED = 'refused'
 
 /** The name of a way in which a call may have ended, or of those that never began. */

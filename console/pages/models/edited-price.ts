@@ -37,7 +37,7 @@ export interface TypedTier {
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
-/** What a tier of service costs: a factor, or an input and an output of its own. */
+/** What a tier of service costs: a factor, or separate prices for input and output. */
 export interface TypedService {
   readonly tier: string
   readonly factor: string

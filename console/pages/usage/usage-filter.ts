@@ -32,7 +32,7 @@ const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
 const TOP = 20
-/** The figures with a chart of their own largest series. */
+/** The figures by which the gateway ranks series. Each has a chart of its largest ones. */
 const RANKS = 'quota,requests,failed'
 /** Seconds from the start of a month that are within the next one. */
 const A_MONTH_S = 32 * DAY_S

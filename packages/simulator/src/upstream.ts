@@ -8,7 +8,7 @@ export interface Frame {
   readonly tokens: number
 }
 
-/** Reply as it is sent: a body that took a number of tokens, or frames; with headers of its own. */
+/** Reply as it is sent: a body with its number of tokens, or the frames of a stream; and headers. */
 export type Reply = (
   | {
       readonly kind: 'bytes'
@@ -40,7 +40,7 @@ export interface Call {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Fields
-  /** The client's key, whose account has prompt caches of its own. */
+  /** The client's key. Each key has separate prompt caches. */
   readonly account: string
   /** The field `file` of a form. */
   readonly file?: Buffer

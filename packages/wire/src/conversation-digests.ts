@@ -114,7 +114,7 @@ const COLON = 0x3a
 const LETTER_N = 0x6e
 /** Shorter data may be an address or an id. */
 const MIN_DATA_BYTES = 512
-/** Number of bytes in which an address shows that it is one. */
+/** Number of leading bytes by which a web address is recognized. */
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 

@@ -227,7 +227,7 @@ export function capabilitiesOf(
 }
 
 const NOTHING_STATED: DeclaredCapabilities = {}
-/** Capabilities by what is stated and by both names: every conversion asks, and some forty patterns are tried. */
+/** Capabilities by what is stated and by both names, cached because every conversion needs them and some forty patterns are tried. */
 const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
 /** Maximum number of names, because clients choose theirs. */
 const MAX_FOUND = 200

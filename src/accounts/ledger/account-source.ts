@@ -51,7 +51,7 @@ export interface AccountSource {
    * `Unaffordable`, which states what remains, if that is impossible.
    */
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
-  /** Borrows once for `amount`, and asks other nodes for what they do not need if that fails. */
+  /** Borrows once for `amount`. If that fails, requests from other nodes the quota that they do not need. */
   borrow(payer: Payer, amount: number): Promise<Borrowed>
   /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>

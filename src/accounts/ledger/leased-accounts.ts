@@ -129,7 +129,7 @@ export class LeasedAccounts implements AccountSource {
     return { payer }
   }
 
-  // Other nodes are asked for what they have and do not need.
+  // Requests from other nodes the quota that they have borrowed and do not need.
   async #recallShort({ account: { token, user, unlimited }, budgets }: Payer, amount: number): Promise<void> {
     const balances = [user, ...(unlimited ? [] : [token]), ...budgets.map(({ balance }) => balance)]
     const short = balances.filter(({ accountFree }) => accountFree < amount) as LeasedBalance[]

@@ -178,7 +178,7 @@ export class Ledger {
     void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
   }
 
-  // A stream asks again with every frame; one growth of it waits at a time.
+  // A stream repeats its request with every frame; only one growth of a stream waits at a time.
   #growLater(hold: OpenHold, by: number): void {
     if (this.accounts.lends) return this.#borrowFor(hold, by)
     if (this.#growths.has(hold) || !isAffordableAlone(hold, by)) return
@@ -201,7 +201,7 @@ export class Ledger {
     this.#growths.set(hold, queued)
   }
 
-  // Where quota is lent, the next frame asks again: a growth takes from the balances that the hold was taken from,
+  // Where quota is lent, the next frame repeats the request: a growth takes from the balances that the hold was taken from,
   // while a wait may end with others.
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return

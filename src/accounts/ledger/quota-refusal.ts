@@ -162,7 +162,7 @@ export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
   return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))
 }
 
-/** Builds the refusal by which a stream ends whose hold cannot grow by this amount, whoever holds the rest. */
+/** Builds the refusal that ends a stream whose hold cannot grow by this amount. Holds of other calls count as used. */
 export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Unaffordable {
   return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
 }

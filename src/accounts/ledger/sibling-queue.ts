@@ -135,7 +135,7 @@ function sort(places: Set<Place>): void {
  */
 export class SiblingQueue {
   readonly #accounts: Pick<AccountSource, 'lends' | 'borrow'>
-  /** Lines by the balances of users and budgets; whoever waits for a token stands in the line of its user. */
+  /** Lines by the balances of users and budgets. A call that waits for a token stands in the line of its user. */
   readonly #lines = new Map<Balance, Line>()
   /** Everybody by user, for whom quota is borrowed. */
   readonly #borrowers = new Map<number, Borrower>()
@@ -157,7 +157,7 @@ export class SiblingQueue {
     return { leave: () => this.#remove(place), expire: () => this.#expire(place) }
   }
 
-  /** Admits whoever can be, now that quota of these balances is free. */
+  /** Admits the waiting calls that these balances, whose quota is now free, can cover. */
   released({ account, budgets }: Payer): void {
     if (this.#lines.size === 0) return
     for (const { balance } of budgets) this.#admitFrom(balance)
@@ -250,7 +250,7 @@ export class SiblingQueue {
   }
 
   // Loans are requested in order of arrival, and the bank answers in that order. As long as the first is
-  // refused, the others are not asked for.
+  // refused, the loans of the others are not requested.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true

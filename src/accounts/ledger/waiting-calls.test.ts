@@ -121,13 +121,13 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     await delay(20)
     expect(growing.grow(200)).toBe(false)
     await first.settle(settlementOf(0))
-    // The stream asks again with its next frame.
+    // The stream repeats its request with its next frame.
     await expect.poll(() => growing.grow(200)).toBe(true)
     expect(growing.amount).toBe(300)
     expect((await waiting).amount).toBe(700)
   })
 
-  test('whoever holds what, no more is held than there is', async () => {
+  test('the holds of calls that arrive together never exceed the balance', async () => {
     const { call, nodes } = await stage()
     const holds: OpenHold[] = []
     const calls = Array.from({ length: 60 }, async (_, at) => {

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 const COUNTED_DAYS = 30
 
 const amount = z.string().describe('A decimal')
-/** The price of a tier of service may be a price of its own. */
+/** The price of a tier of service: a factor, or separate prices. */
 const part = z.union([amount, z.record(z.string(), z.unknown())])
 const price = z.record(z.string(), z.union([amount, z.record(z.string(), part)]))
 

@@ -13,7 +13,7 @@ import { usableGroups } from '../users/user-object.ts'
 
 /** What tiers of service and regions cost, declared or by the vendor of the first channel. */
 export const servicePricesSchema = {
-  /** What tiers of service cost: a number that multiplies the prices of tokens, or prices of its own. */
+  /** What tiers of service cost: a number that multiplies the prices of tokens, or separate prices. */
   service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
   /** Numbers that multiply the prices of tokens, by region. */
   regions: z.record(z.string(), z.number()),

@@ -240,7 +240,7 @@ const NO_HEADERS: readonly string[] = []
 
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
-/** What a converted request says about thinking, encoded without its turns when it is asked for. */
+/** The settings for thinking of a converted request, encoded on demand and without its turns. */
 function sentThinking(
   spoken: ProtocolName,
   conversation: Conversation,

@@ -22,7 +22,7 @@ interface RedisPromptsOptions {
   readonly key: Buffer
   /** What the numbers are, as a part of their names in Redis. */
   readonly kind: 'prompt' | 'session'
-  /** Number of digests above which Redis is asked for those that this node does not know. */
+  /** Redis is read for digests that this node does not know if a prompt has more digests than this. */
   readonly fewest: number
   /** Called for each entry that was not sealed by a node of this gateway. */
   readonly onUntrusted: () => void

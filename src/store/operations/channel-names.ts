@@ -65,7 +65,7 @@ export async function namesOfChannels(
 /** All names that calls of these channels may have been logged with. */
 export function loggedNames(names: readonly string[], present: PresentNames): string[] {
   const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
-  // A name that was given up may be asked for, too.
+  // A filter may also contain a former name.
   return [...new Set([...names, ...former])]
 }
 

@@ -71,7 +71,7 @@ type Sums = readonly number[]
 
 /** One line of a series: a value of its dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user, API key or channel; null for all values that have no line of their own. */
+  /** Name, or id of a user, API key or channel; null for the sum of all values without a line. */
   readonly key: string | number | null
   /** Name of a user, API key or channel, deleted ones included. */
   readonly label: string
