@@ -1,10 +1,11 @@
-import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import { NO_USAGE } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { amounts, tieredPrices, usages } from '../../test/generators/prices.ts'
 import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf, type TieredTokens } from './price.ts'
-import { completePrices, type TokenPrices } from './token-kinds.ts'
+import { byTokenKind, completePrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
 const decimal = (text: string): Decimal => {
@@ -223,60 +224,24 @@ test('seconds and images with their own price are charged once, whether or not t
   expect(charge(both, usage, {}, media)).toBe(44_500)
 })
 
-const decimals: fc.Arbitrary<Decimal> = fc.oneof(
-  { weight: 1, arbitrary: fc.constant({ digits: 0n, scale: 0 }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      digits: fc.bigInt({ min: 0n, max: 99_999n }),
-      scale: fc.integer({ min: 3, max: 8 }),
-    }),
-  },
-)
-
 const ratios: fc.Arbitrary<Decimal> = fc.record({
   digits: fc.bigInt({ min: 0n, max: 999n }),
   scale: fc.integer({ min: 0, max: 4 }),
 })
 
-const tokenPrices: fc.Arbitrary<TokenPrices> = fc.record({
-  input: decimals,
-  output: decimals,
-  cache_read: decimals,
-  cache_write_5m: decimals,
-  cache_write_1h: decimals,
-  cache_write_30m: decimals,
-  cache_write_12h: decimals,
-  audio_input: decimals,
-  audio_output: decimals,
-  image_input: decimals,
-  image_output: decimals,
-  audio_cache_read: decimals,
-  image_cache_read: decimals,
-})
-
-const FREE = { digits: 0n, scale: 0 }
-const FREE_TOKENS = fc
-  .sample(tokenPrices, 1)
-  .map((one) => Object.fromEntries(Object.keys(one).map((key) => [key, FREE])))[0]
-
-const tokensAndTiers: fc.Arbitrary<TieredTokens> = fc.record({
-  tokens: fc.oneof(tokenPrices, fc.constant(FREE_TOKENS as unknown as TokenPrices)),
-  tiers: fc
-    .uniqueArray(fc.record({ above: fc.integer({ min: 1, max: 5_000 }), tokens: tokenPrices }), {
-      maxLength: 3,
-      selector: ({ above }) => above,
-    })
-    .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
-})
+const FREE_TOKENS: TokenPrices = byTokenKind(() => ({ digits: 0n, scale: 0 }))
+const tokensAndTiers: fc.Arbitrary<TieredTokens> = fc.oneof(
+  tieredPrices,
+  tieredPrices.map(({ tiers }) => ({ tokens: FREE_TOKENS, tiers })),
+)
 
 const units = fc.record({
-  request: decimals,
+  request: amounts,
   tools: fc.constant({}),
-  characters: decimals,
-  second: decimals,
-  search_unit: decimals,
-  image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), decimals),
+  characters: amounts,
+  second: amounts,
+  search_unit: amounts,
+  image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), amounts),
   service: fc.dictionary(fc.constantFrom('flex', 'fast', 'own'), fc.oneof(ratios, tokensAndTiers)),
   regions: fc.dictionary(fc.constantFrom('us', 'eu'), ratios),
 })
@@ -284,36 +249,6 @@ const units = fc.record({
 const prices: fc.Arbitrary<Price> = fc
   .tuple(tokensAndTiers, units)
   .map(([tiered, others]) => ({ ...tiered, ...others }))
-
-const count = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000 }))
-const usage: fc.Arbitrary<Usage> = fc
-  .record({
-    text: count,
-    audioInput: count,
-    imageInput: count,
-    cached: count,
-    audioCacheRead: count,
-    imageCacheRead: count,
-    cacheWrite5m: count,
-    cacheWrite1h: count,
-    cacheWrite30m: count,
-    cacheWrite12h: count,
-    written: count,
-    audioOutput: count,
-    imageOutput: count,
-    webSearches: count,
-    seconds: count,
-    characters: count,
-    images: fc.integer({ min: 0, max: 4 }),
-    searchUnits: fc.integer({ min: 0, max: 400 }),
-  })
-  .map(({ text, cached, written, ...of }) => ({
-    ...of,
-    input: text + of.audioInput + of.imageInput,
-    cacheRead: cached + of.audioCacheRead + of.imageCacheRead,
-    output: written + of.audioOutput + of.imageOutput,
-    reasoning: 0,
-  }))
 
 const tools: fc.Arbitrary<PricedTool[]> = fc.array(
   fc.record({
@@ -325,7 +260,7 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
       'image' as const,
     ),
     count: fc.integer({ min: 1, max: 3_000 }),
-    price: decimals,
+    price: amounts,
   }),
   { maxLength: 3 },
 )
@@ -338,7 +273,7 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, for
       prices,
       ratios,
       fc.constantFrom(1, 7, 500_000),
-      usage,
+      usages,
       form,
       tools,
       (given, ratio, quotaPerUnit, used, image, uses) => {

@@ -85,7 +85,7 @@ export class RememberedPrompts {
       if (expiry === 0 && this.#size < this.#most) return at
       if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || expiry < this.#expiryAt(oldest))) oldest = at
     }
-    // As many as may be, and none of them here: the next one found gives way.
+    // The table is full, but these places are free: an entry elsewhere is removed to keep the number.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)
     return oldest
   }

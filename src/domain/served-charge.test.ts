@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { Usage } from '@sluice/wire/usage'
 import { channelOf } from '../../test/channel.ts'
+import { amounts, tieredPrices, usages } from '../../test/generators/prices.ts'
 import { lawRuns } from '../../test/tier.ts'
 import { charge } from './charge.ts'
 import type { Decimal } from './decimal.ts'
 import { FREE_PRICE, type Price, rateOf, type ServicePrice, type TieredTokens } from './price.ts'
 import { servedRate } from './served-rate.ts'
-import { byTokenKind, TOKEN_KINDS, type TokenPrices } from './token-kinds.ts'
+import type { TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
 /** A fraction of integers, computed without the code under test. */
@@ -31,47 +32,22 @@ const of = (count: number): Fraction => ({ top: BigInt(count), bottom: 1n })
 const MILLIONTH: Fraction = { top: 1n, bottom: 1_000_000n }
 const QUOTA_PER_UNIT = 500_000
 
-const amount: fc.Arbitrary<Decimal> = fc.oneof(
-  { weight: 1, arbitrary: fc.constant({ digits: 0n, scale: 0 }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      digits: fc.bigInt({ min: 1n, max: 99_999n }),
-      scale: fc.integer({ min: 2, max: 8 }),
-    }),
-  },
-)
 const factor: fc.Arbitrary<Decimal> = fc.record({
   digits: fc.bigInt({ min: 1n, max: 9_999n }),
   scale: fc.integer({ min: 0, max: 4 }),
 })
-const tokenPrices: fc.Arbitrary<TokenPrices> = fc
-  .array(amount, { minLength: TOKEN_KINDS.length, maxLength: TOKEN_KINDS.length })
-  .map((all) => {
-    let next = 0
-    return byTokenKind(() => all[next++] as Decimal)
-  })
-const tiered: fc.Arbitrary<TieredTokens> = fc.record({
-  tokens: tokenPrices,
-  tiers: fc
-    .uniqueArray(fc.record({ above: fc.integer({ min: 1, max: 8_000 }), tokens: tokenPrices }), {
-      maxLength: 2,
-      selector: ({ above }) => above,
-    })
-    .map((all) => all.toSorted((one, other) => one.above - other.above)),
-})
 const prices: fc.Arbitrary<Price> = fc
   .record({
-    own: tiered,
+    own: tieredPrices,
     isPerToken: fc.boolean(),
-    request: amount,
-    second: amount,
-    characters: amount,
-    search_unit: amount,
-    image: amount,
+    request: amounts,
+    second: amounts,
+    characters: amounts,
+    search_unit: amounts,
+    image: amounts,
     service: fc.dictionary(
       fc.constantFrom('flex', 'fast', 'batch', 'own'),
-      fc.oneof<fc.Arbitrary<ServicePrice>[]>(factor, tiered),
+      fc.oneof<fc.Arbitrary<ServicePrice>[]>(factor, tieredPrices),
     ),
     regions: fc.dictionary(fc.constantFrom('us', 'eu'), factor),
   })
@@ -82,40 +58,11 @@ const prices: fc.Arbitrary<Price> = fc
     image: { default: image },
   }))
 
-const count = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }))
-/** Counts of all kinds; those that are part of others do not exceed them. */
-const usages: fc.Arbitrary<Usage> = fc
-  .record({
-    text: count,
-    read: count,
-    audioInput: count,
-    imageInput: count,
-    audioCacheRead: count,
-    imageCacheRead: count,
-    cacheWrite5m: count,
-    cacheWrite1h: count,
-    cacheWrite30m: count,
-    cacheWrite12h: count,
-    said: count,
-    audioOutput: count,
-    imageOutput: count,
-    seconds: count,
-    characters: count,
-    images: fc.integer({ min: 0, max: 4 }),
-    searchUnits: fc.integer({ min: 0, max: 40 }),
-  })
-  .map(({ text, read, said, ...counts }) => ({
-    ...NO_USAGE,
-    ...counts,
-    input: text + counts.audioInput + counts.imageInput,
-    cacheRead: read + counts.audioCacheRead + counts.imageCacheRead,
-    output: said + counts.audioOutput + counts.imageOutput,
-  }))
 const tools: fc.Arbitrary<PricedTool[]> = fc.array(
   fc.record({
     kind: fc.constantFrom('web_search' as const, 'code_interpreter' as const, 'google_search' as const),
     count: fc.integer({ min: 1, max: 50 }),
-    price: amount,
+    price: amounts,
   }),
   { maxLength: 3 },
 )

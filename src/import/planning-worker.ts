@@ -4,7 +4,7 @@ import { readConfig } from '../config/config.ts'
 import { compareLines, countLines } from '../domain/import-line.ts'
 import type { PlannedAccount } from '../management/imports.ts'
 import { highestTokenId, planImport } from './import.ts'
-import { type FromPlanning, NEXT_ACCOUNTS, type PlanningTask } from './planning.ts'
+import { type PlanningMessage, NEXT_ACCOUNTS, type PlanningTask } from './planning.ts'
 import type { ReadLimits } from './read-limits.ts'
 import { readSource } from './read-source.ts'
 import { inspectTarget, reserve } from './target.ts'
@@ -68,7 +68,7 @@ function* partsOf(accounts: readonly PlannedAccount[]): Iterable<readonly Planne
   if (part.length > 0) yield part
 }
 
-function send(message: FromPlanning): void {
+function send(message: PlanningMessage): void {
   process.send?.(message)
 }
 

@@ -24,7 +24,7 @@ export interface PlanningTask {
 export const NEXT_ACCOUNTS = 'next'
 
 /** Message of the process: the plan, then its accounts in parts, the last of them empty; or why there is none. */
-export type FromPlanning =
+export type PlanningMessage =
   | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
   | { readonly kind: 'accounts'; readonly accounts: readonly PlannedAccount[] }
   | { readonly kind: 'refused'; readonly message: string }
@@ -118,7 +118,7 @@ class PlanningProcess {
     this.#child.kill('SIGKILL')
   }
 
-  async #ask(message: PlanningTask | typeof NEXT_ACCOUNTS): Promise<FromPlanning> {
+  async #ask(message: PlanningTask | typeof NEXT_ACCOUNTS): Promise<PlanningMessage> {
     const over = new AbortController()
     const { signal } = over
     const answer = once(this.#child, 'message', { signal })
@@ -130,7 +130,7 @@ class PlanningProcess {
       if (this.#child.connected) this.#child.send(message)
       const ended = this.#child.exitCode !== null || this.#child.signalCode !== null
       const first = ended ? undefined : await Promise.race([answer, end.then(() => undefined)])
-      if (first) return first[0] as FromPlanning
+      if (first) return first[0] as PlanningMessage
       throw refused(
         this.#isLate
           ? `${this.#shown} could not be read within ${MAX_MS / 1000} s; "sluice import" has more time`

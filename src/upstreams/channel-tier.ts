@@ -72,28 +72,24 @@ const GEMINI_TIERS: Spelling = {
   },
 }
 
-const ofConverse = (type: string): Partial<TierEdits> => member('serviceTier', { type })
+/** The tiers of Bedrock, which two kinds of requests name in different members. */
+const bedrockTiers = (named: (tier: string) => Partial<TierEdits>): Spelling['tiers'] => ({
+  auto: UNNAMED,
+  [STANDARD]: named('default'),
+  flex: named('flex'),
+  fast: named('priority'),
+  reserved: named('reserved'),
+})
+
 const CONVERSE_TIERS: Spelling = {
   members: ['serviceTier'],
-  tiers: {
-    auto: UNNAMED,
-    [STANDARD]: ofConverse('default'),
-    flex: ofConverse('flex'),
-    fast: ofConverse('priority'),
-    reserved: ofConverse('reserved'),
-  },
+  tiers: bedrockTiers((type) => member('serviceTier', { type })),
 }
 
 /** Requests of messages to Bedrock: the member becomes a header when the request is adapted. */
 const INVOKE_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
-  tiers: {
-    auto: UNNAMED,
-    [STANDARD]: ofOpenAi('default'),
-    flex: ofOpenAi('flex'),
-    fast: ofOpenAi('priority'),
-    reserved: ofOpenAi('reserved'),
-  },
+  tiers: bedrockTiers(ofOpenAi),
 }
 
 const VERTEX_TIERS: Spelling = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
@@ -14,7 +14,6 @@ import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 type Fields = Record<string, unknown>
 type Protocol = 'chat' | 'messages' | 'responses' | 'gemini'
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const price = { input: 2, output: 8 }
 const CLAUDE = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const NOVA = 'eu.amazon.nova-lite-v1:0'
@@ -109,11 +108,7 @@ beforeAll(async () => {
       options: { retries: 0, media: { allow_private_networks: true } },
       models: Object.fromEntries(channels.map(({ name }) => [name, { price }])),
       channels,
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann')]),
-        user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-      ],
+      users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
     }
   })
 })

@@ -1,4 +1,4 @@
-import type { CountedCalls, Usage, UsagePoint } from '../../api/usage.ts'
+import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
 import { type ChartRank, SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
 
 /** What a series is called, by the gateway and on the page. */
@@ -43,7 +43,7 @@ export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: s
 
 /** Failed or refused calls of the series with most of them, and the sum of all others. */
 export function countedData(
-  { slots, series, other }: CountedCalls,
+  { slots, series, other }: CallCounts,
   labelOf: (key: string, label: string) => string,
   { otherLabel, isFilter }: { readonly otherLabel: string; readonly isFilter: boolean },
 ): ChartData {
@@ -59,7 +59,7 @@ export function countedData(
   ])
 }
 
-/** Parts of bars; one without a key is that of all others, and one with an empty key cannot be filtered by. */
+/** Parts of bars. A part without a key is the sum of all others; one with an empty key cannot be used as a filter. */
 function stackedData(
   slots: readonly number[],
   parts: readonly {

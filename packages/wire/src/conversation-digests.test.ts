@@ -111,7 +111,7 @@ describe('the bound of a conversation that goes on', () => {
   const bound = (messages: readonly object[], turn: number): number =>
     digests(CHAT_CONVERSATION, { model: 'm', messages }).bound(turn, 1000)
 
-  test('is the reported tokens, the bytes of what was appended, and 8 for each message', () => {
+  test('the bound is the reported tokens, the bytes of what was appended, and 8 for each message', () => {
     const more = [
       { role: 'assistant', content: 'hello' },
       { role: 'user', content: 'more' },
@@ -129,7 +129,7 @@ describe('the bound of a conversation that goes on', () => {
   test('a picture in the conversation that was reported counts no more', () => {
     expect(bound([picture(INLINE), hi], 1)).toBeLessThan(1200)
   })
-  test('behind an address there may be another picture by now', () => {
+  test('a picture at a web address counts in full again, because the address may lead to another one now', () => {
     expect(bound([picture('https://example.com/a.png'), hi], 1)).toBeGreaterThan(11_000)
   })
 })

@@ -16,7 +16,7 @@ const MAX_LOANS_AT_ONCE = 16
 /** A call that the holds of other calls prevent, or the growth of a hold. Growths wait in one process only. */
 export interface Waiting {
   readonly amount: number
-  /** Whether it is the growth of a hold; such come first, because their calls are under way. */
+  /** Whether it is the growth of a hold. Growths come first, because their calls are under way. */
   readonly isGrowth: boolean
   /** Takes the amount from these balances, on all of which it is free. */
   readonly admit: (payer: Payer) => void
