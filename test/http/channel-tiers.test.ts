@@ -99,7 +99,9 @@ beforeAll(async () => {
       atHost('api.openai.com', 'openai-ultra', { protocol: 'responses', service_tier: 'ultrafast' }),
       onBedrock('invoke-flex', CLAUDE, { protocol: 'messages', service_tier: 'flex' }),
       onBedrock('invoke-asked', CLAUDE, { protocol: 'messages', allow: ['service_tier'] }),
+      onBedrock('invoke-reserved', CLAUDE, { protocol: 'messages', service_tier: 'reserved' }),
       onBedrock('converse-fast', NOVA, { protocol: 'converse', service_tier: 'fast' }),
+      onBedrock('converse-reserved', NOVA, { protocol: 'converse', service_tier: 'reserved' }),
       onVertex('vertex-flex', { service_tier: 'flex' }),
       onVertex('vertex-bought', { service_tier: 'provisioned' }),
       onVertex('vertex-asked', { allow: ['service_tier'] }),
@@ -250,6 +252,7 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', { service_tier: 'standard_only' }, 'default', undefined],
     ['messages', 'invoke-asked', { service_tier: 'auto' }, undefined, undefined],
     ['messages', 'invoke-asked', {}, undefined, undefined],
+    ['messages', 'invoke-reserved', {}, 'reserved', undefined],
   ] as const)('%s to %s of Bedrock with %j sends %s', async (client, model, fields, value, dropped) => {
     const { headers: answered } = await post(client, model, fields)
     const [request] = bedrock.received
@@ -264,10 +267,13 @@ describe('tiers that are headers', () => {
     expect(bedrock.received[0]?.headers).not.toHaveProperty(BEDROCK_HEADER)
   })
 
-  test('Converse has the tier in its body', async () => {
-    await post('chat', 'converse-fast')
+  test.each([
+    ['converse-fast', 'priority'],
+    ['converse-reserved', 'reserved'],
+  ])('a request of Converse has the tier in its body: %s', async (model, type) => {
+    await post('chat', model)
     const { serviceTier } = JSON.parse(String(bedrock.received[0]?.body)) as Fields
-    expect(serviceTier).toEqual({ type: 'priority' })
+    expect(serviceTier).toEqual({ type })
   })
 
   test.each([
