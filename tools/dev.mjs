@@ -43,7 +43,7 @@ function start() {
   })
 }
 
-/** Makes the world, with upstreams that run in this process. */
+/** Creates the world of e2e/console/world.ts, with upstreams that run in this process. */
 async function startWorld() {
   console.log('Making the world: 100,000 calls, which take about half a minute')
   const [{ makeWorld }, { PASSWORDS }, { startSimulator }, { secretOfDataFolder }, { deriveSecrets }] =

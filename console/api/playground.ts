@@ -1,7 +1,7 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { openResponse } from './client.ts'
 
-/** Paths of endpoints that are no conversations. */
+/** Paths of the endpoints that are not conversations. */
 const MEDIA_PATHS = {
   images: 'images/generations',
   speech: 'audio/speech',

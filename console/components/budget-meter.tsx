@@ -8,7 +8,7 @@ const WARN = 80
 const FULL = 100
 const DAY_S = 86_400
 
-/** How much of a budget is used and held, when it begins anew, and when it is used up if spending goes on like this. */
+/** How much of a budget is used and held, when it resets, and when it is used up at the present rate. */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits } = useTexts()
   const { money, exact, day, time } = useFormats()

@@ -16,7 +16,7 @@ export function usedPercent({ budget, budget_used }: Pick<BudgetState, 'budget' 
   return budget === 0 ? 0 : Math.min(PERCENT, Math.floor((budget_used * PERCENT) / budget))
 }
 
-/** How much of a budget is held for calls under way, in whole per cent: at most what is not used. */
+/** The share of a budget that is held for calls under way, in whole per cent, at most the share that is not used. */
 export function heldPercent(state: Pick<BudgetState, 'budget' | 'budget_used' | 'budget_held'>): number {
   const { budget, budget_used: used, budget_held: held } = state
   return usedPercent({ budget, budget_used: used + held }) - usedPercent(state)

@@ -41,7 +41,7 @@ export function CallTable({
   )
 }
 
-/** The columns of tier and region, if none of these calls has more to say than the standard tier. */
+/** The columns of tier and region, which are hidden if all of these calls were served in the standard tier. */
 function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
   const hasTier = calls.some(
     (one) => isAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),

@@ -1,6 +1,6 @@
 import classes from './cut-text.module.css'
 
-/** A text of a table that is cut where it is long, with the whole in the tooltip. */
+/** A text in a table that is truncated if it is long; the tooltip shows all of it. */
 export function CutText({ text }: { readonly text: string }) {
   return (
     <span className={classes['cut']} title={text}>

@@ -22,7 +22,7 @@ export interface Column<Row> {
    * only a page of them.
    */
   readonly sortBy?: (row: Row) => number | string
-  /** The field by which the gateway sorts all pages by this column, if the order of the table is given. */
+  /** The field by which the gateway sorts for this column, if `order` is given. */
   readonly sortField?: string
 }
 
@@ -32,7 +32,7 @@ export interface Order {
   readonly isDescending: boolean
 }
 
-/** An order that the page keeps. */
+/** An order that is stored by the page. */
 export interface Sorting {
   readonly order: Order | undefined
   readonly onOrder: (order: Order) => void

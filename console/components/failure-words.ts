@@ -1,6 +1,6 @@
 const STATUS = /^status (\d{3})$/
 
-/** Words for the cause of a failed attempt, of which the gateway has a short name or a code of the system. */
+/** Describes the cause of a failed attempt, which the gateway reports as a short name or as an error code of the system. */
 export function failureWords(
   cause: string,
   {

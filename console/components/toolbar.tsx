@@ -10,7 +10,7 @@ export function Toolbar({ children }: { readonly children: ReactNode }) {
   return <div className={classes['toolbar']}>{children}</div>
 }
 
-/** Filters that are behind a button on phones, which says how many are set. */
+/** Filters. On phones they are behind a button that shows how many are set. */
 export function FoldedToolbar({ set, children }: { readonly set: number; readonly children: ReactNode }) {
   const { common } = useTexts()
   const isNarrow = useMediaQuery('(width < 640px)', undefined, { getInitialValueInEffect: false })

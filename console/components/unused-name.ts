@@ -1,4 +1,4 @@
-/** A name, with the next free number where it is taken: `openai-2`, or as `numbered` writes it. */
+/** The name, or if it is taken, the name with the next free number: `openai-2`, or as `numbered` formats it. */
 export function unusedName(
   base: string,
   taken: ReadonlySet<string>,

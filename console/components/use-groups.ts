@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { groupsQuery } from '../api/users.ts'
 import { useSignedIn } from './session.tsx'
 
-/** The groups to choose from, with those that are chosen; the others are requested when the field is first used. */
+/** The groups to choose from. Until the field is first used, these are the chosen ones; then all are requested. */
 export function useGroups(chosen: readonly string[]): {
   readonly data: string[]
   readonly onFocus: () => void

@@ -19,7 +19,7 @@ export function useTierNames(): {
   }
 }
 
-/** Whether a call was served in another tier than the one it asked for. */
+/** Whether a call was served in another tier than the requested one. */
 export function isAnotherTier({
   service_tier: served,
   requested_service_tier: asked,

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const PAUSE_MS = 250
 
-/** The text of a filter that is stored in the address shortly after the last letter was typed. */
+/** The text of a filter, which is stored in the address shortly after the last letter was typed. */
 export function useTypedText(
   value: string,
   onChange: (text: string) => void,

@@ -10,7 +10,7 @@ import { keyText, textOf, valuesIn } from './several.ts'
 import { useSignedIn } from './session.tsx'
 
 const PAUSE_MS = 250
-/** Fields whose values are ids, and which are in the address by their names, which are unique. */
+/** Fields whose values are ids. The address contains the names instead, which are unique. */
 const NAMED: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** A filter by several values, which suggests those that calls of the period have. */

@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('an import in the browser', () => {
     await page.context().close()
   })
 
-  test('115: a LiteLLM configuration is read too, and anything else is refused in words', async () => {
+  test('115: a LiteLLM configuration is read too, and any other file is refused with a sentence', async () => {
     const page = await stage.open('root', '/import', { locale: 'zh-CN' })
     const file = page.getByLabel('数据库或配置文件')
     await file.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no gateway') })

@@ -19,9 +19,26 @@ export type DemoUrls = Pick<
  * creates the root user and its key, and prints them.
  */
 export function demoYaml(urls: DemoUrls): string {
-  const { chatUrl, messagesUrl, responsesUrl, geminiUrl, bedrockUrl } = urls
-  const { rerankUrl, embeddingsUrl, mediaUrl } = urls
   const [invoked, conversed] = DEMO_MODELS.bedrock
+  const { chat, messages, responses, gemini, rerank, embeddings, media } = DEMO_MODELS
+  const allow = ['service_tier']
+  const bedrock = { url: urls.bedrockUrl, allow, isBedrock: true }
+  const channels = [
+    channelYaml('chat', { protocol: 'chat', url: urls.chatUrl, models: chat, allow }),
+    channelYaml('messages', {
+      protocol: 'messages',
+      url: urls.messagesUrl,
+      models: messages,
+      allow: ['service_tier', 'speed', 'inference_geo'],
+    }),
+    channelYaml('responses', { protocol: 'responses', url: urls.responsesUrl, models: responses, allow }),
+    channelYaml('gemini', { protocol: 'gemini', url: urls.geminiUrl, models: gemini, allow }),
+    channelYaml('bedrock-claude', { ...bedrock, protocol: 'messages', models: [invoked] }),
+    channelYaml('bedrock-nova', { ...bedrock, protocol: 'converse', models: [conversed] }),
+    channelYaml('rerank', { protocol: 'rerank', url: urls.rerankUrl, models: rerank }),
+    channelYaml('embeddings', { protocol: 'chat', url: urls.embeddingsUrl, models: embeddings }),
+    channelYaml('media', { protocol: 'chat', url: urls.mediaUrl, models: media }),
+  ]
   return `# The demo: one simulated upstream of each protocol, one of embeddings, and one of images and audio.
 groups:
   default: { ratio: 1 }
@@ -66,69 +83,29 @@ models:
     price: { second: 0.0001 }
 
 channels:
-  - name: demo-chat-upstream
-    protocol: chat
-    base_url: ${chatUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.chat.join(', ')} ]
-    groups: [ default, vip ]
-    allow: [ service_tier ]
-  - name: demo-messages-upstream
-    protocol: messages
-    base_url: ${messagesUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.messages.join(', ')} ]
-    groups: [ default, vip ]
-    allow: [ service_tier, speed, inference_geo ]
-  - name: demo-responses-upstream
-    protocol: responses
-    base_url: ${responsesUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.responses.join(', ')} ]
-    groups: [ default, vip ]
-    allow: [ service_tier ]
-  - name: demo-gemini-upstream
-    protocol: gemini
-    base_url: ${geminiUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.gemini.join(', ')} ]
-    groups: [ default, vip ]
-    allow: [ service_tier ]
-  - name: demo-bedrock-claude-upstream
-    provider: bedrock
-    region: us-east-1
-    protocol: messages
-    base_url: ${bedrockUrl}
-    keys: [ simulated-key-of-bedrock ]
-    models: [ ${invoked} ]
-    groups: [ default, vip ]
-    allow: [ service_tier ]
-  - name: demo-bedrock-nova-upstream
-    provider: bedrock
-    region: us-east-1
-    protocol: converse
-    base_url: ${bedrockUrl}
-    keys: [ simulated-key-of-bedrock ]
-    models: [ ${conversed} ]
-    groups: [ default, vip ]
-    allow: [ service_tier ]
-  - name: demo-rerank-upstream
-    protocol: rerank
-    base_url: ${rerankUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.rerank.join(', ')} ]
-    groups: [ default, vip ]
-  - name: demo-embeddings-upstream
-    protocol: chat
-    base_url: ${embeddingsUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.embeddings.join(', ')} ]
-    groups: [ default, vip ]
-  - name: demo-media-upstream
-    protocol: chat
-    base_url: ${mediaUrl}
-    keys: [ simulated-key ]
-    models: [ ${DEMO_MODELS.media.join(', ')} ]
-    groups: [ default, vip ]
+${channels.join('\n')}
 `
+}
+
+/** A channel of the demo. */
+interface DemoChannel {
+  readonly protocol: string
+  readonly url: string
+  readonly models: readonly string[]
+  /** Request fields that are forwarded. */
+  readonly allow?: readonly string[]
+  readonly isBedrock?: boolean
+}
+
+function channelYaml(name: string, { protocol, url, models, allow, isBedrock }: DemoChannel): string {
+  return [
+    `  - name: demo-${name}-upstream`,
+    ...(isBedrock ? ['    provider: bedrock', '    region: us-east-1'] : []),
+    `    protocol: ${protocol}`,
+    `    base_url: ${url}`,
+    `    keys: [ ${isBedrock ? 'simulated-key-of-bedrock' : 'simulated-key'} ]`,
+    `    models: [ ${models.join(', ')} ]`,
+    '    groups: [ default, vip ]',
+    ...(allow ? [`    allow: [ ${allow.join(', ')} ]`] : []),
+  ].join('\n')
 }

@@ -56,7 +56,7 @@ interface KeyOwner {
 /** Entry of the audit log. */
 export interface AuditEntry extends Origin {
   readonly id: number
-  /** Of entries about keys. */
+  /** Only in entries about keys. */
   readonly owner?: KeyOwner | undefined
   /** Kind of the object and what happened to it: `channel.update`. */
   readonly action: string

@@ -1,11 +1,11 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { amounts, tieredPrices, usages } from '../../test/generators/prices.ts'
+import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
 import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf, type TieredTokens } from './price.ts'
-import { byTokenKind, completePrices, type TokenPrices } from './token-kinds.ts'
+import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf } from './price.ts'
+import { completePrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
 const decimal = (text: string): Decimal => {
@@ -224,24 +224,17 @@ test('seconds and images with their own price are charged once, whether or not t
   expect(charge(both, usage, {}, media)).toBe(44_500)
 })
 
-const ratios: fc.Arbitrary<Decimal> = fc.record({
-  digits: fc.bigInt({ min: 0n, max: 999n }),
-  scale: fc.integer({ min: 0, max: 4 }),
-})
-
-const FREE_TOKENS: TokenPrices = byTokenKind(() => ({ digits: 0n, scale: 0 }))
-const tokensAndTiers: fc.Arbitrary<TieredTokens> = fc.oneof(
-  tieredPrices,
-  tieredPrices.map(({ tiers }) => ({ tokens: FREE_TOKENS, tiers })),
-)
+const amount = unitPrices(3)
+const ratios = decimals({ min: 0n, max: 999n }, { min: 0, max: 4 })
+const tokensAndTiers = tieredTokens(amount, 3)
 
 const units = fc.record({
-  request: amounts,
+  request: amount,
   tools: fc.constant({}),
-  characters: amounts,
-  second: amounts,
-  search_unit: amounts,
-  image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), amounts),
+  characters: amount,
+  second: amount,
+  search_unit: amount,
+  image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), amount),
   service: fc.dictionary(fc.constantFrom('flex', 'fast', 'own'), fc.oneof(ratios, tokensAndTiers)),
   regions: fc.dictionary(fc.constantFrom('us', 'eu'), ratios),
 })
@@ -260,7 +253,7 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
       'image' as const,
     ),
     count: fc.integer({ min: 1, max: 3_000 }),
-    price: amounts,
+    price: amount,
   }),
   { maxLength: 3 },
 )

@@ -25,7 +25,7 @@ export const IMPORT_SOURCES = ['one-api', 'new-api', 'litellm'] as const
 
 export type ImportSourceName = (typeof IMPORT_SOURCES)[number]
 
-/** Line of a report, about one row or entry of the source. */
+/** Line of a report: the result for one row or entry of the source. */
 export interface ReportLine {
   readonly kind: ImportKind
   /** Id in the source; undefined for entries that have only a name. */
@@ -37,7 +37,7 @@ export interface ReportLine {
   readonly notes: readonly string[]
   /** Number of items that the line covers, if there are several: rows of a table, users of a login. */
   readonly count?: number
-  /** The way out: what the operator can do instead. */
+  /** What the operator can do instead. */
   readonly wayOut?: string
 }
 

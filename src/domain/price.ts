@@ -23,8 +23,8 @@ export interface TieredTokens {
 }
 
 /**
- * What a tier of service costs: a number that multiplies the prices of tokens, or separate prices.
- * Not to be confused with `tiers`, the prices that depend on the size of the prompt.
+ * Price of a tier of service: a factor for the prices of tokens, or prices that replace them. Not to be confused
+ * with `tiers`, whose prices depend on the size of the prompt.
  */
 export type ServicePrice = Decimal | TieredTokens
 
@@ -208,7 +208,7 @@ export interface SentService {
   readonly tier: string
   /** Absent if the request named none. */
   readonly region?: string | undefined
-  /** Whether the provider chose the tier, so that it is a guess. */
+  /** Whether the provider chose the tier, so that the requested one is only assumed. */
   readonly isGuessed: boolean
 }
 

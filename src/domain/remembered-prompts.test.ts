@@ -5,7 +5,7 @@ import { RememberedPrompts } from './remembered-prompts.ts'
 const key = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 
 describe('remembered prompts', () => {
-  test('a prompt is known until it expires, and by all of its key', () => {
+  test('a prompt is found until it expires, and only by its complete key', () => {
     const prompts = new RememberedPrompts()
     prompts.put(key('a'), 123_456, 2000, 1000, 10)
     expect(prompts.get(key('a'), 1900)).toBe(123_456)

@@ -1,12 +1,12 @@
-/** Bytes of a digest that identify a remembered prompt. */
+/** Number of bytes of a digest that identify a remembered prompt. */
 export const PROMPT_KEY_BYTES = 24
 
 const KEY_WORDS = PROMPT_KEY_BYTES / 4
-/** Words of an entry: its key, its tokens, and when it expires. */
+/** 32-bit words of an entry: its key, its tokens, and when it expires. */
 const WORDS = KEY_WORDS + 2
 const TOKENS = KEY_WORDS
 const EXPIRES = KEY_WORDS + 1
-/** Entries that a key may be in. */
+/** Number of entries in which a key may be stored. */
 const WAYS = 16
 /** Entries for each prompt that may be remembered, so that few are displaced before there are too many. */
 const SPARE = 1.5
@@ -85,7 +85,7 @@ export class RememberedPrompts {
       if (expiry === 0 && this.#size < this.#most) return at
       if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || expiry < this.#expiryAt(oldest))) oldest = at
     }
-    // The table is full, but these places are free: an entry elsewhere is removed to keep the number.
+    // The maximum is reached, and none of the entries here can be replaced: the next one found is displaced.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)
     return oldest
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Usage } from '@sluice/wire/usage'
 import { channelOf } from '../../test/channel.ts'
-import { amounts, tieredPrices, usages } from '../../test/generators/prices.ts'
+import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
 import { lawRuns } from '../../test/tier.ts'
 import { charge } from './charge.ts'
 import type { Decimal } from './decimal.ts'
@@ -32,22 +32,21 @@ const of = (count: number): Fraction => ({ top: BigInt(count), bottom: 1n })
 const MILLIONTH: Fraction = { top: 1n, bottom: 1_000_000n }
 const QUOTA_PER_UNIT = 500_000
 
-const factor: fc.Arbitrary<Decimal> = fc.record({
-  digits: fc.bigInt({ min: 1n, max: 9_999n }),
-  scale: fc.integer({ min: 0, max: 4 }),
-})
+const amount = unitPrices(2)
+const factor = decimals({ min: 1n, max: 9_999n }, { min: 0, max: 4 })
+const tiered = tieredTokens(amount, 2)
 const prices: fc.Arbitrary<Price> = fc
   .record({
-    own: tieredPrices,
+    own: tiered,
     isPerToken: fc.boolean(),
-    request: amounts,
-    second: amounts,
-    characters: amounts,
-    search_unit: amounts,
-    image: amounts,
+    request: amount,
+    second: amount,
+    characters: amount,
+    search_unit: amount,
+    image: amount,
     service: fc.dictionary(
       fc.constantFrom('flex', 'fast', 'batch', 'own'),
-      fc.oneof<fc.Arbitrary<ServicePrice>[]>(factor, tieredPrices),
+      fc.oneof<fc.Arbitrary<ServicePrice>[]>(factor, tiered),
     ),
     regions: fc.dictionary(fc.constantFrom('us', 'eu'), factor),
   })
@@ -62,7 +61,7 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
   fc.record({
     kind: fc.constantFrom('web_search' as const, 'code_interpreter' as const, 'google_search' as const),
     count: fc.integer({ min: 1, max: 50 }),
-    price: amounts,
+    price: amount,
   }),
   { maxLength: 3 },
 )

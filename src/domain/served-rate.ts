@@ -34,7 +34,7 @@ const cache = new WeakMap<Rate, Map<string, ServedRate>>()
 /** The rates of the standard tier without a region, which apply to most calls. */
 const standard = new WeakMap<Rate, ServedRate>()
 
-/** What may be stated, or not. */
+/** Tier and region, as far as they are stated. */
 type Unstated<T> = { readonly [Name in keyof T]: T[Name] | undefined }
 
 /** Maximum number of tiers and regions cached for a rate, because providers choose their names. */

@@ -226,7 +226,7 @@ const OPENROUTER = {
   source: 'openrouter.ai/docs/features/web-search',
   date: '2026-11-23',
   differs:
-    "the engine that searches for any model, at $4 per 1,000 results and five results; the data have the models' own searches",
+    'the engine that searches for any model, at $4 per 1,000 results and five results; the data list the searches of the models themselves',
 } as const
 
 /** Tools of providers. Of several rows for the same tool, the first one that matches the model applies. */

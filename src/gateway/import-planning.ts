@@ -4,10 +4,10 @@ import type { FileTexts } from '../config/read-file.ts'
 import type { ImportPlanner } from '../management/imports.ts'
 import { removeOldUploads } from '../management/uploads.ts'
 
-/** Interval at which uploads whose time is over are removed. */
+/** Interval at which expired uploads are removed. */
 const INTERVAL_MS = 5 * 60_000
 
-/** Plans imports by a module that is loaded at the first import. */
+/** Plans imports with a module that is loaded on the first use. */
 export class ImportPlanning implements ImportPlanner {
   readonly #environment: Environment
   readonly #texts: () => FileTexts
@@ -26,13 +26,13 @@ export class ImportPlanning implements ImportPlanner {
   }
 }
 
-/** Removes uploads regularly. Those of an earlier run are removed at the start, if their time is over. */
+/** Removes expired uploads regularly, and at the start those of an earlier run. */
 export function removeUploadsRegularly(dataDir: string): { stop(): void } {
   const remove = (): void => {
     try {
       removeOldUploads(dataDir)
     } catch {
-      // Tried again.
+      // The next interval tries again.
     }
   }
   remove()

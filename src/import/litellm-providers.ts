@@ -2,9 +2,9 @@
 export interface LitellmProvider {
   /** Number of the channel type. */
   readonly type: number
-  /** Base URL where an entry states none; absent = that of the type, or an entry must state one. */
+  /** Base URL if an entry states none; absent if the type has a default, or an entry must state one. */
   readonly address?: string
-  /** An entry's own address is used as it is, as LiteLLM does for servers that are compatible with OpenAI. */
+  /** Whether the address of an entry is used unchanged, as LiteLLM does for servers compatible with OpenAI. */
   readonly keepsAddress?: true
   /** Name of its channels; that of the provider if absent. */
   readonly channel?: string
@@ -67,7 +67,7 @@ const PROVIDERS: ReadonlyMap<string, LitellmProvider> = new Map([
   ['litellm_proxy', compatible()],
 ])
 
-/** Providers of names without one, as LiteLLM guesses them. */
+/** Providers of names without a prefix, as LiteLLM infers them. */
 const GUESSES: readonly (readonly [RegExp, string])[] = [
   [/^(?:gpt-|chatgpt-|o\d|text-embedding-|dall-e|whisper-|tts-|omni-moderation|text-moderation)/, 'openai'],
   [/^claude/, 'anthropic'],
@@ -87,8 +87,8 @@ export interface NamedModel {
 }
 
 /**
- * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns the provider's name if it is none
- * that this gateway can call.
+ * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns `unknown`, the provider's name, if this
+ * gateway cannot call the provider.
  */
 export function splitModel(
   model: string,

@@ -110,7 +110,7 @@ model_list:
     ])
   })
 
-  test('a variable is read by the command alone; without it the channel is disabled and names it', () => {
+  test('only the command reads variables; a channel whose variable is not read is disabled, and its line names the variable', () => {
     const text = `
 model_list:
   - model_name: gpt-4o
@@ -123,7 +123,7 @@ model_list:
     expect(channelsIn(read(text, command))).toMatchObject([{ status: 1, keys: ['sk-of-the-machine'] }])
   })
 
-  test('an address in a variable that is not read is not imported', () => {
+  test('an entry is not imported if its address is in a variable that is not read', () => {
     const { configuration } = read(`
 model_list:
   - model_name: m
@@ -153,7 +153,7 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
-  test('what does not carry over is a line that says so', () => {
+  test('every entry that does not carry over is a line of the report', () => {
     const source = read(`
 model_list:
   - model_name: "openai/*"
@@ -190,7 +190,7 @@ model_list:
     expect(channelsIn(source)[0]?.keys).toEqual(['a${NAME}$${B}'])
   })
 
-  test('aliases that multiply, deep levels and long lists are refused in words', () => {
+  test('aliases that multiply, deep levels and long lists are refused with a sentence', () => {
     const level = (n: number): string =>
       `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
     const bomb = ['a0: &a0 [x]', ...[1, 2, 3, 4, 5, 6, 7].map(level), 'model_list: *a7'].join('\n')

@@ -43,7 +43,7 @@ const CARRIED: ReadonlySet<string> = new Set([
   'output_cost_per_token',
 ])
 
-/** What other sections of the file are for, and where that is set here. */
+/** Other sections of the file, with a note on where this gateway has such settings. */
 const SECTIONS: ReadonlyMap<string, string> = new Map([
   ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
   ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],
@@ -71,8 +71,8 @@ interface Deployment {
 }
 
 /**
- * Reads the configuration of a LiteLLM proxy; undefined if the text is none. Rejects with a sentence for the
- * operator if it is one that cannot be read.
+ * Reads the configuration of a LiteLLM proxy; undefined if the text is something else. Rejects with a sentence
+ * for the operator if it is a configuration that cannot be read.
  */
 export function litellmSource(text: string, options: ReadingOptions): ImportSource | undefined {
   const { tree, diagnostics } = parseYamlDocument(withoutVariables(text), () => undefined)
@@ -112,7 +112,7 @@ export function litellmSource(text: string, options: ReadingOptions): ImportSour
   }
 }
 
-// LiteLLM has no variables of this form: the text stays as it is.
+// LiteLLM does not expand `${NAME}`, so the text stays as it is.
 function withoutVariables(text: string): string {
   return text.replaceAll('${', () => '$${')
 }
@@ -167,7 +167,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
 }
 
-/** The type of rerank channels, and the vendors whose rerank channels have another type. */
+/** The channel type for rerank, a protocol of several vendors, and the vendors that have a specific type. */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 
@@ -199,7 +199,7 @@ function credentials(
   }
 }
 
-/** A channel in the making: entries of one provider, address and key. */
+/** An unfinished channel: the entries with one provider, address and key. */
 interface Group {
   readonly name: string
   readonly first: Deployment
@@ -217,7 +217,7 @@ function channelsOf(
     const { channel, provider, address, key, other, declared, missing } = deployment
     const place = JSON.stringify([channel, provider.type, address, key, other, declared, missing])
     const alike = places.get(place) ?? []
-    // A channel has one upstream name for each model, so that another one makes another channel.
+    // A channel has one upstream name for each model, so a second name needs a second channel.
     const group = alike.find(({ members }) => members.every(({ model }) => model !== deployment.model))
     if (group) {
       group.members.push(deployment)
@@ -284,7 +284,7 @@ function channelOf({ name, first, members }: Group, why: string): PlannedChannel
   }
 }
 
-/** The limit of a channel: the sum of those of its entries, if each of them states one. */
+/** The limit of a channel: the sum over its entries, if each of them states a limit. */
 function limitOf(members: readonly Deployment[], notes: string[]): { readonly rate_limit?: Json } {
   const limits = (['rpm', 'tpm'] as const).flatMap((name): [string, number][] => {
     const stated = members.filter((one) => one[name] > 0)
@@ -301,7 +301,7 @@ function limitOf(members: readonly Deployment[], notes: string[]): { readonly ra
 
 const LIMITS = { rpm: 'requests', tpm: 'tokens' } as const
 
-/** The price of a model per million tokens; a line where it cannot be one. */
+/** The price of a model per million tokens, or a line that says why there is no price. */
 function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | undefined {
   const read = (name: string): Decimal | undefined => {
     const node = child(child(entry, 'litellm_params'), name) ?? child(child(entry, 'model_info'), name)

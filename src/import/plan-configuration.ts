@@ -33,7 +33,7 @@ const FILE_SECTIONS = {
   alerts: 'alerts',
 } as const
 
-/** Settings and channels that a source states, whatever is here. */
+/** Settings and channels of the source, before they are compared with those of this gateway. */
 export interface StatedConfiguration {
   readonly entries: readonly PlannedEntry[]
   readonly channels: readonly PlannedChannel[]

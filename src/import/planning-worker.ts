@@ -9,7 +9,7 @@ import type { ReadLimits } from './read-limits.ts'
 import { readSource } from './read-source.ts'
 import { inspectTarget, reserve } from './target.ts'
 
-/** Limits on a file that was uploaded. Its process has little memory, and somebody waits for the answer. */
+/** Limits on an uploaded file. The process has little memory, and the client waits for the answer. */
 const UPLOAD_LIMITS: ReadLimits = { rows: 500_000, bytes: 128 * 2 ** 20, ms: 60_000 }
 
 /** Maximum number of lines of a report. All lines are counted. */
@@ -20,7 +20,7 @@ const MAX_ACCOUNTS = 200
 
 const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
 
-/** Plans one import and sends the plan, then its accounts as the gateway requests them. */
+/** Plans one import, sends the plan, and then its accounts in parts, each on request. */
 async function sendPlan(task: PlanningTask): Promise<void> {
   const { environment, texts, path, shown, apply } = task
   const source = await readSource(path, {

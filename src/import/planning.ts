@@ -10,29 +10,29 @@ import type { ImportPlanner, PlannedAccount, PlannedImport } from '../management
 /** Task of the process. */
 export interface PlanningTask {
   readonly environment: Environment
-  /** The texts of gateway.yaml and the prices file, as they are in force. */
+  /** The texts of gateway.yaml and the prices file that are in force. */
   readonly texts: FileTexts
   /** Path of the upload. */
   readonly path: string
-  /** How messages call it. */
+  /** The name of the upload in messages. */
   readonly shown: string
-  /** Whether the plan is going to be written. */
+  /** Whether the plan will be written. */
   readonly apply: boolean
 }
 
-/** Message to the process: it may send the next accounts. */
+/** Message to the process: a request for the next accounts. */
 export const NEXT_ACCOUNTS = 'next'
 
-/** Message of the process: the plan, then its accounts in parts, the last of them empty; or why there is none. */
+/** Message of the process: the plan, then its accounts in parts, of which the last is empty; or a refusal. */
 export type PlanningMessage =
   | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
   | { readonly kind: 'accounts'; readonly accounts: readonly PlannedAccount[] }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** Maximum size of the heap of the process: a file above that is not read. */
+/** Maximum size of the heap of the process. A file that needs more is refused. */
 const MAX_HEAP_MIB = 512
 
-/** Maximum time of a plan. */
+/** Maximum time to make a plan. */
 const MAX_MS = 120_000
 
 // The extension is .ts in the source and .js in the build.
@@ -85,7 +85,7 @@ class PlanningProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // Its end says the same.
+    // The event that the process has ended is handled instead.
     this.#child.on('error', () => {})
   }
 
@@ -104,11 +104,12 @@ class PlanningProcess {
     }
   }
 
-  /** The accounts of the plan in parts, the next of which is made when it is wanted. */
+  /** The accounts of the plan in parts. The next part is requested when it is needed. */
   async *accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
     for (;;) {
       const answer = await this.#ask(NEXT_ACCOUNTS)
-      if (answer.kind !== 'accounts') throw new Error('the process that plans the import sent something else')
+      if (answer.kind !== 'accounts')
+        throw new Error('the process that plans the import sent an unexpected message')
       if (answer.accounts.length === 0) return
       yield answer.accounts
     }
@@ -123,7 +124,7 @@ class PlanningProcess {
     const { signal } = over
     const answer = once(this.#child, 'message', { signal })
     const end = once(this.#child, 'exit', { signal })
-    // One of the two is aborted.
+    // The listener that loses the race is aborted, and its promise rejects.
     answer.catch(() => {})
     end.catch(() => {})
     try {

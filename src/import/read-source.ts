@@ -14,7 +14,7 @@ export interface ImportSource {
   readonly configuration: StatedConfiguration
   /** Users and their tokens; empty where the source has none. */
   readonly accounts: Pick<FamilyDatabase, 'users' | 'tokens'>
-  /** The unit of its amounts, as it states it. */
+  /** The unit of the amounts, as the source states it. */
   readonly quotaUnit: string | undefined
   /** Lines about what is never imported. */
   readonly left: readonly ReportLine[]
@@ -23,11 +23,11 @@ export interface ImportSource {
 /** How a source is read. */
 export interface ReadingOptions {
   readonly limits?: ReadLimits
-  /** How messages call a file. */
+  /** The name of the file in messages. */
   readonly shown?: string
-  /** Reads a variable to which a configuration refers; undefined for one that is not set, or not read. */
+  /** Reads a variable to which a configuration refers; undefined if it is not set or must not be read. */
   readonly variable: (name: string) => string | undefined
-  /** Why a missing variable is missing: `is not set`. */
+  /** Why a variable is missing, as the end of a sentence: `is not set`. */
   readonly missing: string
 }
 

@@ -10,7 +10,7 @@ const WAL_VERSION = 2
 
 /**
  * Opens the SQLite file of another gateway, which may be running. The file is not trusted: only plain tables
- * are read, within `limits`. Throws with a sentence for the operator, which calls the file `shown`.
+ * are read, within `limits`. Throws with a sentence for the operator, in which `shown` names the file.
  */
 export function openSqliteSource(path: string, limits = READ_LIMITS, shown = path): SourceDatabase {
   const db = withReadErrors(shown, () => {

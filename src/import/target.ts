@@ -166,7 +166,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
   }
 }
 
-/** Ensures that ids that the database gives to tokens are above this one. */
+/** Ensures that new tokens get ids above this one. */
 export async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
   // SQLite continues after the highest id by itself.
   if (sqlitePath(databaseUrl) !== undefined) return

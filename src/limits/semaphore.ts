@@ -14,7 +14,7 @@ export interface Semaphore {
    * Takes a slot if one is free. Returns a promise only if other nodes have to be asked; it never rejects.
    */
   take(limit: ParallelLimit): boolean | Promise<boolean>
-  /** Whether no slot is free, by what this node knows. Nothing is taken. */
+  /** Whether this node knows of no free slot. Takes no slot. */
   isFull(limit: ParallelLimit): boolean
   /** Releases a slot that was taken. */
   give(subject: string): void

@@ -40,7 +40,7 @@ export interface PlannedImport {
   readonly counts: ImportCounts
   /** Number of users whose password does not carry over. */
   readonly passwordsLeft: number
-  /** Sentence about the conversion of amounts, or null. */
+  /** Sentence about the conversion of amounts; null if they were not converted. */
   readonly unitsConverted: string | null
   /** The accounts in parts. */
   accounts(): AsyncIterable<readonly PlannedAccount[]>
@@ -48,7 +48,7 @@ export interface PlannedImport {
 
 /** Reads uploads and plans their import. */
 export interface ImportPlanner {
-  /** Calls `use` with the plan. Rejects with `invalid_request` and a sentence if there can be none. */
+  /** Calls `use` with the plan. Rejects with `invalid_request` and a sentence if the file cannot be planned. */
   plan<Result>(
     upload: { readonly path: string; readonly shown: string; readonly apply: boolean },
     use: (plan: PlannedImport) => Promise<Result>,
@@ -150,7 +150,7 @@ export async function applyImport(
         }
       }
     } finally {
-      // A key that is imported may be known as an unknown one.
+      // The key may be cached as unknown, because it was called before the import.
       apiKeys.forgetUnknown()
     }
     const { lines, counts } = withRefused(plan, refused)
@@ -182,7 +182,7 @@ function notWritten(line: ReportLine, error: unknown): ReportLine {
   return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
 }
 
-/** The report with the lines of accounts that could not be written in place of those of the plan. */
+/** The report in which lines of accounts that could not be written replace those of the plan. */
 function withRefused(
   { lines, counts }: PlannedImport,
   refused: readonly ReportLine[],

@@ -9,7 +9,7 @@ const queryText = z.string().optional()
 /** The page parameters of a query. Values other than numbers from 1 are ignored. */
 export const pageQuery = z.object({ p: queryText, page_size: queryText, ps: queryText, size: queryText })
 
-/** The order of a list: ascending unless given; equal items are sorted by their ids. */
+/** The order of a list: ascending unless given; ties are sorted by id. */
 export function orderQuery<const Names extends readonly [string, ...string[]]>(names: Names) {
   return z.object({
     sort: z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional(),
@@ -17,7 +17,7 @@ export function orderQuery<const Names extends readonly [string, ...string[]]>(n
   })
 }
 
-/** The order of a query; undefined for that which the list has by itself. */
+/** The order that a query requests; undefined for the default order of the list. */
 export function orderOf<Name>({
   sort,
   order,

@@ -105,7 +105,7 @@ export interface DeclaredSettings {
 /** The price of a model in the data that come with the gateway, with their source and day. */
 export interface BuiltInPrice extends DataSource {
   readonly price: Price | undefined
-  /** The vendor in whose list it is. */
+  /** The vendor whose list contains it. */
   readonly vendor: string | undefined
 }
 
@@ -116,7 +116,7 @@ export interface LiveSettings {
   storedChannel(name: string): Channel | undefined
   /** Ids of channels that get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
-  /** The price in the data that come with the gateway, by the list of a vendor. */
+  /** The price of a model in the built-in data, from the list of a vendor. */
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
   /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
   readPrice(value: Json): Price

@@ -12,8 +12,8 @@ const PREFIX = '.import-'
 export const UPLOAD_ID = /^[0-9a-f]{32}$/
 
 /**
- * Path of an upload: a file of the data folder. The process that applies an import may be another than the one that
- * received it, so that files are found by their names.
+ * Path of an upload in the data folder. A file is found by its name, because another worker may apply the import
+ * than the one that received the upload.
  */
 export function uploadPath(folder: string, id: string): string {
   return join(folder, `${PREFIX}${id}`)
@@ -30,12 +30,12 @@ export function removeUpload(folder: string, id: string): void {
   rmSync(uploadPath(folder, id), { force: true })
 }
 
-/** Removes the oldest uploads, so that there is room for another one. */
+/** Removes the oldest uploads, to make room for a new one. */
 export function makeRoom(folder: string): void {
   removeUploads(folder, MAX_KEPT - 1)
 }
 
-/** Removes uploads whose time is over. */
+/** Removes expired uploads. */
 export function removeOldUploads(folder: string): void {
   removeUploads(folder, MAX_KEPT)
 }

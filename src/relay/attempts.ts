@@ -140,7 +140,7 @@ export class Attempts {
     return false
   }
 
-  // A prompt that is known at one channel may be larger at another.
+  // A prompt whose tokens are known at one channel may have more at another.
   async #holdFor(
     call: Call,
     prompts: CallPrompts,

@@ -102,7 +102,7 @@ export class BodyReader {
     return { ...body, release, ...content, contentType: contentType.trim() }
   }
 
-  /** Writes the decoded body to a new file, under the same rules. The file stays, also if it is incomplete. */
+  /** Writes the decoded body to a new file, within the same limits. The caller removes the file, even an incomplete one. */
   async readFile(exchange: HttpExchange, path: string, options: BodyOptions): Promise<void> {
     const file = this.#spool.newNamedFile(options.owner, path)
     try {

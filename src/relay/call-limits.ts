@@ -56,7 +56,7 @@ export class CallLimits {
     return this.#takeSlots(parallelLimits(caller))
   }
 
-  /** Throws as `begin` would, by what this node knows, and counts nothing. */
+  /** Throws what `begin` would throw, as far as this node knows. Counts nothing. */
   requireSlot(caller: Caller): void {
     const full = parallelLimits(caller).find((limit) => this.#semaphore.isFull(limit))
     if (full) throw noSlot(full)
@@ -94,7 +94,7 @@ export class CallLimits {
     return this.#takeAll(limits)
   }
 
-  /** Throws as `enter` would, by what this node knows, and counts nothing. */
+  /** Throws what `enter` would throw, as far as this node knows. Counts nothing. */
   requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
     for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
       requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))

@@ -57,14 +57,14 @@ export interface CallServices {
   readonly unpriced: UnpricedTools
 }
 
-/** Reasons of calls that ended early, which is `stopped` where somebody stopped them. */
+/** Reasons for which calls ended early; `stopped` if a user or an administrator stopped the call. */
 const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
 
 /** What a stream has generated so far. */
 export interface OutputSoFar {
   readonly tokens: number
   readonly uses: readonly ToolUse[]
-  /** What it has stated about how it is served. */
+  /** What a stream has stated about how it is served. */
   readonly served: Served | undefined
 }
 
@@ -179,12 +179,12 @@ export class Call implements MediaRequester {
     this.#firstByteMs ??= this.#tookMs
   }
 
-  /** Whether somebody stopped the call. */
+  /** Whether a user or an administrator stopped the call. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
-  /** Ends the call at once, for what was delivered. Returns false if it is over or stopped already. */
+  /** Ends the call at once; what was delivered is charged. Returns false if it has ended or was stopped already. */
   stop(): boolean {
     if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true

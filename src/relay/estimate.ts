@@ -104,7 +104,7 @@ function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
-  // The parts of a prompt that are stored elsewhere may contain directives.
+  // A prompt that is stored elsewhere may contain directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
   const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
   if (!first) return ALL_LIFETIMES
@@ -141,12 +141,12 @@ function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
-/** The first step of a stream's hold at one channel, in output tokens. */
+/** The output tokens that a stream's hold covers at first, at one channel. */
 type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
 
 /**
- * Streams hold in steps, because their output is seen as it is made. What a model may think unseen is part of
- * the first step.
+ * The hold of a stream grows in steps, because its output is seen as it is generated. The first step includes the
+ * thinking that the stream may not show.
  */
 function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
   return (plan, { output, named }) => {

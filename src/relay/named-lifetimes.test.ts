@@ -47,15 +47,15 @@ describe('the lifetimes at a channel', () => {
         throw new Error('not sent')
       },
     })
-  test('are none without a directive', () => {
+  test('a request without a directive has no lifetimes', () => {
     expect(at({ base_url: 'https://api.anthropic.com/v1' }, 'claude-sonnet-4-5')).toEqual([])
   })
-  test('are short ones where a provider writes without a directive', () => {
+  test('a provider that writes to its cache without a directive has the lifetimes of 5 and 30 minutes', () => {
     expect(at({ base_url: 'https://api.openai.com/v1' })).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.6-mini')).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.1')).toEqual([])
   })
-  test('are all of them if the operator adds a directive', () => {
+  test('a directive that the operator adds has all lifetimes', () => {
     const set = new Map([['cache_control', '{"type":"ephemeral"}']])
     expect(at({ override: { set, default: new Map(), remove: [] } })).toEqual(['5m', '30m', '1h', '12h'])
   })

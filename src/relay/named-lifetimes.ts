@@ -11,7 +11,7 @@ const BEGINNINGS = DIRECTIVES.map((name) => Buffer.from(`"${name}`))
 const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
 
 const NONE: readonly CacheLifetime[] = []
-/** Lifetimes of a directive that states none. */
+/** Lifetimes that a directive without a lifetime may have. */
 const UNSTATED: readonly CacheLifetime[] = ['5m', '30m']
 /** All lifetimes. */
 export const ALL_LIFETIMES: readonly CacheLifetime[] = ['5m', '30m', '1h', '12h']
@@ -40,7 +40,7 @@ export function namedLifetimes({ bytes, tape }: ScannedObject): readonly CacheLi
   return isLong ? ALL_LIFETIMES : UNSTATED
 }
 
-/** Adds what a channel may cause: directives of its operator, and caches that are written without any. */
+/** Adds the lifetimes that a channel may cause, by directives of its operator or by writing without directives. */
 export function lifetimesAt(
   { channel, tools, sent }: ChannelPlan,
   named: readonly CacheLifetime[] = NONE,

@@ -92,7 +92,7 @@ export class OutputWatch {
     return true
   }
 
-  // Up to the maximum first: an upstream that respects it needs no more.
+  // Grows to the maximum first, which is enough if the upstream respects it.
   #grow(): boolean {
     const { plan, hold } = this.#call
     const { maximum = Infinity, slice, quotaOf } = plan.estimate.budget

@@ -38,7 +38,7 @@ export function planCall(
   return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
 }
 
-/** Plans the same with another upper bound on the tokens of the prompt, if that is smaller. */
+/** The same plan with this upper bound on the tokens of the prompt, if it is smaller. */
 export function withPromptBound(plan: Plan, bound: number): Plan {
   const { dialect, request, channels, rate, settings, model } = plan
   return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }

@@ -40,7 +40,7 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
-  /** What the response states about how it was served, even if it reports no usage. */
+  /** What the response states about how it was served, which may be known without a usage. */
   readonly served: Served | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined

@@ -395,7 +395,7 @@ function noteRefusal(
   incoming.refusal = { kind, group: token.group || user.group, message }
 }
 
-/** How long a call waits for the holds of others: never longer than its client. */
+/** How long a call waits for the holds of other calls, at most until its client leaves. */
 function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
   response.needsUpstream()
   return {

@@ -108,7 +108,7 @@ export interface ParsedRequest {
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
-  /** Whether the upstream continues without a client. Its output is then possibly not read as it is generated. */
+  /** Whether the upstream continues without a client, so that its output may not be seen as it is generated. */
   readonly background?: boolean
   /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
   readonly namesPrompt?: boolean
@@ -178,8 +178,8 @@ export interface ChannelPlan {
   /** Tools that the channel's provider may run for it; absent if there are none. */
   readonly tools?: ChannelTools
   /**
-   * Returns the conversation as it is sent, whose tokens may be known from an earlier call; undefined if it
-   * is not known yet. Absent if the request is not a conversation.
+   * Returns the conversation as it is sent, whose tokens may be known from an earlier call; undefined if it is not
+   * known yet. Absent if the request is not a conversation.
    */
   conversation?(): SentConversation | Promise<SentConversation | undefined>
   /**

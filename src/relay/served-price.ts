@@ -25,7 +25,7 @@ import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-heade
 import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
 
-/** Headers in which providers state the tier, and whether it counts more than the body's. */
+/** Headers in which providers state the tier, and whether they take precedence over the body. */
 const TIER_HEADERS = [
   { name: VERTEX_TIER_HEADER, isFirst: false },
   // The body is that of the model's vendor, whose tiers are not Bedrock's.
@@ -35,7 +35,7 @@ const TIER_HEADERS = [
 /** What the head of a response states about the tier. */
 export interface ServedByHead {
   readonly served: Served
-  /** Whether it counts more than the tier that the body states. */
+  /** Whether it takes precedence over the tier in the body. */
   readonly isFirst: boolean
 }
 
@@ -63,7 +63,7 @@ const REGION_MEMBERS: readonly string[] = ['inference_geo']
 
 type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tier' | 'base_url'>
 
-/** What a request says about tier and region. */
+/** The members of a request that determine tier and region. */
 export interface RequestedService {
   readonly serviceTier?: string | undefined
   readonly region?: string | undefined
@@ -184,7 +184,7 @@ export function rateServed(call: Pick<Call, 'plan'>, target: Target, stated: Ser
   return { ...served, isIncomplete: served.isUnpriced || isGuessed }
 }
 
-/** The tier and region that a call requested, which apply if the response states nothing. */
+/** The requested tier and region of a call, which apply if the answer states none. */
 export function sentService(
   { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
   { channel, request }: Target,
@@ -218,7 +218,7 @@ export function rateAsked({ dialect, rate, settings, request, channels }: Plan):
   return servedRate(rate, channel, model, { tier: sent }).rate
 }
 
-/** The same for the charge of a call. A tier without a price is reported to the operator. */
+/** The rate for the charge of a call. Warns the operator about a tier without a price. */
 export function servedAt(call: Call, target: Target, stated: Served | undefined): ServedCall {
   const served = rateServed(call, target, stated)
   if (served.isUnpriced)
@@ -230,7 +230,7 @@ export function servedAt(call: Call, target: Target, stated: Served | undefined)
   return served
 }
 
-/** The tiers and the region in which a channel may serve a request; the hold covers the dearest of them. */
+/** The tiers and the region in which a channel may serve a request. The hold covers the most expensive of them. */
 export function possibleService(
   { channel }: Pick<ChannelPlan, 'channel'>,
   endpoint: Endpoint,

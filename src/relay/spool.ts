@@ -34,7 +34,7 @@ export class Spool {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 
-  /** Creates a file that stays at `path`, and that takes none of the space once it is closed. */
+  /** Creates a file that stays at `path`. After it is closed, it no longer counts against the space of the spool. */
   newNamedFile(owner: PoolOwner, path: string): SpoolFile {
     return new SpoolFile(owner, this.#space, open(path, 'wx+', 0o600))
   }

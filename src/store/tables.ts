@@ -201,7 +201,7 @@ export const TABLES = {
   former_channel_names: {
     columns: {
       name: 'text',
-      /** The present name of the channel; of a deleted one, the last. */
+      /** The present name of the channel, or the last one if it is deleted. */
       present: 'text',
     },
     key: ['name'],

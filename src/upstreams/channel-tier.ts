@@ -5,7 +5,7 @@ import { OPENAI } from '../domain/price-data/openai.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER } from './tier-headers.ts'
 
-/** What naming a tier changes in a request. */
+/** The changes to a request that name a tier. */
 export interface TierEdits {
   /** Top-level members with their JSON texts. */
   readonly set: ReadonlyMap<string, string>
@@ -25,7 +25,7 @@ interface Spelling {
   readonly others?: (written: string) => Partial<TierEdits>
 }
 
-/** A tier that is not named, because the provider serves it anyway. */
+/** The tier that a request does not have to name, because it is the provider's default. */
 const UNNAMED: Partial<TierEdits> = {}
 
 const member = (name: string, value: unknown): Partial<TierEdits> => ({
@@ -46,7 +46,7 @@ const OPENAI_TIERS: Spelling = {
   },
 }
 
-/** Servers of other vendors, which have further tiers. A batch is not a tier that a request can name. */
+/** Servers of other vendors, which may define other tiers. A batch is not a tier that a request can name. */
 const COMPATIBLE_TIERS: Spelling = {
   ...OPENAI_TIERS,
   others: (written) => ofOpenAi(written.toLowerCase()),
@@ -61,35 +61,36 @@ const MESSAGES_TIERS: Spelling = {
   },
 }
 
-const ofGemini = (value: string): Partial<TierEdits> => member('serviceTier', value)
+/** Tiers that one member names, by the provider's spelling of each. */
+const memberTiers = (name: string, spelled: Readonly<Record<string, unknown>>): Spelling['tiers'] => ({
+  auto: UNNAMED,
+  ...Object.fromEntries(Object.entries(spelled).map(([tier, value]) => [tier, member(name, value)])),
+})
+
 const GEMINI_TIERS: Spelling = {
   members: ['serviceTier', 'service_tier'],
-  tiers: {
-    auto: UNNAMED,
-    [STANDARD]: ofGemini('standard'),
-    flex: ofGemini('flex'),
-    fast: ofGemini('priority'),
-  },
+  tiers: memberTiers('serviceTier', { [STANDARD]: 'standard', flex: 'flex', fast: 'priority' }),
 }
-
-/** The tiers of Bedrock, which two kinds of requests name in different members. */
-const bedrockTiers = (named: (tier: string) => Partial<TierEdits>): Spelling['tiers'] => ({
-  auto: UNNAMED,
-  [STANDARD]: named('default'),
-  flex: named('flex'),
-  fast: named('priority'),
-  reserved: named('reserved'),
-})
 
 const CONVERSE_TIERS: Spelling = {
   members: ['serviceTier'],
-  tiers: bedrockTiers((type) => member('serviceTier', { type })),
+  tiers: memberTiers('serviceTier', {
+    [STANDARD]: { type: 'default' },
+    flex: { type: 'flex' },
+    fast: { type: 'priority' },
+    reserved: { type: 'reserved' },
+  }),
 }
 
 /** Requests of messages to Bedrock: the member becomes a header when the request is adapted. */
 const INVOKE_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
-  tiers: bedrockTiers(ofOpenAi),
+  tiers: memberTiers('service_tier', {
+    [STANDARD]: 'default',
+    flex: 'flex',
+    fast: 'priority',
+    reserved: 'reserved',
+  }),
 }
 
 const VERTEX_TIERS: Spelling = {
@@ -144,7 +145,7 @@ export function takesAnyTier({ provider }: Pick<Channel, 'provider'>, protocol: 
   return BY_PROVIDER[provider][protocol] === INVOKE_TIERS
 }
 
-/** Names that are not tiers of requests: batches are endpoints, and a capacity that is bought has no name. */
+/** Tiers that requests cannot name: batches have separate endpoints, and purchased capacity has no name. */
 const NOT_REQUESTED: ReadonlySet<string> = new Set(['batch', 'provisioned'])
 
 function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | undefined {
@@ -195,7 +196,7 @@ export function channelTierEdits(
   return edits
 }
 
-/** Headers with others added; a list of beta features is continued, other headers are replaced. */
+/** Adds headers. Beta features are appended to those of the client; other headers are replaced. */
 export function withTierHeaders(given: readonly string[], added: readonly string[]): readonly string[] {
   if (added.length === 0) return given
   const headers = new Map<string, string>()

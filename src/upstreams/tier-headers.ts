@@ -20,7 +20,7 @@ const VERTEX_VALUES: Readonly<Record<string, string>> = { flex: 'flex', fast: 'p
 
 /** A tier that a member of a request names, as a header. */
 export interface TierHeader {
-  /** Name and value; empty for the tier that the provider serves anyway. */
+  /** Name and value; empty for the provider's default tier. */
   readonly header: readonly string[]
   /** Whether the provider lacks the tier, so that it is left out. */
   readonly isLacking: boolean

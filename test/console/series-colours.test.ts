@@ -148,7 +148,7 @@ describe('colours of series', () => {
     expect([red.l, red.c, red.h].map((value) => Number(value.toFixed(3)))).toEqual([0.628, 0.258, 29.234])
   })
 
-  test('97: in the dark theme they are of bounded chroma and lightness, and none looks like an error', () => {
+  test('97: colours of the dark theme have bounded chroma and lightness, and none resembles the colour of errors', () => {
     const bad = oklchOf(coloursOf('dark')['bad'] ?? '').h
     for (const colour of seriesOf('dark')) {
       const { l, c, h } = oklchOf(colour)
@@ -165,7 +165,7 @@ describe('colours of series', () => {
       expect(smallestDifference(seriesOf(theme), sight), theme).toBeGreaterThanOrEqual(10)
   })
 
-  test('97: those of the light theme stay as they are', () => {
+  test('97: the colours of the light theme are unchanged', () => {
     expect(seriesOf('light')).toEqual(LIGHT)
   })
 })

@@ -60,7 +60,7 @@ const marked = (text: string): object => ({
 })
 
 describe('breakpoints of a chat client', () => {
-  test('a breakpoint has the lifetime of the request, and a longer one does not get lost in silence', () => {
+  test('a breakpoint has the lifetime of the request, and a lifetime that is shortened is listed in x-gateway-dropped', () => {
     const body = {
       model: 'acme-1',
       messages: [{ role: 'user', content: [marked('hi')] }],

@@ -167,7 +167,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
 })
 
 describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol) => {
-  test('do not count, wherever they are, nor does a text that becomes a part to hold one', () => {
+  test('cache directives do not change a digest, nor does a text that becomes a part to have one', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.array(fc.boolean(), { minLength: 1 }), (request, picks) => {
         let at = 0

@@ -1,43 +1,47 @@
-// Prices and usages of a call, for laws of its charge.
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import type { Decimal } from '../../src/domain/decimal.ts'
 import type { TieredTokens } from '../../src/domain/price.ts'
 import { byTokenKind, TOKEN_KINDS, type TokenPrices } from '../../src/domain/token-kinds.ts'
 
-/** Amounts of money, zero among them. */
-export const amounts: fc.Arbitrary<Decimal> = fc.oneof(
-  { weight: 1, arbitrary: fc.constant({ digits: 0n, scale: 0 }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      digits: fc.bigInt({ min: 0n, max: 99_999n }),
-      scale: fc.integer({ min: 2, max: 8 }),
-    }),
-  },
-)
+/** Generates decimals by ranges of their digits and of their scale. */
+export function decimals(digits: fc.BigIntConstraints, scale: fc.IntegerConstraints): fc.Arbitrary<Decimal> {
+  return fc.record({ digits: fc.bigInt(digits), scale: fc.integer(scale) })
+}
 
-const tokenPrices: fc.Arbitrary<TokenPrices> = fc
-  .array(amounts, { minLength: TOKEN_KINDS.length, maxLength: TOKEN_KINDS.length })
-  .map((all) => {
-    let next = 0
-    return byTokenKind(() => all[next++] as Decimal)
-  })
+/** Generates prices of one unit in USD. A fifth of them are 0. */
+export function unitPrices(minScale: number): fc.Arbitrary<Decimal> {
+  return fc.oneof(
+    { weight: 1, arbitrary: fc.constant({ digits: 0n, scale: 0 }) },
+    { weight: 4, arbitrary: decimals({ min: 0n, max: 99_999n }, { min: minScale, max: 8 }) },
+  )
+}
 
-/** Prices of tokens with up to three for larger prompts. */
-export const tieredPrices: fc.Arbitrary<TieredTokens> = fc.record({
-  tokens: tokenPrices,
-  tiers: fc
-    .uniqueArray(fc.record({ above: fc.integer({ min: 1, max: 8_000 }), tokens: tokenPrices }), {
-      maxLength: 3,
-      selector: ({ above }) => above,
+/** Generates prices of tokens, with at most `maxTiers` others for long prompts. */
+export function tieredTokens(price: fc.Arbitrary<Decimal>, maxTiers: number): fc.Arbitrary<TieredTokens> {
+  const length = TOKEN_KINDS.length
+  const tokens: fc.Arbitrary<TokenPrices> = fc
+    .array(price, { minLength: length, maxLength: length })
+    .map((all) => {
+      let next = 0
+      return byTokenKind(() => all[next++] as Decimal)
     })
-    .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
-})
+  return fc.record({
+    tokens: fc.oneof({ weight: 4, arbitrary: tokens }, fc.constant(FREE_TOKENS)),
+    tiers: fc
+      .uniqueArray(fc.record({ above: fc.integer({ min: 1, max: 8_000 }), tokens }), {
+        maxLength: maxTiers,
+        selector: ({ above }) => above,
+      })
+      .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
+  })
+}
+
+const FREE_TOKENS = byTokenKind((): Decimal => ({ digits: 0n, scale: 0 }))
 
 const count = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }))
 
-/** Counts of all kinds; those that are part of others do not exceed them. */
+/** Generates usages in which a count that is part of another does not exceed it. */
 export const usages: fc.Arbitrary<Usage> = fc
   .record({
     text: count,

@@ -206,7 +206,7 @@ describe("a channel's own tier of service", () => {
     )
   })
 
-  test('auto leaves the choice to the provider, and an answer without a tier is then incomplete', async () => {
+  test('with auto the provider chooses the tier, and the price of an answer without a tier is marked incomplete', async () => {
     const closed = await sent('chat', 'openai-closed')
     expect(closed.body['service_tier']).toBe('default')
     expect(closed.row).toMatchObject({ service_tier: 'standard', price_incomplete: false })
@@ -223,7 +223,7 @@ describe("a channel's own tier of service", () => {
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
   })
 
-  test('it is not in requests that count tokens or make text completions', async () => {
+  test('requests that count tokens and text completions do not name the tier of the channel', async () => {
     fixture.upstream.script('messages-fast', { kind: 'status', status: 200, body: '{"input_tokens":3}' })
     const { status } = await call(
       fixture.gateway.url,

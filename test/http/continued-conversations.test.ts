@@ -209,16 +209,16 @@ describe('a conversation', () => {
     await had('messages', 'messages', said, 'ann', { system: 'Be kind.' })
     return held('messages', 'm-messages', [...change(said), ...MORE], key, { system: 'Be kind.', ...more })
   }
-  test('with a change in its beginning holds its bytes', async () => {
+  test('a conversation with a changed beginning holds its bytes', async () => {
     expect(await next(([first]) => [{ by: 'user', text: `${first?.text}.` }])).toBeGreaterThan(bytes)
   })
-  test('with another system prompt holds its bytes', async () => {
+  test('a conversation with another system prompt holds its bytes', async () => {
     expect(await next((said) => said, 'poor', { system: 'Be cruel.' })).toBeGreaterThan(bytes)
   })
-  test('of another user holds its bytes', async () => {
+  test('the same conversation of another user holds its bytes', async () => {
     expect(await next((said) => said, 'bobpoor')).toBeGreaterThan(bytes)
   })
-  test('with other settings of sampling, and cache directives elsewhere, is the same', async () => {
+  test('a conversation with other settings of sampling and other cache directives is the same', async () => {
     const more = {
       temperature: 0.5,
       system: [{ type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } }],
@@ -226,19 +226,19 @@ describe('a conversation', () => {
     // Each token may be written to the cache, at 1.25 times the price.
     expect(await next((said) => said, 'poor', more)).toBeLessThan(1.25 * (REPORTED + 800))
   })
-  test('whose provider reported fewer tokens than a text can have holds its bytes', async () => {
+  test('a conversation whose provider reported fewer tokens than its text can have holds its bytes', async () => {
     const said = fresh()
     fixture.upstream.script('chat', answerOf('chat', 50))
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('whose provider reported no usage holds its bytes', async () => {
+  test('a conversation whose provider reported no usage holds its bytes', async () => {
     const said = fresh()
     fixture.upstream.script('chat', { kind: 'whole', usage: null })
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('that had a picture from an address holds it again', async () => {
+  test('a picture that was given by an address is held again with each request', async () => {
     const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const first = { role: 'user', content: [{ type: 'text', text: LONG }, picture] }
     fixture.upstream.script('chat', answerOf('chat', REPORTED))
@@ -249,7 +249,7 @@ describe('a conversation', () => {
     expect(more).toBeGreaterThan(REPORTED + 10_000)
     expect(more).toBeLessThan(REPORTED + 10_800)
   })
-  test('at a channel with its own instructions counts these as reported', async () => {
+  test('instructions that a channel adds are part of the reported tokens', async () => {
     const said = fresh()
     fixture.upstream.script('edited', answerOf('chat', REPORTED))
     expect(await held('chat', 'n', said)).toBeGreaterThan(bytes + 5000)
@@ -274,7 +274,7 @@ test('a provider that reports more than the bound is paid, and the call is count
 
 describe('a call that goes to another channel', () => {
   const failing: Behaviour = { kind: 'status', status: 500, body: '{}' }
-  test('holds its bytes before it is sent there', async () => {
+  test('a call that goes to another channel holds its bytes before it is sent there', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     await send('chat', 'two', said, 'ann')
@@ -287,7 +287,7 @@ describe('a call that goes to another channel', () => {
     // What the second channel reported says nothing about the first.
     expect(await held('chat', 'two', [...said, ...MORE, ...MORE])).toBeLessThan(REPORTED + 800)
   })
-  test('is not sent there if its quota cannot pay for that', async () => {
+  test('a call is not sent to another channel if its quota is too small for its bytes', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     expect((await send('chat', 'two', said, 'tight')).status).toBe(200)

@@ -79,7 +79,7 @@ describe('a call whose quota other calls hold', () => {
     expect(refused.json().error).toMatchObject({ code: 'budget_exceeded', spent: 396_010, held: 0 })
   })
 
-  test('a call whose client leaves is not sent, and what it waited for stays free', async () => {
+  test('a waiting call whose client leaves is not sent, and holds nothing', async () => {
     const { first, end } = await holding(waiting)
     const leaving = send(waiting.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'one' })
     leaving.on('error', () => {})
@@ -114,7 +114,7 @@ describe('a call whose quota other calls hold', () => {
     await first
   })
 
-  test('at a Gemini path it is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
+  test('a call by Gemini whose quota is held is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
     const { first, end } = await holding(atOnce)
     const body = { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1000 } }
     const refused = await atOnce.chat('one', body, { path: '/v1beta/models/m:generateContent' })
@@ -129,7 +129,7 @@ describe('a call whose quota other calls hold', () => {
     await first
   })
 
-  test('a call that exceeds the whole quota is a 403 with the sums, also while another call holds quota', async () => {
+  test('a call that is not affordable alone is a 403 with the sums, even while other calls hold quota', async () => {
     const { first, end } = await holding(atOnce)
     const refused = await atOnce.chat('one', ask('m', { max_tokens: 2 * MAXIMUM }))
     expect(refused.status).toBe(403)

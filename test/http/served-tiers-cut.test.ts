@@ -231,7 +231,7 @@ describe('what a running call has cost', () => {
 })
 
 describe('the prompt of a call that is lost before its first mark', () => {
-  test('it is charged at the tier that was requested', async () => {
+  test('a prompt that is lost before the first mark is charged at the requested tier', async () => {
     const amounts: number[] = []
     for (const tier of ['flex', 'priority', undefined]) {
       const ready = Promise.withResolvers<void>()
@@ -258,7 +258,7 @@ describe('the prompt of a call that is lost before its first mark', () => {
 })
 
 describe('a hold at api.anthropic.com', () => {
-  test('the dearest region is held unless the request names one', async () => {
+  test('a hold covers the most expensive region unless the request names one', async () => {
     const amounts: number[] = []
     for (const geo of [undefined, 'eu', 'us']) {
       const ready = Promise.withResolvers<void>()
@@ -280,7 +280,7 @@ describe('a hold at api.anthropic.com', () => {
 })
 
 describe('a tier that an override sends by default', () => {
-  test('it is charged if the answer states none', async () => {
+  test('a tier that an override sends by default is charged if the answer states none', async () => {
     fixture.upstream.script('chat-default', {
       kind: 'whole',
       usage: '{"prompt_tokens":100,"completion_tokens":10}',

@@ -193,7 +193,7 @@ litellm_settings: { drop_params: true }
     expect(items.find(({ name }) => name === 'openai-2')).toMatchObject({ status: 2 })
   })
 
-  test('115: what is neither is refused in words, and leaves no file', async () => {
+  test('115: any other file is refused with a sentence, and is not kept', async () => {
     const kept = uploads().length
     for (const [file, name, sentence] of [
       ['', 'empty.db', 'empty.db is neither a SQLite database'],
@@ -241,7 +241,7 @@ describe('an upload', () => {
     expect(await apply(ids[3] ?? '')).toMatchObject({ status: 404 })
   })
 
-  test('115: an upload that needs much memory is refused in words while calls continue', async () => {
+  test('115: an upload that needs too much memory is refused with a sentence while calls continue', async () => {
     fixture.upstream.script('m', wholeChat({ text: 'still here' }))
     const file = await familyFile(async (source) => {
       await source.sql(

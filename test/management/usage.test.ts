@@ -191,6 +191,9 @@ describe('GET /api/log/', () => {
           group: 'default',
           // 60 prompt tokens at 1, 40 cached ones at a quarter, 50 output tokens at 4.
           quota: 60 + 10 + 200,
+          // Three quarters of the input price for each cached token.
+          cache_saved: 30,
+          cache_surcharge: 0,
           prompt_tokens: 100,
           completion_tokens: 50,
           cached_tokens: 40,

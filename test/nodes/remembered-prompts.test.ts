@@ -42,7 +42,7 @@ describe('a gateway of two workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('remembers a prompt for both, from the moment in which its answer ends', async () => {
+  test('both workers know a prompt as soon as its answer has ended', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
     const workers = new Set<string>()
     for (let turn = 0; turn < 12; turn++) {

@@ -27,7 +27,7 @@ export const advanced = {
   serviceTier: 'Service tier',
   serviceTierExample: 'flex',
   serviceTierHint:
-    'Sent with each request, whatever the caller asks for: standard, flex, fast and others that the provider has; auto leaves it to the provider. Empty: see the fields that the channel allows.',
+    'Sent with each request in place of the requested tier: standard, flex, fast or another one that the provider has. With auto, the provider chooses. Empty: see the fields that the channel allows.',
   systemPrompt: 'System prompt',
   systemPromptHint: 'Put before the instructions of callers.',
   protocols: 'Protocols',

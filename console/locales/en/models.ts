@@ -67,7 +67,7 @@ export const models = {
   notTokens: 'Enter a number of tokens, such as 200000.',
   service: {
     title: 'Tiers of service',
-    hint: 'What flex, batch, fast and other tiers cost: a factor, or separate prices. Others cost what the vendor states.',
+    hint: 'A factor or separate prices for flex, batch, fast and other tiers. Tiers without a row have the vendor’s price.',
     of: (place: number) => `Tier of service ${place}`,
     add: 'Add a tier of service',
     remove: (place: number) => `Remove tier of service ${place}`,

@@ -4,12 +4,12 @@ import type { Texts } from '../../locales/en.ts'
 /** A change of a field in words, as the table shows it. */
 export interface ChangeInWords {
   readonly field: string
-  /** Undefined where there was none. */
+  /** Undefined if there was no value before. */
   readonly before: string | undefined
   readonly after: string
 }
 
-/** What values are written with. */
+/** What is needed to format values. */
 export interface ValueFormats {
   readonly money: (quota: number) => string
   readonly time: (unixSeconds: number) => string
@@ -72,7 +72,7 @@ function valueInWords(
   return isWord ? (words[text] ?? text) : text
 }
 
-/** Fields whose values are words of the gateway. */
+/** Fields whose values are names that the gateway defines, such as a status. */
 const WORDS_OF: Readonly<Record<string, true>> = { budget_period: true, period: true, limits_by: true }
 
 function isNothing(value: unknown): boolean {

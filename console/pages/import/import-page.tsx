@@ -17,7 +17,7 @@ import classes from './import-page.module.css'
 /** Lines of the report that are shown at once. */
 const PAGE_SIZE = 100
 
-/** Brings users, keys, channels and prices of another gateway here. */
+/** Imports users, keys, channels and prices of another gateway. */
 export function ImportPage() {
   const texts = useTexts()
   const { imports } = texts

@@ -34,10 +34,10 @@ export const STATUSES = {
   crash: 'crash,lost-node',
 } as const
 
-/** The status of calls that were refused before they began. The page shows them in a separate list. */
+/** The status of calls that were refused before they began. They are shown in a separate list. */
 export const REFUSED = 'refused'
 
-/** The name of a way in which a call may have ended, or of those that never began. */
+/** The name of a status: how calls ended, or that they never began. */
 export type Status = keyof typeof STATUSES | typeof REFUSED
 
 /** The names of all ways in which a call may have ended. */
@@ -48,7 +48,7 @@ export function statusOf({ status }: SearchState): Status | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
-/** Filters that only refused calls have, or do not have. */
+/** Filters that apply only to refused calls, or only to the others. */
 const OF_REFUSED: ReadonlySet<string> = new Set(['code'])
 const NOT_OF_REFUSED: ReadonlySet<string> = new Set(['channel', 'cause', 'tier', 'region'])
 
@@ -76,7 +76,7 @@ export function isFiltered(search: SearchState): boolean {
   return countFilters(search) > 0
 }
 
-/** The number of filters that are set, the period aside. */
+/** The number of filters that are set, without the period. */
 export function countFilters(search: SearchState): number {
   const isStatus = statusOf(search) !== undefined
   return FILTER_NAMES.filter((name) => (search[name] ?? '') !== '').length + Number(isStatus)

@@ -21,7 +21,7 @@ import {
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** Filters that come from a chart of usage only. */
+/** Filters that can be set only by following a link from a chart of usage. */
 const OF_CHARTS: ReadonlySet<string> = new Set(['group', 'tier', 'region'])
 
 /** The filters of calls, which are kept in the address. */

@@ -42,7 +42,7 @@ export function LogsPage() {
   return statusOf(search) === REFUSED ? <RefusedCalls /> : <SettledCalls />
 }
 
-/** What both lists need: their filters, which are in the address. */
+/** What both lists need: the filters, which are stored in the address. */
 function useLog() {
   const { isAdmin } = useSignedIn()
   const { timeZone } = usePreferences()
@@ -93,7 +93,7 @@ function SettledCalls() {
   const { id, search, setSearch, scope, span, page } = useLog()
   const filter = filterOf(search, scope, span)
   const order = listOrderOf(search)
-  // Calls that end now are on top of the newest ones, and nowhere else.
+  // Calls that end now are added only to the first page in the default order.
   const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
   const live = useLiveCalls(isLive, scope, filter)
   const calls = useQuery({

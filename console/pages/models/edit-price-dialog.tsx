@@ -149,7 +149,7 @@ function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
   })
 }
 
-/** With several models, tiers and regions are not shown, so that each keeps its own. */
+/** With several models, tiers and regions are not shown, and stay as they are for each model. */
 function priceOfEach(model: ManagedModel, typed: TypedPrice): object {
   const { tiers, service, regions } = typedPrice(model)
   return editedPrice(model, { ...typed, tiers, service, regions })

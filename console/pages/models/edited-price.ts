@@ -37,7 +37,7 @@ export interface TypedTier {
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
-/** What a tier of service costs: a factor, or separate prices for input and output. */
+/** What a tier of service costs: a factor, or an input price and an output price. */
 export interface TypedService {
   readonly tier: string
   readonly factor: string
@@ -57,7 +57,7 @@ export interface TypedRegion {
 export interface TypedPrice {
   readonly amounts: Readonly<Record<PriceName, string>>
   readonly tiers: readonly TypedTier[]
-  /** Tiers of service that have no row have the price of their vendor. */
+  /** Tiers of service without a row have the vendor's price. */
   readonly service: readonly TypedService[]
   readonly regions: readonly TypedRegion[]
 }
@@ -79,7 +79,7 @@ export function isName(text: string): boolean {
   return A_NAME.test(text.trim())
 }
 
-/** Whether a row states what its tier costs: a factor, or an input and an output, and not both. */
+/** Whether a row has either a factor, or an input price and an output price. */
 export function isServicePrice({ factor, input, output }: TypedService): boolean {
   const own = [input, output].filter((text) => text.trim() !== '')
   return own.length === 0 ? isPrice(factor) : factor.trim() === '' && own.length === 2 && own.every(isPrice)

@@ -9,7 +9,7 @@ import type { PriceForm } from './price-inputs.tsx'
 /** Tiers that providers have. */
 const TIERS = ['flex', 'batch', 'fast', 'ultrafast']
 
-/** What tiers of service cost; those without a row have the price of the vendor. */
+/** Inputs for the prices of tiers of service. Tiers without a row have the vendor's price. */
 export function ServiceTiers({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
@@ -37,7 +37,7 @@ export function ServiceTiers({ form }: { readonly form: PriceForm }) {
   )
 }
 
-/** Numbers that multiply the prices of tokens in a region. */
+/** Inputs for the factors by which the prices of tokens are multiplied in a region. */
 export function Regions({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (

@@ -3,7 +3,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** What the tiers and regions of a model cost, in a line: `Flex ×0.5, Fast ×2, us ×1.1`. */
+/** The prices of a model's tiers and regions in one line: `Flex ×0.5, Fast ×2, us ×1.1`. */
 export function useServiceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
   const { models } = useTexts()
   const { price } = useFormats()

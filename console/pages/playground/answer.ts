@@ -3,7 +3,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 /** The protocols that one question is sent in to compare their responses. */
 export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 
-/** Endpoints of models that make something else than a conversation. Each call stands by itself. */
+/** Endpoints that are not conversations: a call does not include the earlier ones. */
 export const MEDIA = ['images', 'speech', 'embeddings'] as const
 
 /** One of these endpoints. */
@@ -42,7 +42,7 @@ export interface SignedThinking {
   readonly signature: string
 }
 
-/** Embeddings: their length, and how similar each is to each other one. */
+/** Embeddings: their length, and the similarity of each pair. */
 export interface Vectors {
   readonly dimensions: number
   /** The cosine of each pair of texts, which are counted from 1. */
@@ -57,7 +57,7 @@ export interface Content {
   readonly signed: readonly SignedThinking[]
   /** Pictures: data URLs, or addresses elsewhere, which are not loaded. */
   readonly pictures?: readonly string[]
-  /** A URL of spoken text, which lives as long as the page. */
+  /** The object URL of generated speech, which is valid until the page is closed. */
   readonly audio?: string
   readonly vectors?: Vectors
   /** The message of an error inside the stream. */

@@ -9,7 +9,7 @@ export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
   return keys.filter(({ status }) => status === WORKS)
 }
 
-/** The endpoint of a model that makes something else than a conversation. */
+/** The endpoint of a model that is not for conversations. */
 export function mediumOf({ endpoints }: PricedModel): Medium | undefined {
   return endpoints.includes('chat') ? undefined : MEDIA.find((medium) => endpoints.includes(medium))
 }

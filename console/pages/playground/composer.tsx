@@ -25,7 +25,7 @@ export function Composer({
 }: {
   readonly draft: string
   readonly onDraft: (text: string) => void
-  /** What the chosen models make of the message, if that is not obvious. */
+  /** A hint at how the chosen models use the message, if that is not obvious. */
   readonly hint?: string | undefined
   readonly canSend: boolean
   readonly isRunning: boolean

@@ -25,7 +25,7 @@ export function ModelChoices({
   readonly onOpen: (isOpen: boolean) => void
 }) {
   const { playground } = useTexts()
-  /** The place that was added last, whose list of models opens at once. */
+  /** The field that was added last. Its list of models opens at once. */
   const [added, setAdded] = useState<number>()
   const free = models.find(({ name }) => !chosen.includes(name))
   return (

@@ -18,7 +18,7 @@ export function readImages(content: Content, value: object): Content {
   return { ...content, pictures }
 }
 
-/** Speech is no JSON, unless it is an error. */
+/** Speech is not JSON; only an error is. */
 export function readSpeech(content: Content): Content {
   return content
 }

@@ -44,7 +44,7 @@ export function useSavedConversation(userId: number, { exchanges, typed, draft }
   }, [userId])
 }
 
-/** Without its pictures if the browser has no space for them. */
+/** The pictures are left out if the browser has no space for them. */
 function keepConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
   const saved = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
   const withoutImages = saved.map((one) => ({
@@ -56,7 +56,7 @@ function keepConversation(userId: number, { exchanges, typed, draft }: SavedConv
     stored({ userId, exchanges: withoutImages, typed, draft })
 }
 
-/** A response as it is after a reload, which ends its call. Its events are not kept, nor is its sound. */
+/** A response as it is shown after a reload, which ends its call. Events and sound are not stored. */
 function ended(answer: Answer): Answer {
   const { audio: _, ...content } = answer.content
   return { ...answer, content, raw: [], state: answer.state === 'running' ? 'stopped' : answer.state }

@@ -19,7 +19,7 @@ import classes from './usage-page.module.css'
 type SlotLink = (at: number) => SearchState
 
 const HEIGHT = 200
-/** Half of the width of a bar, and a gap: the tooltip is beside the bar, not over it. */
+/** Half the width of a bar and a gap, so that the tooltip does not cover the bar. */
 const TOOLTIP_OFFSET = 24
 
 /** How the values of a chart are drawn and written. */
@@ -37,7 +37,7 @@ interface Scale {
   readonly areLines?: boolean
 }
 
-/** A chart, or the same numbers as a table; children are beside its title. */
+/** A chart, or the same numbers as a table. Children are shown beside the title. */
 export function ChartFigure({
   title,
   isWide = false,
@@ -149,7 +149,7 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
       fillOpacity={1}
       barChartProps={{
         accessibilityLayer: false,
-        // The link in the table is there for the keyboard.
+        // With the keyboard, the link in the table does the same.
         onClick: ({ activeTooltipIndex: index }) => {
           const row = data.rows[Number(index ?? Number.NaN)]
           if (row) void navigate({ to: '/logs', search: linkOf(row.at) })

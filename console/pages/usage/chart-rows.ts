@@ -30,7 +30,7 @@ function colorOf(place: number): string {
   return `var(--series-${place + 1})`
 }
 
-/** One figure of the series with most of it, and the sum of all others. */
+/** One figure of the series in which it is highest, and its sum over all others. */
 export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: string): ChartData {
   return stackedData(
     usage.slots,
@@ -41,7 +41,7 @@ export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: s
   )
 }
 
-/** Failed or refused calls of the series with most of them, and the sum of all others. */
+/** Failed or refused calls of the series with the highest counts, and the sum of all others. */
 export function countedData(
   { slots, series, other }: CallCounts,
   labelOf: (key: string, label: string) => string,
@@ -59,7 +59,7 @@ export function countedData(
   ])
 }
 
-/** Parts of bars. A part without a key is the sum of all others; one with an empty key cannot be used as a filter. */
+/** Parts of bars. The part without a key sums up all others; an empty key cannot be used as a filter. */
 function stackedData(
   slots: readonly number[],
   parts: readonly {

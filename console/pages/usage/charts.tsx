@@ -94,7 +94,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
   const { profile } = useSignedIn()
   const counted = useCounted()
   const chosen = errorGroupingOf(search, scope)
-  // The sums of the page have the failed calls by its own grouping already.
+  // The page has already requested the failed calls by its grouping.
   const asked = chosen === grouping ? undefined : chosen
   const { data } = useQuery({
     ...(asked === 'refusals'
@@ -118,7 +118,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
           otherLabel: texts.other,
           isFilter: by !== undefined,
         })
-  // The page can be divided by more than failed calls can.
+  // Not every grouping of the page applies to failed calls.
   const own = ERROR_GROUPINGS.some((one) => one === grouping)
     ? undefined
     : { value: grouping, label: texts.groupings[grouping] }

@@ -59,10 +59,10 @@ export function seriesSums({ series, other }: Usage, otherLabel: string): readon
   return other ? [...rows, { key: '', label: otherLabel, sum: sumOf(other.points) }] : rows
 }
 
-/** The figures by which a chart has its largest series. */
+/** The figures by which series are ranked. */
 export type ChartRank = 'quota' | 'requests' | 'failed'
 
-/** The series of a chart: the largest ones by its figure, and the sums of all others for each interval. */
+/** The series of a chart: those in which its figure is highest, and the sums of all others for each interval. */
 export function shownSeries(
   { series, other, slots }: Usage,
   rank: ChartRank,
@@ -75,7 +75,7 @@ export function shownSeries(
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) => sumOf(rest.map((one) => one.points[slot] ?? NO_POINT)))
-  // Series that have nothing of this figure do not need a name for it.
+  // The sum of the others is not shown if this figure is always 0.
   if (points.every((point) => point[rank] === 0)) return shown
   return [...shown, { key: undefined, label: otherLabel, points }]
 }
@@ -86,7 +86,7 @@ export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[]
   return slots.map((_, slot) => sumOf(all.map(({ points }) => points[slot] ?? NO_POINT)))
 }
 
-/** Fewer calls than these in the period before say nothing about a change in per cent. */
+/** Minimum number of calls in the previous period for a change in per cent to be shown. */
 const MIN_COMPARED_CALLS = 10
 
 /**

@@ -1,4 +1,4 @@
-/** The number of intervals that an axis has about. */
+/** The approximate number of intervals of an axis. */
 const INTERVALS = 4
 const STEPS = [1, 2, 2.5, 5, 10]
 

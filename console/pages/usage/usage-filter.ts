@@ -32,7 +32,7 @@ const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
 const TOP = 20
-/** The figures by which the gateway ranks series. Each has a chart of its largest ones. */
+/** The figures that have a chart. Each chart shows the series in which its figure is highest. */
 const RANKS = 'quota,requests,failed'
 /** Seconds from the start of a month that are within the next one. */
 const A_MONTH_S = 32 * DAY_S
@@ -44,7 +44,7 @@ export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
 }
 
-/** What failed calls can be divided by, beside the grouping of the page; refusals are calls that never began. */
+/** Divisions of failed calls, in addition to the grouping of the page. Refusals are calls that never began. */
 export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'refusals'] as const
 
 /** A division of failed or refused calls. */
@@ -55,7 +55,7 @@ export function errorGroupings(scope: Scope): readonly ErrorGrouping[] {
   return ERROR_GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
-/** The division of failed calls in the address; undefined for that of the page. */
+/** Reads the division of failed calls from the address; undefined if it is the grouping of the page. */
 export function errorGroupingOf({ errors }: SearchState, scope: Scope): ErrorGrouping | undefined {
   return errorGroupings(scope).find((one) => one === errors)
 }

@@ -12,7 +12,7 @@ import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstre
 
 const OPERATION = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|converse|converse-stream)$/
 
-/** Creates a simulated runtime of Bedrock: Claude by `invoke`, any model by `converse`. */
+/** Creates a simulated Bedrock runtime: `invoke` for Claude, `converse` for any model. */
 export function bedrockUpstream(models: readonly string[], cache: PromptCache): Upstream {
   const diagnostics = new CacheDiagnostics()
   return {
@@ -159,7 +159,7 @@ function argumentsIn(text: string): unknown {
   }
 }
 
-/** A request of Converse as one of messages, as far as the simulated model reads it. */
+/** Converts a Converse request to a messages request, without the fields that the simulated model does not read. */
 function asMessages(body: Fields): Fields {
   const { maxTokens, stopSequences } = asFields(body.inferenceConfig)
   const tools = withMarks(asList(asFields(body.toolConfig).tools), asTool)
@@ -208,7 +208,7 @@ function asBlock(block: Fields): Fields[] {
   return [{ type: 'tool_result', tool_use_id: id, content: texts.join('\n') }]
 }
 
-/** An event in the framing of AWS, as text of one character for each byte. */
+/** An event in the framing of AWS, as a text with one character for each byte. */
 function message(type: string, payload: object): string {
   const names = { ':event-type': type, ':message-type': 'event', ':content-type': 'application/json' }
   const head = Buffer.concat(

@@ -25,7 +25,7 @@ export interface ConversationState {
 
 /**
  * Summarizes a conversation. A user message with only an agent's reminders does not count as one, and neither does
- * one behind the user's own that states the working directory: a conversion made it of a system message.
+ * one that follows the user's message and states the working directory: a conversion makes it from a system message.
  */
 export function conversationState(steps: readonly Step[]): ConversationState {
   const instructions: string[] = []

@@ -122,7 +122,7 @@ function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
 
 type InputUsage = ReturnType<typeof inputUsage>
 
-/** Adds what the request makes the provider write to its cache. */
+/** Adds the tokens that the request's directive makes the provider write to its cache. */
 function withWrites(body: Fields, usage: InputUsage): InputUsage {
   const { '5m': short, '1h': long } = cacheWrites(body, usage.input_tokens)
   const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation

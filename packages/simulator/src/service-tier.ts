@@ -3,13 +3,13 @@ import type { CacheUse } from './cache-blocks.ts'
 import type { Lifetime as CacheLifetime } from './cache-rules.ts'
 import type { Fields } from './fields.ts'
 
-/** What a request makes the simulated provider state; see the README. */
+/** A directive in a request: what the simulated provider states. See the README. */
 interface Directive {
   /** The tier that is served in place of the requested one; `none` states nothing. */
   readonly tier?: string
   /** Where the provider worked. */
   readonly region?: string
-  /** Whether Gemini states the tier as its type of traffic. */
+  /** Whether Gemini states the tier as `trafficType`. */
   readonly traffic: boolean
   /** Tokens of the prompt that are written to a cache, by lifetime. */
   readonly writes: Readonly<Record<Lifetime, number>>
@@ -79,7 +79,7 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['provisioned', 'PROVISIONED_THROUGHPUT'],
 ])
 
-/** What the usage of Gemini states about the tier: as a tier, or as a type of traffic. */
+/** What the usage of Gemini states about the tier: `serviceTier` or `trafficType`. */
 export function geminiService(body: Fields): Fields {
   const { tier, traffic } = directiveIn(body)
   const { serviceTier: asked } = body
@@ -108,7 +108,7 @@ export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string 
   return BEDROCK_TIERS.has(named) ? String(named) : 'default'
 }
 
-/** Tokens that a request makes the provider write to a cache, as far as the prompt has them. */
+/** Tokens that a directive makes the provider write to a cache, at most those of the prompt. */
 export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
   let left = prompt
   const { writes } = directiveIn(body)

@@ -25,7 +25,7 @@ export interface Simulator {
   readonly messagesUrl: string
   readonly responsesUrl: string
   readonly geminiUrl: string
-  /** Without a version, which Bedrock's addresses lack. */
+  /** Bedrock's base address has no version in its path. */
   readonly bedrockUrl: string
   readonly rerankUrl: string
   readonly embeddingsUrl: string

@@ -8,7 +8,7 @@ export interface Frame {
   readonly tokens: number
 }
 
-/** Reply as it is sent: a body with its number of tokens, or the frames of a stream; and headers. */
+/** Reply to send: a body, with the number of generated tokens, or the frames of a stream. */
 export type Reply = (
   | {
       readonly kind: 'bytes'
@@ -20,9 +20,9 @@ export type Reply = (
   | {
       readonly kind: 'stream'
       readonly frames: readonly Frame[]
-      /** That of events unless given. */
+      /** `text/event-stream` unless given. */
       readonly contentType?: string
-      /** `latin1` for frames whose characters are bytes. */
+      /** `latin1` if each character of a frame is one byte. */
       readonly encoding?: 'latin1'
     }
 ) & { readonly headers?: Readonly<Record<string, string>> }

@@ -26,7 +26,7 @@ describe('what separates conversations', () => {
       last(CHAT_CONVERSATION, request, Buffer.from('b')),
     )
   })
-  test('a directive in arguments, schemas or texts is no directive', () => {
+  test('cache_control in arguments or schemas is not a cache directive and separates conversations', () => {
     const call = (input: object): object => ({
       messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
     })
@@ -41,7 +41,7 @@ describe('what separates conversations', () => {
       last(MESSAGES_CONVERSATION, schema({})),
     )
   })
-  test('a part with more than its text is no text', () => {
+  test('a text part with citations, or two parts, are another conversation than the plain text', () => {
     const cited = { role: 'user', content: [{ type: 'text', text: 'hi', citations: [] }] }
     expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
@@ -55,12 +55,12 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('%s is another prompt', (_, member) => {
+  ])('%s makes another conversation', (_, member) => {
     expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
     )
   })
-  test('settings of sampling are not, in a configuration of Gemini either, but its other members are', () => {
+  test('settings of sampling do not separate conversations of Gemini, other members of generationConfig do', () => {
     const request = (generationConfig: object): object => ({
       contents: [{ parts: [{ text: 'hi' }] }],
       generationConfig,
@@ -94,7 +94,7 @@ describe("Claude Code's billing line", () => {
     expect(one?.digest(1)).toEqual(another?.digest(1))
     expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
   })
-  test('what follows it may not', () => {
+  test('a change after the billing line is another conversation', () => {
     const system = (words: string): string => `x-anthropic-billing-header: a\n${words}`
     expect(last(MESSAGES_CONVERSATION, request(system('You are Claude.')))).not.toBe(
       last(MESSAGES_CONVERSATION, request(system('You are Cloud.'))),
@@ -126,10 +126,10 @@ describe('the bound of a conversation that goes on', () => {
     expect(more).toBeGreaterThan(11_000)
     expect(more).toBeLessThan(11_300)
   })
-  test('a picture in the conversation that was reported counts no more', () => {
+  test('a picture in a turn whose tokens were reported is not counted again', () => {
     expect(bound([picture(INLINE), hi], 1)).toBeLessThan(1200)
   })
-  test('a picture at a web address counts in full again, because the address may lead to another one now', () => {
+  test('a picture given by an address is counted again, because it may have changed', () => {
     expect(bound([picture('https://example.com/a.png'), hi], 1)).toBeGreaterThan(11_000)
   })
 })

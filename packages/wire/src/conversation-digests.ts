@@ -6,15 +6,15 @@ import { mediaTokensBeyondBytes, MESSAGE_TOKENS } from './prompt-tokens.ts'
 /** Describes how the conversations of a dialect are compared. */
 export interface ConversationForm {
   readonly levels: PromptLevels
-  /** Top-level members that add no more tokens than they have bytes. They may differ; their bytes count. */
+  /** Top-level members that may differ. They add at most one token for each of their bytes, which count. */
   readonly uncompared: ReadonlySet<string>
-  /** Members of a top-level member that control sampling; they may differ, too. */
+  /** Members of a top-level member that may differ, because they only control sampling. */
   readonly sampling?: { readonly of: string; readonly names: ReadonlySet<string> }
   /** Whether a text has the same meaning as a list of one text part. */
   readonly textIsPart?: true
   /**
-   * Reports whether the tokens of the prompt cannot be foreseen, because a part of it is elsewhere, or because
-   * the provider may leave out parts.
+   * Reports whether the tokens of the prompt are unpredictable, because a part of it is stored elsewhere, or
+   * because the provider may leave out parts.
    */
   readonly isUnforeseeable?: (scan: ScannedObject) => boolean
   /** Tokens of a turn beyond its bytes, besides its media. */
@@ -80,7 +80,7 @@ export class ConversationDigests {
   }
 }
 
-/** What is in a conversation up to one place. */
+/** Counts over the conversation up to one position. */
 interface Sums {
   /** Bytes that the digest covers. */
   bytes: number
@@ -88,7 +88,7 @@ interface Sums {
   mediaBytes: number
   /** Upper bound on tokens in addition to one for each byte; negative if media have fewer. */
   beyondBytes: number
-  /** Upper bound on the tokens of media that are given by an address, where something else may be now. */
+  /** Upper bound on the tokens of media given by an address, whose content may have changed since. */
   elsewhere: number
 }
 
@@ -114,7 +114,7 @@ const COLON = 0x3a
 const LETTER_N = 0x6e
 /** Shorter data may be an address or an id. */
 const MIN_DATA_BYTES = 512
-/** Number of leading bytes by which a web address is recognized. */
+/** Number of leading bytes that distinguish an address from data. */
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 
@@ -306,7 +306,7 @@ class DigestWalk {
     }
   }
 
-  /** Whether a block is nothing but a cache directive. */
+  /** Whether a block consists of a cache directive only. */
   #isDirective(node: Node): boolean {
     const scan = this.#scan
     if (!this.#hasDirectives || scan.kindOf(node) !== 'object') return false
@@ -410,7 +410,7 @@ export function compacts(scan: ScannedObject): boolean {
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
 
-/** Returns the names except some. */
+/** Returns the names without the excluded ones. */
 export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
   const others = new Set(names)
   for (const name of except) others.delete(name)

@@ -227,7 +227,7 @@ export function capabilitiesOf(
 }
 
 const NOTHING_STATED: DeclaredCapabilities = {}
-/** Capabilities by what is stated and by both names, cached because every conversion needs them and some forty patterns are tried. */
+/** Cache by the declared capabilities and both names: a lookup tries some forty patterns, for every conversion. */
 const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
 /** Maximum number of names, because clients choose theirs. */
 const MAX_FOUND = 200

@@ -47,12 +47,12 @@ export function servedTier(value: unknown): Served {
   return KNOWN.get(tier) ?? { tier }
 }
 
-/** The tier of an answer as a member of a reply; none if it states nothing. */
+/** The tier of an answer as a member of a reply, for spreading; empty if the answer states none. */
 export function servedMember(value: unknown): { readonly served?: Served } {
   return withServed({}, servedTier(value))
 }
 
-/** What a stream has stated so far: the later statement, unless it states nothing. */
+/** The latest statement of a stream; an event without a statement keeps the previous one. */
 export function laterServed(before: Served | undefined, later: Served): Served | undefined {
   return later === NOTHING ? before : { ...before, ...later }
 }

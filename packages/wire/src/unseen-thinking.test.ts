@@ -96,12 +96,12 @@ test.each([
   expect(of(model, fields, dialect)).toEqual({ budget })
 })
 
-test('a name that says nothing leaves it to the name that was called', () => {
+test('if the upstream name is unknown, the name in the request decides whether the model thinks', () => {
   expect(of('my-deployment', {}, 'chat', 'gpt-5')).toEqual(WHOLE)
   expect(of('my-deployment', {}, 'chat', 'deepseek-r1')).toBeUndefined()
 })
 
-test('a model that was declared not to think does not', () => {
+test('a model that is declared not to think holds no thinking', () => {
   const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined } as const
   expect(unseenThinking(sent, 'gpt-5', { thinking: 'none' })).toBeUndefined()
 })

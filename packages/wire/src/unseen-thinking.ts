@@ -20,7 +20,7 @@ export interface UnseenThinking {
   readonly budget: number | undefined
 }
 
-/** How a model thinks whose streams do not show all of it. */
+/** How a model thinks, if its streams do not show all of its thinking. */
 interface Thinker {
   /** Whether it thinks if the request does not mention thinking. */
   readonly byDefault: boolean
@@ -33,7 +33,7 @@ type Setting = { readonly kind: 'off' } | { readonly kind: 'on'; readonly budget
 
 /**
  * Thinking that may be missing from the stream of a request; undefined if the stream shows all of its output.
- * A model of which nothing is known shows it. `docs/ledger.md: Holds`.
+ * Unknown models are expected to show it. `docs/ledger.md: Holds`.
  */
 export function unseenThinking(
   sent: SentRequest,

@@ -19,7 +19,7 @@ export interface FoundAccount {
 export interface Borrowed {
   /** The accounts, which may be other objects than before. */
   readonly payer: Payer
-  /** Why nothing was lent; absent if it was, though other calls may have taken it since. */
+  /** Why nothing was lent; absent after a loan, whose quota other calls may have taken already. */
   readonly refusal?: Unaffordable
 }
 
@@ -28,7 +28,7 @@ export interface Borrowed {
  * shared one.
  */
 export interface AccountSource {
-  /** Whether quota is borrowed, so that more may be free than what is known here. */
+  /** Whether quota is borrowed from a bank, so that more may be free than this process knows. */
   readonly lends: boolean
   /** The cached account of a token, unless it may have changed. Does not access the database. */
   get(tokenId: number): Account | undefined
@@ -51,7 +51,7 @@ export interface AccountSource {
    * `Unaffordable`, which states what remains, if that is impossible.
    */
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
-  /** Borrows once for `amount`. If that fails, requests from other nodes the quota that they do not need. */
+  /** Requests one loan for `amount`. If it fails, other nodes are asked to return quota that they do not need. */
   borrow(payer: Payer, amount: number): Promise<Borrowed>
   /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>

@@ -8,7 +8,7 @@ export class Balance {
   held = 0
   /** Number of writes to this balance that are not durable yet, and of calls that wait for it. */
   pendingWrites = 0
-  /** All charges of an account so far; of a budget, only those since it was loaded. */
+  /** Sum of all charges so far, on which the remaining amount of a budget depends. */
   #used: number
 
   constructor(id: number, remain: number, used = 0) {

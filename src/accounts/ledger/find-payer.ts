@@ -19,9 +19,8 @@ export interface ChargedCall {
 const NO_TERMS: readonly PeriodBudget[] = []
 
 /**
- * Finds everything that a call of this token is charged to, affordable or not; synchronously, if it is known
- * here. Admit the call in the turn in which this returns or resolves, because the accounts may be evicted
- * afterwards.
+ * Finds the balances that a call of this token is charged to; synchronously if they are in memory. Admit the
+ * call in the turn in which this returns or resolves, because the accounts may be evicted afterwards.
  */
 export function payerOf(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)

@@ -129,7 +129,7 @@ export class LeasedAccounts implements AccountSource {
     return { payer }
   }
 
-  // Requests from other nodes the quota that they have borrowed and do not need.
+  // Other nodes are asked to return quota that they do not need.
   async #recallShort({ account: { token, user, unlimited }, budgets }: Payer, amount: number): Promise<void> {
     const balances = [user, ...(unlimited ? [] : [token]), ...budgets.map(({ balance }) => balance)]
     const short = balances.filter(({ accountFree }) => accountFree < amount) as LeasedBalance[]

@@ -25,7 +25,7 @@ import {
 import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
-/** Minimum time in which other nodes and workers can return what they have borrowed and do not need. */
+/** Minimum wait that lets other nodes and workers return borrowed quota that they do not need. */
 const RETURN_MS = 700
 
 /** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
@@ -178,7 +178,7 @@ export class Ledger {
     void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
   }
 
-  // A stream repeats its request with every frame; only one growth of a stream waits at a time.
+  // A stream tries again with every frame, but only one of its growths may wait.
   #growLater(hold: OpenHold, by: number): void {
     if (this.accounts.lends) return this.#borrowFor(hold, by)
     if (this.#growths.has(hold) || !isAffordableAlone(hold, by)) return
@@ -192,7 +192,7 @@ export class Ledger {
           hold.addSpare(by)
         },
         refuse: (error) => {
-          // No end of another call can help.
+          // The end of other calls would not make it affordable.
           if (error instanceof Unaffordable) hold.refusal = error
         },
       },
@@ -201,8 +201,8 @@ export class Ledger {
     this.#growths.set(hold, queued)
   }
 
-  // Where quota is lent, the next frame repeats the request: a growth takes from the balances that the hold was taken from,
-  // while a wait may end with others.
+  // With borrowed quota a growth does not wait: it must take from the balances of its hold, and a loan may replace
+  // these. The next frame tries again.
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)

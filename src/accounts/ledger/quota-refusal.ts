@@ -93,7 +93,7 @@ export class QuotaHeld extends Unaffordable {
   readonly #funds: ShortFunds
   readonly #of: string
 
-  /** `of` names what is short. */
+  /** `of` names the balance or budget that is short. */
   constructor(of: string, funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
     const { left, needed } = funds
     super(
@@ -133,7 +133,7 @@ type Available = (balance: Balance) => number
 const WITH_HOLDS: Available = ({ accountFree }) => accountFree
 const WITHOUT_HOLDS: Available = ({ accountRemain }) => accountRemain
 
-/** Whether the amount would be affordable if all open holds were settled at nothing. */
+/** Whether the amount would be affordable if all open holds were released without a charge. */
 export function isAffordableAlone(payer: Payer, amount: number): boolean {
   return !isShort(payer, amount, WITHOUT_HOLDS)
 }
@@ -162,7 +162,7 @@ export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
   return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))
 }
 
-/** Builds the refusal that ends a stream whose hold cannot grow by this amount. Holds of other calls count as used. */
+/** Builds the refusal that ends a stream whose hold cannot grow by this amount. */
 export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Unaffordable {
   return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
 }
@@ -184,7 +184,7 @@ function isShort(payer: Payer, amount: number, available: Available): boolean {
   return payer.budgets.some(({ balance }) => available(balance) < amount)
 }
 
-/** The balance of token or user that is short, by more if both are. */
+/** Whichever balance of token and user is short; if both are, the one that is short by more. */
 function shortQuota(payer: Payer, amount: number, available: Available): 'token' | 'user' | undefined {
   const subject = isOfToken(payer, available) ? 'token' : 'user'
   return available(payer.account[subject]) < amount ? subject : undefined

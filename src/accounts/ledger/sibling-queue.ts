@@ -4,23 +4,23 @@ import type { Balance } from './balance.ts'
 import { affordableAmount, countPendingWrites, namesOf, type Payer } from './payer.ts'
 import { heldRefusal, isAffordableAlone, QuotaHeld, refusalOf } from './quota-refusal.ts'
 
-/** Interval at which quota is requested from the bank again: it does not report when calls of other nodes end. */
+/** Interval between requests for loans. The bank does not report when calls of other nodes end. */
 const ASK_AGAIN_MS = 100
-/** The same after a call of this node has ended. */
+/** Delay of the next request after a call of this node has ended. */
 const ASK_SOON_MS = 20
 /** Time after which other loans are requested although one is not answered, as on a locked row. */
 const MAX_ANSWER_MS = 250
 /** Maximum number of loans requested at once for one user. */
 const MAX_LOANS_AT_ONCE = 16
 
-/** A call that the holds of other calls prevent, or the growth of a hold. Growths wait in one process only. */
+/** A call or the growth of a hold that is prevented by other holds. Growths wait only if quota is not borrowed. */
 export interface Waiting {
   readonly amount: number
-  /** Whether it is the growth of a hold. Growths come first, because their calls are under way. */
+  /** Whether it is the growth of a hold. Growths have precedence, because their calls are under way. */
   readonly isGrowth: boolean
   /** Takes the amount from these balances, on all of which it is free. */
   readonly admit: (payer: Payer) => void
-  /** Called instead of `admit` if no end of another call can help. */
+  /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
 }
 
@@ -57,7 +57,7 @@ class Place {
     return this.#payer
   }
 
-  /** The balances stay in memory as long as somebody waits for them. */
+  /** Balances stay in memory as long as a place refers to them. */
   set payer(payer: Payer) {
     countPendingWrites(payer, 1)
     countPendingWrites(this.#payer, -1)
@@ -72,7 +72,7 @@ class Place {
     return [this.#payer.account.user, ...this.#payer.budgets.map(({ balance }) => balance)]
   }
 
-  /** Names the balances; of two places with the same, only the amounts differ. */
+  /** Identifies the balances, so that places with the same balances can be compared by amount. */
   get balancesKey(): string {
     return `${this.#payer.account.token.id} ${namesOf(this.#payer.budgets).join(' ')}`
   }
@@ -83,7 +83,7 @@ class Place {
   }
 }
 
-/** Those that wait for one balance, in order of arrival. */
+/** The places that wait for one balance, in order of arrival. */
 class Line {
   readonly #growths = new Set<Place>()
   readonly #calls = new Set<Place>()
@@ -111,7 +111,7 @@ class Line {
     ;(place.waiting.isGrowth ? this.#growths : this.#calls).delete(place)
   }
 
-  /** Whether no place can be admitted, and none must be refused. */
+  /** Whether no place can be admitted or must be refused, by the bounds of the amounts. */
   isStuck({ free, remain }: Balance): boolean {
     return free < this.#least && remain >= this.#most
   }
@@ -130,14 +130,14 @@ function sort(places: Set<Place>): void {
 
 /**
  * Calls that wait for the open holds of others, in order of arrival for each balance. A smaller amount may fit
- * before a larger one that came first. Whatever is admitted takes its amount at once, so that nothing is
- * granted twice.
+ * before a larger one that came first. A call takes its amount when it is admitted, so that nothing is granted
+ * twice.
  */
 export class SiblingQueue {
   readonly #accounts: Pick<AccountSource, 'lends' | 'borrow'>
-  /** Lines by the balances of users and budgets. A call that waits for a token stands in the line of its user. */
+  /** Lines by the balances of users and budgets. A call that waits for its token is in the line of its user. */
   readonly #lines = new Map<Balance, Line>()
-  /** Everybody by user, for whom quota is borrowed. */
+  /** All places by user, for whom quota is borrowed. */
   readonly #borrowers = new Map<number, Borrower>()
   #arrivals = 0
 
@@ -157,14 +157,14 @@ export class SiblingQueue {
     return { leave: () => this.#remove(place), expire: () => this.#expire(place) }
   }
 
-  /** Admits the waiting calls that these balances, whose quota is now free, can cover. */
+  /** Admits what is now affordable, after quota of these balances has become free. */
   released({ account, budgets }: Payer): void {
     if (this.#lines.size === 0) return
     for (const { balance } of budgets) this.#admitFrom(balance)
     this.#admitFrom(account.user)
   }
 
-  /** Tries everybody again, because a balance was changed by hand. */
+  /** Tries all places again, after an operator has changed a balance. */
   retryAll(): void {
     for (const balance of this.#lines.keys()) this.#admitFrom(balance)
   }
@@ -250,7 +250,7 @@ export class SiblingQueue {
   }
 
   // Loans are requested in order of arrival, and the bank answers in that order. As long as the first is
-  // refused, the loans of the others are not requested.
+  // refused, the others are not requested.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
@@ -322,7 +322,7 @@ function haveSameBalances(one: Payer, other: Payer): boolean {
   )
 }
 
-/** What limits the wait of a call. */
+/** The limits on the wait of a call. */
 export interface Patience {
   readonly waitMs: number
   /** Calls the listener when the client has left; returns a function that removes it. */
@@ -333,8 +333,8 @@ export interface Patience {
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**
- * Resolves to what `admit` returns once the amount is free on all balances. Rejects with the refusal if that
- * is not before the end of the patience, or cannot be.
+ * Resolves to the result of `admit` once the amount is free on all balances. Rejects with the refusal after
+ * `waitMs`, or when the amount can no longer become affordable.
  */
 export function waitForSiblings<Admitted>(
   queue: SiblingQueue,

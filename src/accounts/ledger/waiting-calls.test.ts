@@ -83,7 +83,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     expect(order).toEqual(['small', 'a', 'b', 'c'])
   })
 
-  test('a call is refused as held when its wait is over, at once without a wait, and when its client leaves', async () => {
+  test('a call is refused with quota_held after its wait, at once if hold_wait is 0, and when its client leaves', async () => {
     const { call } = await stage()
     await call({ amount: 900 })
     await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeld)
@@ -98,7 +98,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     await expect(call3).rejects.toThrow(QuotaHeld)
   })
 
-  test('a call that would not be affordable alone is refused at once, and one for which a charge leaves too little then', async () => {
+  test('a call is refused at once if it is not affordable alone, and a waiting call once a charge leaves too little for it', async () => {
     const { call } = await stage()
     const first = await call({ amount: 900 })
     await expect(call({ amount: 1001 })).rejects.toThrow(BudgetExceeded)
@@ -127,7 +127,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     expect((await waiting).amount).toBe(700)
   })
 
-  test('the holds of calls that arrive together never exceed the balance', async () => {
+  test('the holds of all processes never exceed the quota', async () => {
     const { call, nodes } = await stage()
     const holds: OpenHold[] = []
     const calls = Array.from({ length: 60 }, async (_, at) => {

@@ -108,7 +108,7 @@ export function mediaPrices(vendor: string, name: string): FurtherPrices | undef
   return found === undefined ? undefined : prices[found]
 }
 
-/** Names that have a price only in this list, by vendor. */
+/** Names, by vendor, whose price is only in this list. */
 export function mediaModels(vendor: string): readonly string[] {
   return Object.keys(MEDIA_PRICES[vendor]?.models ?? {})
 }

@@ -36,7 +36,7 @@ describe('entries of the price data', () => {
   })
 })
 
-/** What an entry says, and what genai-prices says of the same. They are equal, or the entry says why not. */
+/** The value of an entry and that of genai-prices. If they differ, the entry must state a reason. */
 interface Comparison {
   readonly of: string
   readonly ours: unknown
@@ -189,7 +189,7 @@ test('context lengths are stated only where genai-prices has none', () => {
     }
 })
 
-test('genai-prices has no prices of tiers of service, so that those of vendors contradict none', () => {
+test('genai-prices has no prices of tiers of service that the entries could contradict', () => {
   for (const vendor of ['openai', 'anthropic', 'google', 'aws', 'azure'])
     for (const model of modelsOf(vendor)) {
       expect(model.id).not.toMatch(/(?:^|[-_])(?:flex|batch|priority|ultrafast)(?:$|[-_])/)

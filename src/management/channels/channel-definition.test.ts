@@ -44,6 +44,7 @@ const FIELDS = {
       allow_transforms: fc.boolean(),
       allow_search_parameters: fc.boolean(),
       allow_extra_body: fc.boolean(),
+      allow_session: fc.boolean(),
       allow_metadata: fc.boolean(),
       allow_user: fc.boolean(),
       allow_prompt_cache_key: fc.boolean(),

@@ -33,7 +33,7 @@ export interface AppliedPrice {
   }[]
   /** The entries of the built-in data that apply: prices, tiers and regions, tools, context lengths, ends. */
   readonly sources: readonly (AppliedSource & { readonly old: boolean })[]
-  /** The day on which the vendor shuts the model down, as YYYY-MM-DD; null if it announced none. */
+  /** The announced day of the model's shutdown, as YYYY-MM-DD; null if none was announced. */
   readonly ends: string | null
   /** Whether there are differences, or one of the entries is older than 90 days. */
   readonly outdated: boolean

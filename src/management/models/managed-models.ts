@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 const COUNTED_DAYS = 30
 
 const amount = z.string().describe('A decimal')
-/** The price of a tier of service: a factor, or separate prices. */
+/** A part of a price. That of a tier of service is a factor, or an object of prices. */
 const part = z.union([amount, z.record(z.string(), z.unknown())])
 const price = z.record(z.string(), z.union([amount, z.record(z.string(), part)]))
 

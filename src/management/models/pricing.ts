@@ -11,11 +11,11 @@ import { kindsOf, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool
 import type { User } from '../../domain/records/user.ts'
 import { usableGroups } from '../users/user-object.ts'
 
-/** What tiers of service and regions cost, declared or by the vendor of the first channel. */
+/** Prices of tiers of service and regions: the declared ones, else those of the vendor of the first channel. */
 export const servicePricesSchema = {
-  /** What tiers of service cost: a number that multiplies the prices of tokens, or separate prices. */
+  /** Prices of tiers of service: a factor for the prices of tokens, or an object of prices that replace them. */
   service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
-  /** Numbers that multiply the prices of tokens, by region. */
+  /** Factors for the prices of tokens, by region. */
   regions: z.record(z.string(), z.number()),
 }
 

@@ -72,7 +72,7 @@ interface Fitted {
 
 /** A conversation as a request of the channel. */
 interface Encoded {
-  /** With all media in it. */
+  /** The conversation with all media included. */
   readonly inline: Conversation
   readonly body: Buffer
   readonly dropped: ReadonlySet<string>
@@ -218,7 +218,7 @@ export class Conversions {
   }
 }
 
-/** For conversations of which nothing is fetched. */
+/** For conversations without files to fetch. */
 const NOBODY: MediaRequester = { client: 0, takeMemory: () => {}, onClientGone: () => () => {} }
 
 /** Reports whether a conversation has files that must be fetched. */
@@ -240,7 +240,7 @@ const NO_HEADERS: readonly string[] = []
 
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
-/** The settings for thinking of a converted request, encoded on demand and without its turns. */
+/** The settings of thinking in a converted request, which is encoded without its turns on the first use. */
 function sentThinking(
   spoken: ProtocolName,
   conversation: Conversation,

@@ -62,7 +62,7 @@ interface OpenCall {
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
-  /** The tier and region that its request named; absent for a response that an earlier version stored. */
+  /** The requested tier and region; absent for a response that an earlier version stored. */
   readonly sent?: SentService | undefined
   /** Whether this node still reads its stream. */
   isStreamed: boolean

@@ -5,25 +5,25 @@ import { smallestSumKind } from '../sum-kinds.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /**
- * Calls are logged with the name that their channel had. Names that channels had before are kept with the present
- * one, so that a renamed channel stays one. A name that another channel has taken since is that of the other one.
+ * Calls are logged with the name that their channel had at the time. Former names are stored with the present one,
+ * so that a renamed channel remains one series. A former name that another channel takes belongs to that channel.
  */
 type PresentNames = ReadonlyMap<string, string>
 
-/** Reads the names that channels had before they were renamed, with their present ones, or their last ones. */
+/** Reads the former names of channels, with the present name of each, or the last one if it is deleted. */
 export async function presentNames(db: Db): Promise<PresentNames> {
   const rows = await db.selectFrom('former_channel_names').selectAll().execute()
   return new Map(rows.map(({ name, present }) => [name, present]))
 }
 
-/** Notes that a channel has a new name. */
+/** Records that a channel was renamed. */
 export async function noteRename(db: Db, before: string, after: string): Promise<void> {
   await takeName(db, after)
   await db.updateTable('former_channel_names').set({ present: after }).where('present', '=', before).execute()
   await db.insertInto('former_channel_names').values({ name: before, present: after }).execute()
 }
 
-/** Notes that a channel has this name, which an earlier one may have given up. */
+/** Records that a channel has this name, which may have been a former name of another channel. */
 export async function takeName(db: Db, name: string): Promise<void> {
   await db.deleteFrom('former_channel_names').where('name', '=', name).execute()
 }
@@ -65,7 +65,7 @@ export async function namesOfChannels(
 /** All names that calls of these channels may have been logged with. */
 export function loggedNames(names: readonly string[], present: PresentNames): string[] {
   const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
-  // A filter may also contain a former name.
+  // The filter may also contain a former name.
   return [...new Set([...names, ...former])]
 }
 

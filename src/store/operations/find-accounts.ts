@@ -90,7 +90,7 @@ interface UserSearch {
   readonly order?: UserOrder | undefined
 }
 
-/** An order of users; equal ones are sorted by their ids. */
+/** An order of users; ties are sorted by id. */
 export interface UserOrder {
   readonly by: (typeof USER_ORDERS)[number]
   readonly isAscending: boolean
@@ -241,7 +241,7 @@ export interface TokenWithKey {
   readonly key: string
 }
 
-/** An order of tokens; equal ones are sorted by their ids. */
+/** An order of tokens; ties are sorted by id. */
 export interface TokenOrder {
   readonly by: (typeof TOKEN_ORDERS)[number]
   readonly isAscending: boolean

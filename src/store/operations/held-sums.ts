@@ -12,7 +12,7 @@ interface Accounts {
   readonly accounts: readonly AccountName[]
 }
 
-/** Reads the sums of the open holds on these accounts, as far as they are written; without those that have none. */
+/** Reads the sums of the stored open holds on these accounts. Accounts without holds are left out. */
 export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
@@ -27,7 +27,7 @@ export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]>
   return [...sums].map(([account, held]) => ({ account, held }))
 }
 
-/** Like `heldOn`, in a database that several nodes share: what each node but one has reported last. */
+/** Like `heldOn`, in a database that several nodes share: the latest reports of all nodes except one. */
 export async function heldByNodes(
   db: Db,
   { accounts, except }: Accounts & { readonly except: string },

@@ -2,7 +2,7 @@ import type { Secrets } from '../secrets.ts'
 import { keyOf } from './find-accounts.ts'
 import { type Db, inChunks } from './operation.ts'
 
-/** The number of characters of a key that tell keys of one name apart. */
+/** The number of characters of a key that distinguish keys with the same name. */
 const END_LENGTH = 4
 
 /**

@@ -17,7 +17,7 @@ type SumStarts =
 
 /** Query of `usage_sums`. */
 export interface SumsQuery {
-  /** The times and the id of the filter are ignored, and its user is named by the id. */
+  /** The times and the id of the filter are ignored; its user must be given as an id. */
   readonly filter: UsageFilter
   readonly unit: SumKind['unit']
   readonly starts: SumStarts

@@ -97,6 +97,8 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
             searchUnits: 15,
           },
           quota: 300,
+          cache_saved: 0,
+          cache_surcharge: 0,
           price_version: 'v1',
           duration_ms: 1500,
           first_byte_ms: 400,

@@ -77,7 +77,7 @@ type Sums = readonly number[]
 
 /** One line of a series: a value of its dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user, API key or channel; null for the sum of all values without a line. */
+  /** Name, or id of a user, API key or channel; null in the line that sums up all other values. */
   readonly key: string | number | null
   /** Name of a user, API key or channel, deleted ones included. */
   readonly label: string
@@ -195,7 +195,7 @@ async function rankedByEach(
   readonly places: (key: string | number) => SeriesLine['ranks']
   readonly isWhole: boolean
 }> {
-  // Of equal ones, that with the higher charge comes first, then that with more calls.
+  // Ties are sorted by the higher charge, then by more calls.
   const columns = [...new Set<SeriesRank>([...ranks, 'quota', 'requests'])]
   const totals = await totalsByKey(db, filter, by, plan, columns)
   const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
@@ -205,7 +205,7 @@ async function rankedByEach(
       totals,
       [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
     )
-    // Without any failure, nothing is among those with the most; a model that is free still has a series.
+    // A value without failures is not among the top by failures; a free model is still a series by charge.
     const at = columns.indexOf(rank)
     const counted = rank === 'quota' ? order : order.filter((key) => (totals.get(key)?.[at] ?? 0) > 0)
     const first = counted.slice(0, top)

@@ -62,7 +62,7 @@ const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   rerank: undefined,
 }
 
-/** The tier as name and value; it is no header of requests that count tokens. */
+/** The tier as a header's name and value; empty for requests that count tokens. */
 function tierOf(request: WireRequest): readonly string[] {
   const at = isCount(request) ? -1 : request.headers.indexOf(BEDROCK_TIER_HEADER)
   return at === -1 ? [] : request.headers.slice(at, at + 2)

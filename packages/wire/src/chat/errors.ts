@@ -9,7 +9,7 @@ function chatError({ code, message, type }: ErrorContent): ChatError {
   return { error: { code, message, type } }
 }
 
-/** Renders the envelope as a body; `numbers` are further members of the error. */
+/** Renders the envelope as a body; `numbers` are additional members of the error. */
 export function chatErrorBody(parts: ErrorContent, numbers: Readonly<Record<string, number>> = {}): Buffer {
   return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...numbers } }))
 }

@@ -48,7 +48,7 @@ export interface GatewayErrorContent {
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
-  /** Numbers for programs, by name. */
+  /** Figures of the refusal, by name. */
   readonly numbers?: Readonly<Record<string, number>> | undefined
 }
 
@@ -61,7 +61,7 @@ export function geminiErrorText({
   retryAfter,
   numbers = {},
 }: GatewayErrorContent): string {
-  // Values of the metadata are texts.
+  // Google's `metadata` has only strings as values.
   const texts = Object.entries(numbers).map(([name, value]) => [name, String(value)])
   const metadata = { ...(requestId !== undefined && { request_id: requestId }), ...Object.fromEntries(texts) }
   const details = [

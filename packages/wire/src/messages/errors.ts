@@ -6,7 +6,7 @@ export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
-    /** Further members of the error. */
+    /** Additional members of the error. */
     readonly numbers?: Readonly<Record<string, number>> | undefined
   },
 ): Buffer {

@@ -94,7 +94,7 @@ type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isO
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
-  /** Contents of further messages of a user's turn: each system text, and what follows it. */
+  /** Contents of the additional messages of a user's turn: each system text, and what follows it. */
   readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]

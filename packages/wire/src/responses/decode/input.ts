@@ -53,7 +53,7 @@ interface Place {
 }
 
 /**
- * Reads `input`. A user's message after another begins a turn, so that it changes nothing before it; other
+ * Reads `input`. A user's message after another begins a turn, so that the turns before it stay the same; other
  * consecutive items of one role become one turn. System messages keep their position. The output of a tool moves
  * to the user's turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
  * its output, and for an output without its call.
