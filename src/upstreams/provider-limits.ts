@@ -90,7 +90,7 @@ function durationMs(text: string): number | undefined {
   if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text) * 1_000
   if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d))+$/.test(text)) return undefined
   let ms = 0
-  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|s|m|h|d)/g))
+  for (const [, amount, unit] of text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)/g))
     ms += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0)
   return ms
 }

@@ -34,6 +34,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/domain/protocols.ts',
     'src/http/id-headers.ts',
     'src/management/channels/test-request.ts',
+    'src/relay/affinity/cache-key.ts',
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversion-dialects.ts',

@@ -28,6 +28,8 @@ export const NO_POINT: UsagePoint = {
   cache_write: 0,
   output: 0,
   reasoning: 0,
+  cache_saved: 0,
+  cache_surcharge: 0,
 }
 
 /** Adds up points. Each field is an integer. */
@@ -45,6 +47,8 @@ function added(one: UsagePoint, other: UsagePoint): UsagePoint {
     cache_write: one.cache_write + other.cache_write,
     output: one.output + other.output,
     reasoning: one.reasoning + other.reasoning,
+    cache_saved: one.cache_saved + other.cache_saved,
+    cache_surcharge: one.cache_surcharge + other.cache_surcharge,
   }
 }
 

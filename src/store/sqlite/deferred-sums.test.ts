@@ -33,6 +33,8 @@ const USAGE = {
   searchUnits: 15,
 }
 
+const CACHE_MONEY = { cache_saved: 18, cache_surcharge: 19 }
+
 /** The daily sums, once all calls are summed up, without the columns of latencies. */
 async function daysIn(
   store: Pick<Store, 'read'>,
@@ -52,10 +54,14 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, userId, tokenId, who } = await storeWithAccount(path)
   const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
-    store.write('settle', settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...of }))
+    store.write(
+      'settle',
+      settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...CACHE_MONEY, ...of }),
+    )
   // Written in one commit and in several, these go to the same rows.
   await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { ended_ms: MIDNIGHT_MS - 1 })])
-  await call('d', { delivered: false, reason: 'failed', quota: 0, usage: NO_USAGE })
+  const nothing = { quota: 0, usage: NO_USAGE, cache_saved: 0, cache_surcharge: 0 }
+  await call('d', { delivered: false, reason: 'failed', ...nothing })
   await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
   await call('f', { model: 'other' })
   await call('g', { channel: 'other' })
@@ -83,6 +89,8 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     characters: 13 * of,
     images: 14 * of,
     search_units: 15 * of,
+    cache_saved: 18 * of,
+    cache_surcharge: 19 * of,
     quota,
     ...NO_CAUSES,
     unanswered: failed,
