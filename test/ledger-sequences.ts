@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { findPayer } from '../src/accounts/ledger/find-payer.ts'
+import { payerOf } from '../src/accounts/ledger/find-payer.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
 import { GatewayError } from '../src/errors.ts'
 import type { TokenChange } from '../src/store/operations/tokens.ts'
@@ -538,13 +538,13 @@ class Slot {
     const endMs = performance.now() + PATIENCE_MS
     for (;;) {
       try {
-        const { account, budgets } = await findPayer(ledger.accounts, {
+        const payer = await payerOf(ledger.accounts, {
           token: { id: this.#tokenIds[token], budget: budget(`token ${token}`) },
           user: { id: this.#userId, budget: budget('user') },
           groups: names,
           startedMs: time,
-          amount,
         })
+        const { account, budgets } = await ledger.accounts.ensureAffordable(payer, amount)
         const facts = { ...factsOf(id), group: names[0]?.name ?? '', started_ms: time }
         return ledger.admit(account, amount, facts, budgets)
       } catch (error) {

@@ -166,7 +166,7 @@ class Round {
 
   async #call(call: Planned): Promise<void> {
     await delay(call.startMs)
-    // No call begins on a process that was started before all others were killed: nobody would end it.
+    // No call begins on a process that was started before all others were killed: it would never be ended.
     await this.#calm
     const generation = this.#generation
     const hold = await this.#admitted(call, call.waitMs)
@@ -217,7 +217,7 @@ class Round {
     return hold
   }
 
-  /** A stream asks with every frame. */
+  /** A stream requests more quota with every frame. */
   async #grow(hold: OpenHold, by: number): Promise<void> {
     for (let frame = 0; frame < 5; frame += 1) {
       if (hold.isSettled || this.#isCrashing) return

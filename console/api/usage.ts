@@ -40,8 +40,8 @@ export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...params, format: 'csv' })}`
 }
 
-/** Failed or refused calls by time. */
-export type CountedCalls = z.output<typeof countedCallsSchema>
+/** Numbers of failed or refused calls by time. */
+export type CallCounts = z.output<typeof countedCallsSchema>
 
 /** The failed calls of a period, divided by `by`. */
 export function failuresQuery(userId: number, scope: Scope, params: UsageQuery, by: string) {
@@ -58,6 +58,6 @@ export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) 
 function countedQuery(userId: number, scope: Scope, kind: 'failures' | 'refusals', query: UsageQuery) {
   return queryOptions({
     queryKey: [userId, kind, scope, query],
-    queryFn: () => request<CountedCalls>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
+    queryFn: () => request<CallCounts>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
   })
 }

@@ -13,7 +13,7 @@ const VERSION = /^v\d+(?:alpha|beta)?$/
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
 
-/** Path of a method of models, in the version that has all of them. */
+/** Path of a method of models in `v1beta`, the only version that has all methods. */
 const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
 
 /** The method at the end of a path. */

@@ -4,7 +4,13 @@ import { type UsageFilter, valuesOf } from '../domain/usage-filter.ts'
 import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
-import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
+import {
+  callOfAnyUser,
+  callPath,
+  callSchema,
+  ownCall,
+  ownCallSchema,
+} from '../management/usage/call-detail.ts'
 import {
   callFilterOf,
   csvFormat,
@@ -286,7 +292,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [404],
     params: callPath,
     responseBody: z.union([callSchema, refusedDetailSchema]),
-    handle: ({ params, services }) => anyCall(services, params.id),
+    handle: ({ params, services }) => callOfAnyUser(services, params.id),
   }),
   defineAccountEndpoint('GET', '/api/log/self/:id', {
     summary: "One of the account's own settled calls with the lines of its cost, or a refused call",

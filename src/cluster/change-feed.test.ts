@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Change } from '../domain/change.ts'
-import { formatChange, MAX_TOKENS, parseChange } from './change-feed.ts'
+import { formatChange, MAX_TOKEN_IDS, parseChange } from './change-feed.ts'
 
 const id = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const change: fc.Arbitrary<Change> = fc.oneof(
-  fc.record({ of: fc.constant('tokens'), ids: fc.array(id, { minLength: 1, maxLength: MAX_TOKENS }) }),
+  fc.record({ of: fc.constant('tokens'), ids: fc.array(id, { minLength: 1, maxLength: MAX_TOKEN_IDS }) }),
   fc.record({ of: fc.constant('user'), id }),
   fc.record({ of: fc.constantFrom('keys', 'settings', 'anything') }),
 )
@@ -33,7 +33,7 @@ test.each([
   'changed n user 99999999999999999',
   'changed n settings 1',
   'changed n balance 5',
-  `changed n tokens ${'1 '.repeat(MAX_TOKENS)}1`,
+  `changed n tokens ${'1 '.repeat(MAX_TOKEN_IDS)}1`,
 ])('an invalid text of a change is ignored: %j', (text) => {
   expect(parseChange(text)).toBeUndefined()
 })

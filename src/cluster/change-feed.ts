@@ -3,8 +3,8 @@ import type { Listener } from '../store/postgres/announcements.ts'
 
 /** Prefix of every text, because other texts are sent over the same channel. */
 const PREFIX = 'changed'
-/** Maximum number of tokens in one text; a PostgreSQL notification must be shorter than 8,000 bytes. */
-export const MAX_TOKENS = 400
+/** Maximum number of token ids in one announcement; a PostgreSQL notification must be shorter than 8,000 bytes. */
+export const MAX_TOKEN_IDS = 400
 
 /** Formats a change, and the node that made it, as the text to announce. */
 export function formatChange(node: string, change: Change): string {
@@ -27,7 +27,7 @@ function idsOf(change: Change): readonly number[] {
 /** Parses an announced text; undefined for any other text. */
 export function parseChange(text: string): { node: string; change: Change } | undefined {
   const [prefix, node = '', of, ...rest] = text.split(' ')
-  if (prefix !== PREFIX || node === '' || rest.length > MAX_TOKENS) return undefined
+  if (prefix !== PREFIX || node === '' || rest.length > MAX_TOKEN_IDS) return undefined
   const ids = rest.map((id) => (/^\d{1,16}$/.test(id) ? Number(id) : Number.NaN))
   const [id] = ids
   if (ids.some((one) => !Number.isSafeInteger(one))) return undefined
@@ -82,8 +82,8 @@ export class ChangeFeed {
   /** Announces a change, which must be committed. Nodes that cannot receive it now get `anything` later. */
   notify(change: Change): void {
     if (change.of !== 'tokens') return this.#announce(change)
-    for (let from = 0; from < change.ids.length; from += MAX_TOKENS) {
-      this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MAX_TOKENS) })
+    for (let from = 0; from < change.ids.length; from += MAX_TOKEN_IDS) {
+      this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MAX_TOKEN_IDS) })
     }
   }
 

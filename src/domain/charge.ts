@@ -119,7 +119,7 @@ const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
           name,
           count,
           ...cached,
-          /** Counts of tokens that this one includes and that have a price of their own. */
+          /** Counts of tokens that this one includes and that have a separate price. */
           parts: TOKEN_KINDS.filter(({ partOf }) => partOf === name).map((part) => part.count),
         },
       ]

@@ -201,7 +201,7 @@ interface PriceSet {
   readonly quotaPerUnit: number
 }
 
-/** What the request of a call asked for, which applies if its answer states nothing. */
+/** The tier and region that a call requested, which apply if the response states nothing. */
 export interface SentService {
   /** The tier that the client requested; '' if none. */
   readonly requested: string

@@ -24,7 +24,7 @@ interface OpenPrompts {
  */
 export async function openPrompts(options: OpenPromptsOptions): Promise<OpenPrompts> {
   const { key, metrics } = options
-  // A prompt of one turn continues none, so that Redis is asked for two or more.
+  // A prompt of one turn continues no earlier one, so that Redis is read only for two or more.
   const prompts = await openStore(options, { owner: 'prompts', redis: 'prompt', fewest: 1 })
   const sessions = await openStore(options, {
     owner: 'sessions',

@@ -56,7 +56,7 @@ const URL_EXPECTED = 'expected an address such as mysql://user@host/database'
 
 /**
  * Reads `mysql://user@host/database`, the same with `mariadb:`, or the form of SQL_DSN; undefined for others.
- * `tls=true` or `tls=skip-verify` in its query asks for TLS. Throws a sentence for the operator, without the
+ * `tls=true` or `tls=skip-verify` in its query requires TLS. Throws a sentence for the operator, without the
  * password.
  */
 export function mysqlAddress(place: string): MysqlAddress | undefined {

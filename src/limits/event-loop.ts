@@ -91,7 +91,7 @@ export class PacedRefusals {
   #inTurn = 0
   #waiting: (() => void)[] = []
 
-  /** Calls `refuse` now or soon. */
+  /** Calls `refuse` at once, or in a later turn of the event loop if many were refused in this one. */
   send(refuse: () => void): void {
     this.#inTurn += 1
     if (this.#inTurn === 1) setImmediate(() => this.#endTurn())

@@ -87,7 +87,7 @@ export interface ParsedRequest {
   readonly region?: string
   /** Returns the conversation that the request belongs to. Absent if its endpoint has none. */
   readonly session?: () => Session | undefined
-  /** Whether it asks the provider to keep its prompt in the cache for a day. */
+  /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string

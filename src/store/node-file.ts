@@ -37,7 +37,7 @@ export interface NodeWrites
   reported(entries: { readonly places: readonly number[] }): void
   /** The oldest calls whose provenance is not shared. */
   unshared(page: { readonly limit: number }): UnsharedCall[]
-  /** Removes the calls up to this position. */
+  /** Removes the calls up to this position from those of `unshared`. */
   shared(upTo: { readonly place: number }): void
   /**
    * Binds the file to a bank and returns the node's name in it. Throws a sentence for the operator if the

@@ -70,7 +70,7 @@ export const SUM_KINDS: readonly SumKind[] = [
 ]
 
 /** Returns the smallest kind of a unit that divides by these dimensions. */
-export function kindFor(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
+export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
   const needed = [...by]
   const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
   const [smallest] = fitting.toSorted((one, other) => sizeOf(one) - sizeOf(other))
@@ -108,7 +108,7 @@ export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_CO
 export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
 
 /** Column of failed calls that got no part of a response, so that no call counts twice beside `requests`. */
-export const UNANSWERED = 'unanswered'
+export const UNANSWERED_COLUMN = 'unanswered'
 
 /** Columns of `usage_sums` with sums. */
 export const SUM_COLUMNS: readonly string[] = [
@@ -118,7 +118,7 @@ export const SUM_COLUMNS: readonly string[] = [
   ...COUNT_COLUMNS,
   ...LATENCY_COLUMNS,
   ...CAUSE_COLUMNS,
-  UNANSWERED,
+  UNANSWERED_COLUMN,
   'cache_saved',
   'cache_surcharge',
 ]

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { COPIED_TABLES, EMBEDDED_TABLES, NOT_COPIED } from '../../src/import/migrate/tables.ts'
+import { COPIED_TABLES, NOT_COPIED } from '../../src/import/migrate/tables.ts'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
 import { deriveSecrets, hashKey, unseal } from '../../src/store/secrets.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
@@ -286,7 +286,8 @@ test('every table is either copied or listed as not copied', async () => {
   const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
   const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))
+  // PostgreSQL has no `unsummed_calls`: their sums are written before a copy.
   expect(ours.toSorted()).toEqual(
-    [...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED, ...EMBEDDED_TABLES].toSorted(),
+    [...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED, 'unsummed_calls'].toSorted(),
   )
 })

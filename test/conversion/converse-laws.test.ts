@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { converseCodec } from '@sluice/wire/converse'
-import { foldReply, type Reply } from '@sluice/wire/reply'
+import type { Reply } from '@sluice/wire/reply'
 import { upstreamOf } from '../conversation.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { answers } from '../generators/answers.ts'
@@ -17,6 +17,7 @@ import { ALL_CODECS, ALL_PROTOCOLS, IDENTITY, requestAs, streamAs } from './conv
 import { checkGeminiStream } from './gemini-grammar.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { foldReply } from './fold-reply.ts'
 
 const REQUESTS = {
   chat: chatRequests,

@@ -4,10 +4,10 @@ import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '@sluice/wire/usage'
 import { converseCodec } from '@sluice/wire/converse'
-import { foldReply } from '@sluice/wire/reply'
 import { BedrockResponses } from '../../src/upstreams/bedrock/bedrock-responses.ts'
 import { chopped } from '../generators/chunks.ts'
 import { ALL_PROTOCOLS, streamAs } from './convert-through.ts'
+import { foldReply } from './fold-reply.ts'
 
 /** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']

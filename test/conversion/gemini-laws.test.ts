@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Conversation, Part, ToolResultPart, Turn } from '@sluice/wire/conversation'
-import { foldReply, type Reply } from '@sluice/wire/reply'
+import type { Reply } from '@sluice/wire/reply'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { upstreamOf } from '../conversation.ts'
 import { randomFrom } from '../fixtures/random.ts'
@@ -20,6 +20,7 @@ import { checkGeminiArray, checkGeminiStream } from './gemini-grammar.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
 import { lawRuns } from '../tier.ts'
+import { foldReply } from './fold-reply.ts'
 
 const OTHERS = ['chat', 'messages', 'responses'] as const
 const FRAMES = {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { PairedProtocol } from '../paired-protocol.ts'
-import { foldReply, type Reply } from '@sluice/wire/reply'
+import type { Reply } from '@sluice/wire/reply'
 import { answers, chatFrames, chatReply, messagesFrames, messagesReply } from '../generators/answers.ts'
 import { choppedAtRandom, chopped } from '../generators/chunks.ts'
 import { randomFrom } from '../fixtures/random.ts'
@@ -10,6 +10,7 @@ import { GRAMMARS } from './grammar.ts'
 import { CODECS, convertReply, convertStream, MINTED, OTHER, PROTOCOLS } from './convert.ts'
 import { comparable } from './comparable-reply.ts'
 import { lawRuns } from '../tier.ts'
+import { foldReply } from './fold-reply.ts'
 
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const
 const REPLIES = { chat: chatReply, messages: messagesReply } as const

@@ -5,7 +5,7 @@ import { anyCharacter } from '../generators/characters.ts'
 import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { ReplyContext, Conversation, Tool } from '@sluice/wire/conversation'
-import { foldReply, type Reply, type ReplyEvent } from '@sluice/wire/reply'
+import type { Reply, ReplyEvent } from '@sluice/wire/reply'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { upstreamOf } from '../conversation.ts'
 import { randomFrom } from '../fixtures/random.ts'
@@ -20,6 +20,7 @@ import { comparable } from './comparable-reply.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
 import { lawRuns } from '../tier.ts'
+import { foldReply } from './fold-reply.ts'
 
 const OTHERS = ['chat', 'messages'] as const
 const FRAMES = { chat: chatFrames, messages: messagesFrames } as const

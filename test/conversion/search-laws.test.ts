@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { foldReply, type Reply, type ReplyEvent, type ReplyPart } from '@sluice/wire/reply'
+import type { Reply, ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 import type { SearchPart } from '@sluice/wire/conversation'
 import { names, texts } from '../generators/json.ts'
 import { lawRuns } from '../tier.ts'
 import { ALL_CODECS, IDENTITY } from './convert-through.ts'
 import { checkMessagesStream } from './grammar.ts'
 import { checkResponsesStream } from './responses-grammar.ts'
+import { foldReply } from './fold-reply.ts'
 
 const GRAMMARS = { messages: checkMessagesStream, responses: checkResponsesStream } as const
 const PAIRS = [

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { messageFrames, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 type Fields = Record<string, unknown>
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 /** Quota units a token: 1 for input, 1.25 and 2 for writes, 4 for output. */
 const price = { input: 2, output: 8, cache_write_30m: 2.5, cache_write_1h: 4 }
 const NAMES = ['chat', 'messages', 'responses'] as const
@@ -20,11 +19,7 @@ beforeAll(async () => {
     options: { retries: 0 },
     models: Object.fromEntries(NAMES.map((name) => [name, { price }])),
     channels: NAMES.map((protocol) => channel(protocol, upstream.baseUrl(protocol), { protocol })),
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')]),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
   }))
 })
 afterAll(() => fixture?.close())

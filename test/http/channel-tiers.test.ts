@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
@@ -14,7 +14,6 @@ import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 type Fields = Record<string, unknown>
 type Protocol = 'chat' | 'messages' | 'responses' | 'gemini'
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const price = { input: 2, output: 8 }
 const CLAUDE = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const NOVA = 'eu.amazon.nova-lite-v1:0'
@@ -100,7 +99,9 @@ beforeAll(async () => {
       atHost('api.openai.com', 'openai-ultra', { protocol: 'responses', service_tier: 'ultrafast' }),
       onBedrock('invoke-flex', CLAUDE, { protocol: 'messages', service_tier: 'flex' }),
       onBedrock('invoke-asked', CLAUDE, { protocol: 'messages', allow: ['service_tier'] }),
+      onBedrock('invoke-reserved', CLAUDE, { protocol: 'messages', service_tier: 'reserved' }),
       onBedrock('converse-fast', NOVA, { protocol: 'converse', service_tier: 'fast' }),
+      onBedrock('converse-reserved', NOVA, { protocol: 'converse', service_tier: 'reserved' }),
       onVertex('vertex-flex', { service_tier: 'flex' }),
       onVertex('vertex-bought', { service_tier: 'provisioned' }),
       onVertex('vertex-asked', { allow: ['service_tier'] }),
@@ -109,11 +110,7 @@ beforeAll(async () => {
       options: { retries: 0, media: { allow_private_networks: true } },
       models: Object.fromEntries(channels.map(({ name }) => [name, { price }])),
       channels,
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann')]),
-        user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-      ],
+      users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
     }
   })
 })
@@ -255,6 +252,7 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', { service_tier: 'standard_only' }, 'default', undefined],
     ['messages', 'invoke-asked', { service_tier: 'auto' }, undefined, undefined],
     ['messages', 'invoke-asked', {}, undefined, undefined],
+    ['messages', 'invoke-reserved', {}, 'reserved', undefined],
   ] as const)('%s to %s of Bedrock with %j sends %s', async (client, model, fields, value, dropped) => {
     const { headers: answered } = await post(client, model, fields)
     const [request] = bedrock.received
@@ -269,10 +267,13 @@ describe('tiers that are headers', () => {
     expect(bedrock.received[0]?.headers).not.toHaveProperty(BEDROCK_HEADER)
   })
 
-  test('Converse has the tier in its body', async () => {
-    await post('chat', 'converse-fast')
+  test.each([
+    ['converse-fast', 'priority'],
+    ['converse-reserved', 'reserved'],
+  ])('a request of Converse has the tier in its body: %s', async (model, type) => {
+    await post('chat', model)
     const { serviceTier } = JSON.parse(String(bedrock.received[0]?.body)) as Fields
-    expect(serviceTier).toEqual({ type: 'priority' })
+    expect(serviceTier).toEqual({ type })
   })
 
   test.each([

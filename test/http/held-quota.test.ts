@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([waiting?.close(), atOnce?.close()]))
 
-/** Begins a call that holds nearly all of a key's quota until it is told to end. */
+/** Begins a call that holds nearly all of a key's quota until `end` is called. */
 async function holding(fixture: Fixture, key = 'one', usage = usageText(10, 5)) {
   const { upstream } = fixture
   const { promise: after, resolve: end } = Promise.withResolvers<void>()

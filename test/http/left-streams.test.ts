@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { contentFrame, roleFrame } from '../fixtures/behaviour.ts'
 import { CERTAINLY_GONE_MS } from '../fixtures/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiFrames } from '../fixtures/gemini-behaviour.ts'
@@ -15,8 +15,6 @@ import { frames as responseFrames } from '../fixtures/responses-behaviour.ts'
 const WORDS = 'apple '.repeat(2_000)
 const IN_BASE64 = Buffer.from(WORDS).toString('base64')
 const SCHEMA = { type: 'object', properties: { city: { type: 'string', description: WORDS } } }
-
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 
 /** The same for tokens; 1,000 units for a second, 20,000 for an image of one size, 50,000 for others. */
 const MEDIA_PRICE = { ...PLAIN_PRICE, second: 0.002, image: { '1024x1024': 0.04, default: 0.1 } }
@@ -35,11 +33,7 @@ beforeAll(async () => {
     channels: DIALECTS.map((name) =>
       channel(name, upstream.baseUrl(name), { protocol: name, models: [name, `${name}-media`] }),
     ),
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')]),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
   }))
 })
 afterAll(() => fixture?.close())

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { call, open } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiFrames } from '../fixtures/gemini-behaviour.ts'
@@ -11,7 +11,6 @@ import { frames as responsesFrames } from '../fixtures/responses-behaviour.ts'
 
 type Fields = Record<string, unknown>
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 /** Quota units a token: 1 for input, 4 for output, ten times as much for fast, a tenth for flex. */
 const price = { input: 2, output: 8, service: { fast: 10, flex: 0.1 }, regions: { us: 3, eu: 1 } }
 
@@ -47,11 +46,7 @@ beforeAll(async () => {
         ]),
       ),
       channels,
-      users: [
-        ROOT,
-        user(2, 'ann', [token('ann')]),
-        user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-      ],
+      users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
     }
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import type { FullResponse } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiUsage, streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
@@ -18,7 +18,6 @@ const price = {
 /** Quota units of a call of 100 and 10 tokens, apart from the price of a request. */
 const TOKENS = 100 + 10 * 4
 const REQUEST = 50
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -31,11 +30,7 @@ beforeAll(async () => {
       channel('responses', upstream.baseUrl('responses'), { protocol: 'responses' }),
       channel('gemini', upstream.baseUrl('gemini'), { protocol: 'gemini' }),
     ],
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 450 })]),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('poor', { remain_quota: 450 })]), ADMIN_USER],
   }))
 })
 afterAll(() => fixture?.close())

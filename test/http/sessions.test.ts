@@ -210,7 +210,7 @@ describe('what a channel is sent of a session', () => {
     expect(last('allowed').body['prompt_cache_key']).toBe('mine')
   })
 
-  test('a session that nobody named gets none, and other channels get none', async () => {
+  test('a call that names no session, or goes to another channel, is sent no cache key', async () => {
     await ask('allowed')
     expect(last('allowed').body).not.toHaveProperty('prompt_cache_key')
     await ask('plain', { session: 'a' })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
 import { CERTAINLY_GONE_MS, type FullResponse } from '../fixtures/client.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
@@ -12,7 +12,6 @@ const price = { input: 2, output: 8 }
 const TOKENS = 100 + 10 * 4
 /** Quota units of one use: the list prices in USD times 500,000. */
 const LISTED = { search: 5_000, file: 1_250, interpreter: 15_000, container: 25_000, maps: 12_500 }
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const STATED = {
   ...price,
   tools: { image_generation: 0.04, mcp: 0.001, web_fetch: 0.002, code_interpreter: 0 },
@@ -41,7 +40,7 @@ beforeAll(async () => {
         token('poor', { remain_quota: 25_000 }),
         token('small', { remain_quota: 45_000 }),
       ]),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
+      ADMIN_USER,
     ],
   }))
 })

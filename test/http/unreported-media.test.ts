@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { picture } from '../fixtures/picture.ts'
 
 /** 20,000 units for an image of one size, 50,000 for others, 1,000 for a second. */
 const MEDIA_PRICE = { ...PLAIN_PRICE, second: 0.002, image: { '1024x1024': 0.04, default: 0.1 } }
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const LANES = ['gemini', 'chat'] as const
 
 let fixture: Fixture
@@ -22,11 +21,7 @@ beforeAll(async () => {
     channels: LANES.map((name) =>
       channel(name, upstream.baseUrl(name), { protocol: name, models: [name, `${name}-media`] }),
     ),
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')]),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann')]), ADMIN_USER],
   }))
 })
 afterAll(() => fixture?.close())

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Quota units of a token: 5 as input, 0.5 read, 6.25 written for 5 minutes and 10 for an hour; times 1.5 in `us`. */
 const price = {
@@ -22,11 +21,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     models: { claude: { price } },
     channels: [channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' })],
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }), ADMIN_USER],
   }))
   const counts = {
     input_tokens: 10,

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ADMIN, ADMIN_USER, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 
-const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Quota units: 1 for a prompt token, 4 for an output token. */
 const price = { input: 2, output: 8, service: { fast: 2 }, regions: { us: 1.5 } }
@@ -17,11 +16,7 @@ beforeAll(async () => {
       channel('m', upstream.baseUrl('m')),
       channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
     ],
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
-      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
-    ],
+    users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }), ADMIN_USER],
   }))
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
   const choices = [{ index: 0, message: { role: 'assistant', content: 'said' }, finish_reason: 'stop' }]

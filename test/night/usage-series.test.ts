@@ -5,7 +5,7 @@ import { periodOf, usageSeries } from '../../src/management/usage/usage-series.t
 import type { SeriesDimension } from '../../src/store/operations/usage-sum-queries.ts'
 import {
   DIMENSION_COLUMNS,
-  kindFor,
+  smallestSumKind,
   NO_DIMENSION,
   SLOTS_PER_DAY,
   SUM_KEY,
@@ -40,7 +40,7 @@ async function fillYear({ sql }: TestDatabase): Promise<void> {
     `first_${bucketOf(400)}`,
   ]
   const perSlot = Math.floor(CALLS_PER_DAY / SLOTS_PER_DAY)
-  const kindOf = (unit: 'slot' | 'day') => kindFor(unit, DIMENSION_COLUMNS).kind
+  const kindOf = (unit: 'slot' | 'day') => smallestSumKind(unit, DIMENSION_COLUMNS).kind
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < ${perSlot * SLOTS_PER_DAY * SLOT_DAYS - 1}),
       calls as (select i, ${(TODAY - SLOT_DAYS) * SLOTS_PER_DAY} + i / ${perSlot} as slot, i % ${KEYS} * 79 % ${KEYS} + 1 as token_id from n)
@@ -102,7 +102,7 @@ describe.each(ENGINES)('a year of 10 million calls on $name', (engine) => {
     }
     const pass = await timed(() =>
       database.sql(
-        `select start, model, sum(quota), sum(requests), sum(input_tokens), sum(output_tokens) from usage_sums where kind = ${kindFor('day', DIMENSION_COLUMNS).kind} group by start, model`,
+        `select start, model, sum(quota), sum(requests), sum(input_tokens), sum(output_tokens) from usage_sums where kind = ${smallestSumKind('day', DIMENSION_COLUMNS).kind} group by start, model`,
       ),
     )
     console.log(`${engine.name}: one pass over the daily sums: ${Math.round(pass)} ms`)

@@ -47,7 +47,7 @@ describe('a gateway of two workers', () => {
     const workers = new Set<string>()
     for (let turn = 0; turn < 12; turn++) {
       const said = fresh()
-      // Each call is made over a connection of its own, which any worker may get.
+      // Each call opens a new connection, which any worker may get.
       expect((await fixture.chat('ann', ask(said))).status).toBe(200)
       const held = heldIn(await fixture.chat('poor', ask(goneOn(said))))
       expect(held).toBeGreaterThan(REPORTED)

@@ -81,7 +81,7 @@ async function change(
 
 /**
  * Waits for a reading. The library may report one change twice, so that the first reading that ends may have begun
- * before this change; one more is asked for, because the file is in force when that has ended.
+ * before this change; one more is awaited, because the file is in force when that has ended.
  */
 async function readingAfter(before: number, expected: 'applied' | 'refused'): Promise<void> {
   await eventually(async () => (await readings(expected)) > before, `a reading that is ${expected}`)

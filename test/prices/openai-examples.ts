@@ -1,4 +1,4 @@
-import { chat, type DocumentedExample, MILLION, response } from './priced-call.ts'
+import { chat, type DocumentedExample, MILLION, response, webSearches } from './priced-call.ts'
 
 const OPENAI = {
   tokens: 'developers.openai.com/api/docs/pricing',
@@ -119,13 +119,7 @@ export const OPENAI_EXAMPLES: readonly Omit<DocumentedExample, 'provider'>[] = [
       'gpt-5.6-sol',
       { input: 20_000, output: 1_000 },
       {
-        tools: [{ type: 'web_search' }],
-        items: ['w1', 'w2'].map((id) => ({
-          id,
-          type: 'web_search_call',
-          status: 'completed',
-          action: { type: 'search', query: 'q' },
-        })),
+        ...webSearches(2),
       },
     ),
   },
@@ -138,10 +132,7 @@ export const OPENAI_EXAMPLES: readonly Omit<DocumentedExample, 'provider'>[] = [
       { input: 20_000, output: 1_000 },
       {
         tier: 'priority',
-        tools: [{ type: 'web_search' }],
-        items: [
-          { id: 'w1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'q' } },
-        ],
+        ...webSearches(1),
       },
     ),
     tier: 'fast',

@@ -8,6 +8,7 @@ import {
   modality,
   type PricedCall,
   response,
+  webSearches,
 } from './priced-call.ts'
 
 const ANTHROPIC = 'platform.claude.com/docs/en/about-claude/pricing'
@@ -320,13 +321,7 @@ export const OTHER_EXAMPLES: readonly DocumentedExample[] = [
       { input: 10_000, output: 1_000, inputDetails: { cached_tokens: 4_000 } },
       {
         upstream: 'api.x.ai',
-        tools: [{ type: 'web_search' }],
-        items: ['w1', 'w2'].map((id) => ({
-          id,
-          type: 'web_search_call',
-          status: 'completed',
-          action: { type: 'search', query: 'q' },
-        })),
+        ...webSearches(2),
       },
     ),
   },

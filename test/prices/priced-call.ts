@@ -81,6 +81,19 @@ export function chat(
   }
 }
 
+/** Web searches of a response: the tool of the request, and the items of the answer. */
+export function webSearches(count: number): { readonly tools: object[]; readonly items: object[] } {
+  return {
+    tools: [{ type: 'web_search' }],
+    items: Array.from({ length: count }, (_, at) => ({
+      id: `w${at + 1}`,
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query: 'q' },
+    })),
+  }
+}
+
 /** A response of the responses dialect with items of tools. */
 export function response(
   model: string,

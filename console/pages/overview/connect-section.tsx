@@ -12,7 +12,7 @@ import classes from './overview-page.module.css'
 
 /** The number of calls that the page lists. */
 export const RECENT_CALLS = 5
-/** Milliseconds between two looks for the first call. */
+/** Milliseconds between two checks whether the first call was made. */
 const LOOK_MS = 1500
 
 /** The address and the examples with which a program is connected, and whether its first call has arrived. */

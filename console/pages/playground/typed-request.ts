@@ -31,7 +31,7 @@ export interface TypedRequest extends CallSettings {
   readonly question: Question
 }
 
-/** A question of before, with the answer that the conversation has. */
+/** An earlier question of the conversation, with its answer. */
 export interface AnsweredQuestion {
   readonly question: Question
   readonly answer: Answer

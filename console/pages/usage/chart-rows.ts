@@ -1,4 +1,4 @@
-import type { CountedCalls, Usage, UsagePoint } from '../../api/usage.ts'
+import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
 import { type ChartRank, SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
 
 /** What a series is called, by the gateway and on the page. */
@@ -43,7 +43,7 @@ export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: s
 
 /** Failed or refused calls of the series with the highest counts, and the sum of all others. */
 export function countedData(
-  { slots, series, other }: CountedCalls,
+  { slots, series, other }: CallCounts,
   labelOf: (key: string, label: string) => string,
   { otherLabel, isFilter }: { readonly otherLabel: string; readonly isFilter: boolean },
 ): ChartData {

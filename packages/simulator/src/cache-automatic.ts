@@ -5,7 +5,7 @@ import { extended, type PromptCache } from './prompt-cache.ts'
 const STEP = 512
 const TOKENS_PER_STEP = 128
 
-/** A prompt whose provider caches its prefix without being asked. */
+/** A prompt whose provider caches its prefix without a directive. */
 export interface AutomaticPrompt {
   /** The account, the model, and everything else that separates caches. */
   readonly scope: string

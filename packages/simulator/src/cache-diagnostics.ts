@@ -29,7 +29,7 @@ export interface Diagnosed {
   readonly read: number
 }
 
-/** Remembers requests, and tells why one could not reuse what an earlier one had cached. */
+/** Remembers requests, and reports why one could not reuse what an earlier one had cached. */
 export class CacheDiagnostics {
   readonly #seen = new LRUCache<string, Fingerprint>({ max: MAX_RESPONSES })
 

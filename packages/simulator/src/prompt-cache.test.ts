@@ -21,7 +21,7 @@ beforeAll(async () => {
   simulator = await startSimulator(INSTANT, { models: MODELS, now: () => time, requestsPerMachine: 15 })
 })
 afterAll(() => simulator.close())
-// Each test has an account of its own, and so an empty cache.
+// Each test uses a new account, and so an empty cache.
 beforeEach(() => {
   account++
   time += 60 * MINUTE
@@ -87,7 +87,7 @@ describe('the cache of messages', () => {
     expect(await counted(system(2000), 'another')).toMatchObject({ read: 0, short: 2001 })
   })
 
-  test('another model has a cache of its own, and so has the fast speed', async () => {
+  test('each model has a separate cache, and so has the fast speed', async () => {
     await counted(system(2000))
     expect(await counted({ ...system(2000), model: 'claude-opus-5' })).toMatchObject({ read: 0, short: 2001 })
     expect(await counted({ ...system(2000), speed: 'fast' })).toMatchObject({ read: 0, short: 2001 })

@@ -40,7 +40,7 @@ export interface Call {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Fields
-  /** The client's key, whose account has prompt caches of its own. */
+  /** The client's key. Each key has separate prompt caches. */
   readonly account: string
   /** The field `file` of a form. */
   readonly file?: Buffer

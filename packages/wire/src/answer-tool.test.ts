@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import { comparable } from '../../../test/conversion/comparable-reply.ts'
 import { answers, messagesFrames, messagesReply } from '../../../test/generators/answers.ts'
 import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
-import { foldReply, type Reply } from './reply.ts'
+import type { Reply } from './reply.ts'
 import { messagesCodec } from './messages/index.ts'
+import { foldReply } from '../../../test/conversion/fold-reply.ts'
 
 const reply: Reply = {
   id: 'msg_1',

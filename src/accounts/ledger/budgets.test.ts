@@ -10,7 +10,7 @@ import { type Budget, type BudgetName, budgetAt } from '../../domain/budget.ts'
 import { byTier } from '../../../test/tier.ts'
 import type { Rows } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import { findPayer } from './find-payer.ts'
+import { payerOf } from './find-payer.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 import { BudgetExceeded, QuotaHeld, Unaffordable } from './quota-refusal.ts'
@@ -35,13 +35,13 @@ async function admitted(
   periodBudgets: Terms,
   { id, startedMs, amount }: { id: string; startedMs: number; amount: number },
 ): Promise<OpenHold> {
-  const { account, budgets } = await findPayer(accounts, {
+  const payer = await payerOf(accounts, {
     token: { id: periodBudgets.tokenId, budget: periodBudgets.token },
     user: { id: periodBudgets.userId, budget: periodBudgets.user },
     groups: [{ name: 'default', budget: periodBudgets.group }],
     startedMs,
-    amount,
   })
+  const { account, budgets } = await accounts.ensureAffordable(payer, amount)
   return admit(account, amount, { ...factsOf(id), started_ms: startedMs }, budgets)
 }
 
@@ -257,13 +257,13 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!a || !b) throw new Error('no nodes')
     const group = { name: 'big "customers": all', budget: { amount: 1000, period: 'month' } } as const
     const call = async ({ accounts, ledger }: LedgerNode, id: string, amount: number): Promise<OpenHold> => {
-      const { account, budgets } = await findPayer(accounts, {
+      const payer = await payerOf(accounts, {
         token: { id: tokenId, budget: undefined },
         user: { id: userId, budget: undefined },
         groups: [group],
         startedMs: BOUNDARY,
-        amount,
       })
+      const { account, budgets } = await accounts.ensureAffordable(payer, amount)
       return ledger.admit(account, amount, { ...factsOf(id), group: group.name }, budgets)
     }
     const first = await call(a, 'a', 100)

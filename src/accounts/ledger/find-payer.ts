@@ -4,7 +4,7 @@ import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AccountSource } from './account-source.ts'
-import { affordableAmount, NO_BUDGETS, type Payer } from './payer.ts'
+import { NO_BUDGETS, type Payer } from './payer.ts'
 
 /** The properties of a call that decide which budgets it is charged to. */
 export interface ChargedCall {
@@ -14,30 +14,15 @@ export interface ChargedCall {
   readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
   /** Start of the call in Unix milliseconds, which decides the periods of its budgets. */
   readonly startedMs: number
-  /** Quota units that must be available; undefined if the call costs nothing. */
-  readonly amount: number | undefined
 }
 
 const NO_TERMS: readonly PeriodBudget[] = []
 
 /**
- * Finds everything that a call of this token is charged to; synchronously, if it is known here and
- * affordable. Admit the call in the turn in which this returns or resolves, because the accounts may be
- * evicted afterwards.
+ * Finds the balances that a call of this token is charged to; synchronously if they are in memory. Admit the
+ * call in the turn in which this returns or resolves, because the accounts may be evicted afterwards.
  */
-export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
-  const known = payerOf(accounts, call)
-  if (known instanceof Promise) return known.then((payer) => affordable(accounts, payer, call))
-  return affordable(accounts, known, call)
-}
-
-function affordable(accounts: AccountSource, payer: Payer, { amount }: ChargedCall): Payer | Promise<Payer> {
-  if (amount === undefined || amount <= affordableAmount(payer.account, payer.budgets)) return payer
-  return accounts.ensureAffordable(payer, amount)
-}
-
-/** Finds the balances that a call of this token is charged to; synchronously if they are in memory. */
-export function payerOf(accounts: AccountSource, call: Omit<ChargedCall, 'amount'>): Payer | Promise<Payer> {
+export function payerOf(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)
   const account = accounts.get(call.token.id)
   const budgets = account && accounts.budgets(account, periodBudgets)
@@ -62,12 +47,7 @@ async function loadPayer(
 }
 
 /** The budgets that a call is charged to, each in the period in which the call began. */
-function budgetsOfCall({
-  token,
-  user,
-  groups,
-  startedMs,
-}: Omit<ChargedCall, 'amount'>): readonly PeriodBudget[] {
+function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
     budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],

@@ -7,7 +7,7 @@ import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { hashKey } from '../../store/secrets.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import { findPayer } from './find-payer.ts'
+import { payerOf } from './find-payer.ts'
 import type { OpenHold } from './open-hold.ts'
 import { affordableAmount } from './payer.ts'
 import { Unaffordable } from './quota-refusal.ts'
@@ -125,9 +125,9 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     try {
       for (let n = 1; n <= 20; n += 1) {
         const amount = n * 10_000_000_000
-        const call = { token, user, groups: [], startedMs: 0, amount }
         accounts.forget(`t:${token.id}`)
-        const { account } = await findPayer(accounts, call)
+        const payer = await payerOf(accounts, { token, user, groups: [], startedMs: 0 })
+        const { account } = await accounts.ensureAffordable(payer, amount)
         const hold = ledger.admit(account, amount, factsOf(`${n}`))
         await hold.settle(settlementOf(0))
       }

@@ -121,7 +121,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     await delay(20)
     expect(growing.grow(200)).toBe(false)
     await first.settle(settlementOf(0))
-    // The stream asks again with its next frame.
+    // The stream repeats its request with its next frame.
     await expect.poll(() => growing.grow(200)).toBe(true)
     expect(growing.amount).toBe(300)
     expect((await waiting).amount).toBe(700)

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../store/row-types.ts'
-import { kindFor } from '../../store/sum-kinds.ts'
+import { smallestSumKind } from '../../store/sum-kinds.ts'
 
 type Db = Kysely<Database>
 
@@ -81,7 +81,7 @@ function describe(sums: AccountSums | undefined): string {
 /** The table, or one kind of sums, of which each has all calls. */
 function sourceOf(table: string): RawBuilder<unknown> {
   if (table !== 'usage_sums') return sql.table(table)
-  return sql`usage_sums where kind = ${sql.lit(kindFor('day', ['token_id']).kind)}`
+  return sql`usage_sums where kind = ${sql.lit(smallestSumKind('day', ['token_id']).kind)}`
 }
 
 async function sumColumn(db: Db, table: string, column: string): Promise<string> {

@@ -52,8 +52,5 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'used_states',
 ])
 
-/** Tables that PostgreSQL does not have: the sums that they are kept for are written before a copy. */
-export const EMBEDDED_TABLES: readonly string[] = Object.freeze(['unsummed_calls'])
-
 /** Tables whose ids the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels', 'audit_log'] as const

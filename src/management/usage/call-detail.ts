@@ -88,8 +88,8 @@ export async function ownCall(
   return { ...ownUsageObject(detail.entry), ...explained(detail) }
 }
 
-/** Any call, with its cost and its attempts. */
-export async function anyCall(
+/** A call of any user, for administrators, with its cost and its attempts. */
+export async function callOfAnyUser(
   services: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,
 ): Promise<z.output<typeof callSchema> | z.output<typeof refusedDetailSchema>> {

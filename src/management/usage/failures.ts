@@ -4,7 +4,7 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { FAILURE_DIMENSIONS, type FailureDimension } from '../../store/operations/failed-calls.ts'
 import type { ManagementServices } from '../services.ts'
 import { callFilters, ownCallFilters } from './list-usage.ts'
-import type { CountedCalls } from './refusals.ts'
+import type { CallCounts } from './refusals.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
 const OWN_DIMENSIONS = ['cause', 'model', 'token', 'none'] as const
@@ -35,7 +35,7 @@ export async function failedCalls(
     readonly by: FailureDimension
     readonly withOwners: boolean
   },
-): Promise<CountedCalls> {
+): Promise<CallCounts> {
   const { starts, step, tz, top } = period
   const plan = planSeries(period, await store.read('usageCoverage'))
   const { all, lines, more } = await store.read('failedCalls', {

@@ -43,7 +43,7 @@ export const countedCallsSchema = z.object({
 })
 
 /** Refused or failed calls by step and dimension. */
-export type CountedCalls = z.output<typeof countedCallsSchema>
+export type CallCounts = z.output<typeof countedCallsSchema>
 
 /** The refused calls of a period by step and dimension. */
 export async function refusedCalls(
@@ -53,7 +53,7 @@ export async function refusedCalls(
     filter,
     by,
   }: { readonly period: SeriesPeriod; readonly filter: RefusalFilter; readonly by: RefusalDimension },
-): Promise<CountedCalls> {
+): Promise<CallCounts> {
   const { fromS, toS, starts, step, tz, top } = period
   const { all, lines, ofLines, more } = await store.read('refusedCalls', {
     filter,
@@ -88,7 +88,7 @@ export async function refusedCalls(
 }
 
 /** The same as CSV: a line for each step of each series, and of the sum of all others, whose key is empty. */
-export function countedCallsCsv({ slots, series, other }: CountedCalls, { calendar }: SeriesPeriod): string {
+export function countedCallsCsv({ slots, series, other }: CallCounts, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
   const rows = lines.flatMap(({ key, label, calls: counts }) =>
     counts.map((count, index) => {

@@ -96,7 +96,7 @@ export async function stopCall(
   user: User,
 ): Promise<void> {
   const ownerId = user.role >= Role.admin ? undefined : user.id
-  // Each time is a question of its own: answers to an equal one are reused for a moment, and a repeated request
+  // Each question is different, because answers to an equal one are reused for a moment, and a repeated request
   // would count as another stop.
   const question = `${STOP}:${id}:${ownerId ?? ''}:${randomBytes(6).toString('hex')}`
   const isStopped =

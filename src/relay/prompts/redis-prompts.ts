@@ -29,7 +29,7 @@ interface RedisPromptsOptions {
    * another connection.
    */
   readonly announcesChanges: boolean
-  /** Number of digests above which Redis is asked for those that this node does not know. */
+  /** Redis is read for digests that this node does not know if a prompt has more digests than this. */
   readonly fewest: number
   /** Called for each entry that was not sealed by a node of this gateway. */
   readonly onUntrusted: () => void

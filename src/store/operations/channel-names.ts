@@ -1,7 +1,7 @@
 import { declaredId } from '../../domain/channel-id.ts'
 import type { OneOrMore, UsageFilter } from '../../domain/usage-filter.ts'
 import { valuesOf } from '../../domain/usage-filter.ts'
-import { kindFor } from '../sum-kinds.ts'
+import { smallestSumKind } from '../sum-kinds.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /**
@@ -45,7 +45,7 @@ export async function namesOfChannels(
   db: Db,
   { ids }: { readonly ids: readonly number[] },
 ): Promise<readonly string[]> {
-  const { kind } = kindFor('day', ['channel'])
+  const { kind } = smallestSumKind('day', ['channel'])
   const called = await db
     .selectFrom('usage_sums')
     .select('channel')

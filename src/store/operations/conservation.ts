@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
 import { TOKEN_KINDS } from '../../domain/token-kinds.ts'
-import { DIMENSION_COLUMNS, kindFor } from '../sum-kinds.ts'
+import { DIMENSION_COLUMNS, smallestSumKind } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
 
-const DAYS = sql.lit(kindFor('day', DIMENSION_COLUMNS).kind)
+const DAYS = sql.lit(smallestSumKind('day', DIMENSION_COLUMNS).kind)
 const DIMENSIONS = sql.join(DIMENSION_COLUMNS.map((name) => sql.ref(name)))
 const EQUAL_DIMENSIONS = DIMENSION_COLUMNS.map(
   (name) => sql`${sql.ref(`days.${name}`)} = ${sql.ref(`log.${name}`)}`,
 )
-const DAY_KEYS = sql.lit(kindFor('day', ['token_id']).kind)
+const DAY_KEYS = sql.lit(smallestSumKind('day', ['token_id']).kind)
 
 /** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
 export interface Conservation {

@@ -66,7 +66,7 @@ export async function credentials(
   return row ? { user: managedUserFromRow(row), passwordHash: row.password_hash } : null
 }
 
-/** Tells whether any user has an imported hash of bcrypt. */
+/** Returns whether any user has an imported bcrypt hash. */
 export async function hasBcryptPasswords(db: Db): Promise<boolean> {
   const row = await liveUsers(db)
     .select('id')

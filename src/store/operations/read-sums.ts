@@ -3,7 +3,7 @@ import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import {
   DIMENSION_COLUMNS,
   type DimensionColumn,
-  kindFor,
+  smallestSumKind,
   ROUTE_DIMENSIONS,
   type SumKind,
 } from '../sum-kinds.ts'
@@ -48,7 +48,7 @@ export async function readSums(
   db: Db,
   { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
 ): Promise<SumsRow[]> {
-  const kind = kindFor(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
+  const kind = smallestSumKind(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
   const ofKind = sql`kind = ${sql.lit(kind.kind)}`
   const accounts = accountsOf({ filter, by, keys })
   const times = accounts.length > 0 ? among(starts, ofKind) : within(starts)

@@ -1,7 +1,13 @@
 import { sql } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
 import { type UsageFilter, type UsageTotals, type UsageDimension } from '../../domain/usage-filter.ts'
-import { type DimensionColumn, kindFor, LATENCY_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../sum-kinds.ts'
+import {
+  type DimensionColumn,
+  smallestSumKind,
+  LATENCY_COLUMNS,
+  SLOT_MS,
+  SLOTS_PER_DAY,
+} from '../sum-kinds.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelIds, loggedNames, presentNames } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
@@ -109,7 +115,7 @@ interface SeriesQuery {
 /** Reads the days for which there are sums. */
 export async function usageCoverage(db: Db): Promise<Coverage> {
   const firstOf = (unit: 'slot' | 'day') =>
-    sql`(select min(start) from usage_sums where kind = ${sql.lit(kindFor(unit, ['model']).kind)})`
+    sql`(select min(start) from usage_sums where kind = ${sql.lit(smallestSumKind(unit, ['model']).kind)})`
   const { rows } = await sql<{ slot: number | null; day: number | null }>`
     select ${firstOf('slot')} as slot, ${firstOf('day')} as day`.execute(db)
   const { slot = null, day = null } = rows[0] ?? {}
@@ -325,7 +331,7 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
 export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
   const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY
   for (const by of [['model'], ['model', 'user_id']] as const) {
-    const kind = sql.lit(kindFor('slot', by).kind)
+    const kind = sql.lit(smallestSumKind('slot', by).kind)
     const removed = await sql`
       delete from usage_sums
       where kind = ${kind} and start = (select min(start) from usage_sums where kind = ${kind}) and start < ${end}`.execute(

@@ -4,7 +4,7 @@ import type { Secrets } from '../secrets.ts'
 import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
-import { UNANSWERED } from '../sum-kinds.ts'
+import { UNANSWERED_COLUMN } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
 /** A value of a field of calls. */
@@ -35,7 +35,7 @@ export async function usageValues(
   secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
-  const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED])
+  const totals = await totalsByKey(db, filter, COLUMN_OF[field], plan, ['requests', UNANSWERED_COLUMN])
   const ranked = [...totals]
     .map(([value, sums]) => ({ value, calls: sums.reduce((sum, count) => sum + count, 0) }))
     .filter(({ calls }) => calls > 0)

@@ -306,7 +306,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     expect(await hash()).toBeNull()
   })
 
-  test('an access token stays where it is to be kept, and where the password is the first', async () => {
+  test('a new password keeps the access token if that is requested, or if it is the first password', async () => {
     const kept = await user('one')
     await kept.store.write('changeUser', {
       userId: kept.id,

@@ -35,7 +35,7 @@ interface Recovered {
 
 /** Database of one process, which runs it on the calling thread and serves other processes with it. */
 export interface OwnedDatabase {
-  /** The owner's own access. */
+  /** The store through which the owning process reads and writes. */
   readonly store: Store
   /** Resolves if the database fails for good; never rejects. */
   readonly failed: Promise<StoreUnavailable>

@@ -5,7 +5,7 @@ const DISTRUST_MS = 600_000
 export class DistrustedUpstreams {
   readonly #untilMs = new Map<string, number>()
 
-  /** Starts the time over; returns whether the upstream was trusted until now. */
+  /** Distrusts an upstream for ten minutes from now. Returns whether it was trusted before. */
   add(upstream: string, nowMs: number): boolean {
     const wasTrusted = !this.has(upstream, nowMs)
     this.#untilMs.set(upstream, nowMs + DISTRUST_MS)

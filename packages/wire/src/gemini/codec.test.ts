@@ -10,7 +10,7 @@ import { maxTokensOf } from './encode/request.ts'
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 
 describe('a written Gemini request', () => {
-  test('a written request has the maximum that is held for', () => {
+  test('the output maximum of an encoded request is the one for which quota is held', () => {
     const asked = conversationOf({ turns: [USER], maxTokens: 100, thinking: { kind: 'budget', tokens: 500 } })
     const upstream = upstreamOf('gemini-2.5-flash')
     const body = geminiCodec.encodeRequest(asked, upstream, new Set())

@@ -137,20 +137,20 @@ describe('a request to a channel of the first version', () => {
     const { body } = gateRerankRequest(scan, readRerankRequest(scan), settingsOf({ base_url: V1 }), false)
     expect(body).toBe(scan.bytes)
   })
-  test('the first version gets every field unchanged, and the maximum of chunks under the upstreams’ own name, too', () => {
+  test('the first version of the API gets every field unchanged, and the maximum of chunks also as max_chunks_per_doc', () => {
     const { body, dropped } = gated(FULL, { base_url: V1 })
     expect(body.toString()).toBe(FULL.replace(/\}$/, ',"max_chunks_per_doc":3}'))
     expect(dropped).toEqual([])
   })
-  test('the first version gets the maximum of chunks under that name as the client wrote it, where it did', () => {
+  test('the first version of the API gets max_chunks_per_doc as the client wrote it', () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":3,"max_chunks_per_doc":4')
     expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
-  test("the first version gets no maximum of chunks where the client's is null", () => {
+  test("the first version of the API gets no max_chunks_per_doc if the client's maximum is null", () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":null')
     expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
-  test('the first version gets the mapped name of the model', () => {
+  test('the first version of the API gets the mapped name of the model', () => {
     const { body, upstreamModel } = gated(PLAIN, { base_url: V1, model_mapping: new Map([['m', 'their-m']]) })
     expect(body.toString()).toBe(PLAIN.replace('"m"', '"their-m"'))
     expect(upstreamModel).toBe('their-m')

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
-import { foldReply, type Reply } from '../reply.ts'
+import type { Reply } from '../reply.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { responsesCodec } from './index.ts'
 import { CustomInput } from '../openai-tools.ts'
 import { maxTokensOf } from './encode/request.ts'
+import { foldReply } from '../../../../test/conversion/fold-reply.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 

@@ -2,9 +2,10 @@ import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { NO_USAGE } from '../../usage.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { foldReply, type Reply, type ReplyEvent } from '../../reply.ts'
+import type { Reply, ReplyEvent } from '../../reply.ts'
 import { decodeReply } from '../decode/reply.ts'
 import { ChatStreamDecoder } from './decoder.ts'
+import { foldReply } from '../../../../../test/conversion/fold-reply.ts'
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
 const READ = { ...NO_USAGE, input: 10, output: 5 }

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { NO_USAGE, type Usage } from '../../usage.ts'
-import { foldReply, type Reply, type ReplyEvent, type ReplyPart, type StopReason } from '../../reply.ts'
+import type { Reply, ReplyEvent, ReplyPart, StopReason } from '../../reply.ts'
 import { encodeReply } from '../encode/reply.ts'
 import { ChatStreamEncoder } from './encoder.ts'
 import { readInclusiveUsage } from '../../reported-usage.ts'
 import { writeUsage } from '../usage.ts'
+import { foldReply } from '../../../../../test/conversion/fold-reply.ts'
 
 const MINTED = { created: 1700000000, id: 'minted', upstream: 'messages' } as const
 const USAGE: Usage = {
