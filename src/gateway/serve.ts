@@ -66,7 +66,7 @@ import { followChanges } from './follow-changes.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
-import { openPrompts } from './open-prompts.ts'
+import { openConversationMemory } from './open-conversation-memory.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -189,8 +189,8 @@ export async function serve({
   }
   const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
   opened.defer(() => kept.close())
-  const prompts = opened.adopt(
-    await openPrompts({
+  const conversations = opened.adopt(
+    await openConversationMemory({
       link: workers?.link,
       redisUrl: environment.redisUrl,
       namespace,
@@ -205,8 +205,8 @@ export async function serve({
     new Relay({
       ...callServices,
       ...kept,
-      prompts: prompts.memory,
-      affinity: prompts.affinity,
+      prompts: conversations.prompts,
+      affinity: conversations.affinity,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

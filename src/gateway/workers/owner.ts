@@ -15,9 +15,10 @@ import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
-import { answerPrompts } from '../../relay/prompts/owner-prompts.ts'
-import { bindingLifetime } from '../../relay/affinity/affinity.ts'
-import { LocalPrompts } from '../../relay/prompts/prompt-store.ts'
+import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
+import { LocalDigests } from '../../relay/digests/digest-store.ts'
+import { answerDigests } from '../../relay/digests/owner-digests.ts'
+import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { FollowedCallBatch } from '../calls-of-workers.ts'
@@ -143,8 +144,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     permits: new OwnedPermits(),
     slots,
     metrics,
-    prompts: new LocalPrompts(),
-    sessions: new LocalPrompts(bindingLifetime),
+    prompts: new LocalDigests(PROMPT_DIGESTS),
+    sessions: new LocalDigests(SESSION_DIGESTS),
   }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
@@ -231,8 +232,8 @@ interface SharedResources {
   readonly announce: (text: string) => void
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
-  readonly prompts: LocalPrompts
-  readonly sessions: LocalPrompts
+  readonly prompts: LocalDigests
+  readonly sessions: LocalDigests
   readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
@@ -250,8 +251,8 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
     permits.exchange(counted, request, crew.serving.length),
   )
   link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
-  answerPrompts(link, 'prompts', prompts)
-  answerPrompts(link, 'sessions', sessions)
+  answerDigests(link, 'prompt', prompts)
+  answerDigests(link, 'session', sessions)
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { LocalPrompts } from '../prompts/prompt-store.ts'
+import { LocalDigests } from '../digests/digest-store.ts'
 import type { Plans } from '../plan.ts'
 import type { Target } from '../request-stages.ts'
-import { Affinity, bindingLifetime } from './affinity.ts'
+import { Affinity, SESSION_DIGESTS } from './affinity.ts'
 
 const MINUTE_MS = 60_000
 const KEYS = ['one', 'two', 'three'].map((value) => ({ value }))
@@ -16,7 +16,7 @@ const OPTIONS = { affinity: { enabled: true, most: 100, cache_key: true } }
 class SessionCalls {
   nowMs = 0
   readonly #affinity = new Affinity({
-    store: new LocalPrompts(bindingLifetime, () => this.nowMs),
+    store: new LocalDigests(SESSION_DIGESTS, () => this.nowMs),
     key: Buffer.alloc(32),
     metrics: { add: () => {} } as unknown as Metrics,
     nowMs: () => this.nowMs,

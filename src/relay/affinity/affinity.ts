@@ -6,7 +6,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import type { PromptStore } from '../prompts/prompt-store.ts'
+import type { DigestRules, DigestStore } from '../digests/digest-store.ts'
 import type { Plan, Target } from '../request-stages.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { type Session, sessionTag } from './session.ts'
@@ -14,7 +14,7 @@ import { type Session, sessionTag } from './session.ts'
 /** Services of the affinity of sessions. */
 export interface AffinityServices {
   /** Where bindings are kept, as numbers by digest. */
-  readonly store: PromptStore
+  readonly store: DigestStore
   /** Key of the digests. */
   readonly key: Buffer
   readonly metrics: Metrics
@@ -31,6 +31,14 @@ const LAST_LIFETIME = LIFETIMES_MS.length - 1
 const MAX_MISSES = 2
 /** How many times its share of the calls a key takes from such bindings. */
 const MAX_SHARES = 2
+
+/** How digests of sessions are remembered. A session may move to another account. */
+export const SESSION_DIGESTS: DigestRules = {
+  kind: 'session',
+  minSearched: 1,
+  lifetimeMs: (binding) => LIFETIMES_MS[bindingOf(binding).lifetime] as number,
+  changes: true,
+}
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class Affinity {
@@ -166,8 +174,8 @@ export class CallAffinity {
   #arrange(plan: Plan): Plan | Promise<Plan> {
     const found = this.#services.store.find([this.#digestOf(plan.request.model)], () => true)
     return found instanceof Promise
-      ? found.then((later) => this.#arrangeBy(plan, later?.tokens))
-      : this.#arrangeBy(plan, found?.tokens)
+      ? found.then((later) => this.#arrangeBy(plan, later?.value))
+      : this.#arrangeBy(plan, found?.value)
   }
 
   #arrangeBy(plan: Plan, number: number | undefined): Plan {
@@ -249,11 +257,6 @@ function placeOf(channel: Channel, key: string): number {
 // A binding is one number of 32 bits: the place, three bits of lifetime, and two of misses.
 function numberOf({ place, lifetime, misses }: Binding): number {
   return place * 32 + lifetime * 4 + misses
-}
-
-/** How long the binding of a number lasts from each use on, in milliseconds. */
-export function bindingLifetime(number: number): number {
-  return LIFETIMES_MS[bindingOf(number).lifetime] as number
 }
 
 function bindingOf(number: number): Binding {

@@ -9,15 +9,18 @@ import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
 import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
-import type { FoundPrompt, PromptStore } from './prompt-store.ts'
+import type { DigestRules, DigestStore, FoundDigest } from '../digests/digest-store.ts'
 
 /** Services of a prompt memory. */
 export interface PromptMemoryServices {
-  readonly store: PromptStore
+  readonly store: DigestStore
   /** Key of the digests. */
   readonly key: Buffer
   readonly metrics: Metrics
 }
+
+/** How digests of prompts are remembered. The first turn of a conversation continues no prompt. */
+export const PROMPT_DIGESTS: DigestRules = { kind: 'prompt', minSearched: 2, changes: false }
 
 /** Fewest tokens that a text is believed to have: one for this many bytes. Providers may report too few. */
 const MAX_BYTES_PER_TOKEN = 32
@@ -156,11 +159,11 @@ export class CallPrompts {
       digest,
       isPlausible: (tokens) => tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes,
     }
-    const knownBy = (found: FoundPrompt | undefined): KnownPrompt =>
-      this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.tokens) })
+    const knownBy = (found: FoundDigest | undefined): KnownPrompt =>
+      this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.value) })
     const longestFirst = Array.from({ length: turns }, (_, index) => digests.digest(turnAt(index)))
-    const found = this.#services.store.find(longestFirst, ({ index, tokens }) =>
-      isPlausible(turnAt(index), tokens),
+    const found = this.#services.store.find(longestFirst, ({ index, value }) =>
+      isPlausible(turnAt(index), value),
     )
     return found instanceof Promise ? found.then(knownBy) : knownBy(found)
   }

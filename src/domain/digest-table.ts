@@ -1,31 +1,31 @@
-/** Number of bytes of a digest that identify a remembered prompt. */
-export const PROMPT_KEY_BYTES = 24
+/** Number of bytes by which a digest is identified. */
+export const DIGEST_KEY_BYTES = 24
 
-const KEY_WORDS = PROMPT_KEY_BYTES / 4
-/** 32-bit words of an entry: its key, its tokens, and when it expires. */
+const KEY_WORDS = DIGEST_KEY_BYTES / 4
+/** 32-bit words of an entry: its key, its number, and when it expires. */
 const WORDS = KEY_WORDS + 2
-const TOKENS = KEY_WORDS
+const VALUE = KEY_WORDS
 const EXPIRES = KEY_WORDS + 1
 /** Number of entries in which a key may be stored. */
 const WAYS = 16
-/** Entries for each prompt that may be remembered, so that few are displaced before there are too many. */
+/** Entries for each digest that may be remembered, so that few are displaced before there are too many. */
 const SPARE = 1.5
 /** Unit of the expiry. */
 const TICK_MS = 100
 const MAX_WORD = 0xffff_ffff
 
 /**
- * Numbers of tokens by digest, in a memory of fixed size: 48 bytes for each prompt that may be remembered. A
- * new one displaces the one that was remembered longest ago among those in its place.
+ * Numbers by digest, in a memory of fixed size: 48 bytes for each digest that may be remembered. A new one
+ * displaces the one that was remembered longest ago among those in its place.
  */
-export class RememberedPrompts {
+export class DigestTable {
   #words = new Uint32Array(0)
   #most = 0
   #size = 0
-  readonly #lifetimeMs: (tokens: number) => number
+  readonly #lifetimeMs: (value: number) => number
 
   /** `lifetimeMs`: for how long an entry of this number is remembered, if that is not the same for all. */
-  constructor(lifetimeMs: (tokens: number) => number = () => 0) {
+  constructor(lifetimeMs: (value: number) => number = () => 0) {
     this.#lifetimeMs = lifetimeMs
   }
 
@@ -40,26 +40,26 @@ export class RememberedPrompts {
   }
 
   /**
-   * Remembers a number of tokens until `expiresMs`, by a monotonic clock that began at 0. `most`: the maximum
+   * Remembers a number until `expiresMs`, by a monotonic clock that began at 0. `most`: the maximum
    * number of entries; another one than before forgets all.
    */
-  put(key: Uint8Array, tokens: number, expiresMs: number, nowMs: number, most: number): void {
+  put(key: Uint8Array, value: number, expiresMs: number, nowMs: number, most: number): void {
     if (most !== this.#most) this.#resize(most)
-    if (most === 0 || tokens > MAX_WORD) return
+    if (most === 0 || value > MAX_WORD) return
     const place = wordsOf(key)
     const own = this.#find(place)
     const at = own ?? this.#freeEntry(place, nowMs)
     if (this.#expiryAt(at) === 0) this.#size++
     this.#words.set(place, at)
-    this.#words[at + TOKENS] = tokens
+    this.#words[at + VALUE] = value
     this.#words[at + EXPIRES] = Math.max(1, Math.floor(expiresMs / TICK_MS))
   }
 
-  /** The tokens of a key; undefined if it is not remembered. */
+  /** The number of a key; undefined if it is not remembered. */
   get(key: Uint8Array, nowMs: number): number | undefined {
     if (this.#size === 0) return undefined
     const at = this.#find(wordsOf(key))
-    return at === undefined || this.#isExpired(at, nowMs) ? undefined : this.#words[at + TOKENS]
+    return at === undefined || this.#isExpired(at, nowMs) ? undefined : this.#words[at + VALUE]
   }
 
   #resize(most: number): void {
@@ -122,7 +122,7 @@ export class RememberedPrompts {
 
   /** When an entry was remembered, up to a constant. */
   #rememberedAt(at: number): number {
-    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + TOKENS] as number)
+    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + VALUE] as number)
   }
 
   #isExpired(at: number, nowMs: number): boolean {
@@ -132,5 +132,5 @@ export class RememberedPrompts {
 
 // A copy, because words must be aligned.
 function wordsOf(key: Uint8Array): Uint32Array {
-  return new Uint32Array(Uint8Array.from(key.subarray(0, PROMPT_KEY_BYTES)).buffer)
+  return new Uint32Array(Uint8Array.from(key.subarray(0, DIGEST_KEY_BYTES)).buffer)
 }

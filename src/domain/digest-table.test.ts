@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { RememberedPrompts } from './remembered-prompts.ts'
+import { DigestTable } from './digest-table.ts'
 
 const key = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 
-describe('remembered prompts', () => {
+describe('a table of digests', () => {
   test('a prompt is found until it expires, and only by its complete key', () => {
-    const prompts = new RememberedPrompts()
+    const prompts = new DigestTable()
     prompts.put(key('a'), 123_456, 2000, 1000, 10)
     expect(prompts.get(key('a'), 1900)).toBe(123_456)
     expect(prompts.get(key('a'), 2000)).toBeUndefined()
@@ -17,7 +17,7 @@ describe('remembered prompts', () => {
     }
   })
   test('the same prompt is remembered once, with its latest tokens', () => {
-    const prompts = new RememberedPrompts()
+    const prompts = new DigestTable()
     for (const tokens of [1, 2, 3]) prompts.put(key('a'), tokens, 5000, 0, 10)
     expect(prompts.size).toBe(1)
     expect(prompts.get(key('a'), 0)).toBe(3)
@@ -25,7 +25,7 @@ describe('remembered prompts', () => {
   test.each([1, 7, 100, 5000])(
     'of many prompts, never more than %s are remembered, the latest among them',
     (most) => {
-      const prompts = new RememberedPrompts()
+      const prompts = new DigestTable()
       for (let index = 0; index < most * 4; index++) {
         prompts.put(key(index), index, 1_000_000 + index * 100, 0, most)
         if (prompts.get(key(index), 0) !== index || prompts.size > most) throw new Error(`prompt ${index}`)
@@ -39,12 +39,12 @@ describe('remembered prompts', () => {
     },
   )
   test('a remembered prompt takes at most 64 bytes', () => {
-    const prompts = new RememberedPrompts()
+    const prompts = new DigestTable()
     for (let index = 0; index < 20_000; index++) prompts.put(key(index), index, 1_000_000, 0, 10_000)
     expect(prompts.bytes / 10_000).toBeLessThanOrEqual(64)
   })
   test('expired prompts give way to new ones', () => {
-    const prompts = new RememberedPrompts()
+    const prompts = new DigestTable()
     for (let index = 0; index < 10; index++) prompts.put(key(index), index, 1000, 0, 10)
     for (let index = 10; index < 20; index++) prompts.put(key(index), index, 9000, 2000, 10)
     for (let index = 10; index < 20; index++) expect(prompts.get(key(index), 2000)).toBe(index)

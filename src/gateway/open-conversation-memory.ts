@@ -1,0 +1,53 @@
+import type { Link } from '../ipc/link.ts'
+import { Affinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
+import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
+import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
+
+/** Input of `openConversationMemory`. */
+interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
+  /** Link to the owner, in a gateway of several workers. */
+  readonly link: Link | undefined
+  readonly redisUrl: string | undefined
+  readonly namespace: string
+}
+
+/** What is remembered of conversations. */
+interface ConversationMemory {
+  readonly prompts: PromptMemory
+  readonly affinity: Affinity
+  close(): Promise<void>
+}
+
+/**
+ * Opens the memory of prompts and of sessions: of this process, of the workers of this machine, or of all nodes
+ * on one Redis.
+ */
+export async function openConversationMemory(
+  options: ConversationMemoryOptions,
+): Promise<ConversationMemory> {
+  const { key, metrics } = options
+  const prompts = await openStore(PROMPT_DIGESTS, options)
+  const sessions = await openStore(SESSION_DIGESTS, options)
+  return {
+    prompts: new PromptMemory({ store: prompts, key, metrics }),
+    affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
+    async close() {
+      await Promise.all([prompts.close(), sessions.close()])
+    },
+  }
+}
+
+// Loaded on demand: most gateways run alone and should not load the other modules.
+async function openStore(
+  rules: DigestRules,
+  { link, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
+): Promise<DigestStore> {
+  if (link) {
+    const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
+    return new OwnerDigests(link, rules.kind)
+  }
+  if (redisUrl === undefined) return new LocalDigests(rules)
+  const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
+  const onUntrusted = (): void => metrics.add('promptsKnown', 1, 'untrusted')
+  return new RedisDigests(rules, { url: redisUrl, namespace, key, onUntrusted })
+}
