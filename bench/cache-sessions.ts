@@ -97,34 +97,22 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
       input: said.flatMap(asItems),
     },
   }),
-  generic: ({ model, tools, system, said }) => ({
-    path: '/chat/completions',
-    headers: {},
-    body: {
-      model,
-      max_completion_tokens: MAX_TOKENS,
-      tools,
-      messages: [{ role: 'system', content: system }, ...said],
-    },
-  }),
+  generic: (prompt) => chatRequest(prompt, [{ role: 'system', content: prompt.system }, ...prompt.said]),
   /** Chat with marks where Claude Code has them, as clients of OpenRouter write them. */
-  marked: ({ model, tools, system, said }) => ({
-    path: '/chat/completions',
-    headers: {},
-    body: {
-      model,
-      max_completion_tokens: MAX_TOKENS,
-      tools,
-      messages: [
-        { role: 'system', content: [markedText(system)] },
-        ...said.map((message, index) =>
-          message.role !== 'assistant' && index >= said.length - 3
-            ? { ...message, content: [markedText(message.content)] }
-            : message,
-        ),
-      ],
-    },
-  }),
+  marked: (prompt) =>
+    chatRequest(prompt, [
+      { role: 'system', content: [markedText(prompt.system)] },
+      ...prompt.said.map((message, index) =>
+        message.role !== 'assistant' && index >= prompt.said.length - 3
+          ? { ...message, content: [markedText(message.content)] }
+          : message,
+      ),
+    ]),
+}
+
+function chatRequest({ model, tools }: Prompt, messages: readonly object[]): SessionRequest {
+  const body = { model, max_completion_tokens: MAX_TOKENS, tools, messages }
+  return { path: '/chat/completions', headers: {}, body }
 }
 
 function markedText(text: string): object {

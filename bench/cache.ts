@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { type Simulator, startSimulator } from '@sluice/simulator'
@@ -65,6 +64,13 @@ const NATIVE: readonly Road[] = [
   { client: 'generic', to: 'chat', direct: 'generic' },
 ]
 
+const CONVERSIONS: readonly Road[] = [
+  { client: 'marked', to: 'messages', direct: 'claude' },
+  { client: 'claude', to: 'responses', direct: 'codex' },
+  { client: 'claude', to: 'chat', direct: 'generic' },
+  { client: 'generic', to: 'responses', direct: 'codex' },
+]
+
 /** What a measurement runs on. */
 interface Run {
   readonly name: string
@@ -75,6 +81,13 @@ interface Run {
   readonly workers?: number
 }
 
+function converted(road: Road, keys: 1 | 3): Run {
+  const client = { claude: 'messages', marked: 'marked chat', generic: 'chat', codex: 'responses' }[
+    road.client
+  ]
+  return { name: `${client} → ${road.to}, ${keys === 1 ? 'one key' : 'three keys'}`, roads: [road], keys }
+}
+
 const RUNS: readonly Run[] = [
   { name: 'one key', roads: NATIVE, keys: 1 },
   { name: 'three keys', roads: NATIVE, keys: 3 },
@@ -82,36 +95,8 @@ const RUNS: readonly Run[] = [
   { name: 'two channels', roads: NATIVE, keys: 1, channels: 2 },
   { name: 'three keys, two workers', roads: NATIVE, keys: 3, workers: 2 },
   { name: 'three keys, two nodes', roads: NATIVE, keys: 3, nodes: 2 },
-  {
-    name: 'marked chat → messages, one key',
-    roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
-    keys: 1,
-  },
-  {
-    name: 'messages → responses, one key',
-    roads: [{ client: 'claude', to: 'responses', direct: 'codex' }],
-    keys: 1,
-  },
-  {
-    name: 'marked chat → messages, three keys',
-    roads: [{ client: 'marked', to: 'messages', direct: 'claude' }],
-    keys: 3,
-  },
-  {
-    name: 'messages → responses, three keys',
-    roads: [{ client: 'claude', to: 'responses', direct: 'codex' }],
-    keys: 3,
-  },
-  {
-    name: 'messages → chat, three keys',
-    roads: [{ client: 'claude', to: 'chat', direct: 'generic' }],
-    keys: 3,
-  },
-  {
-    name: 'chat → responses, three keys',
-    roads: [{ client: 'generic', to: 'responses', direct: 'codex' }],
-    keys: 3,
-  },
+  ...CONVERSIONS.slice(0, 2).map((road) => converted(road, 1)),
+  ...CONVERSIONS.map((road) => converted(road, 3)),
 ]
 
 let time = Date.now()
@@ -227,7 +212,7 @@ function configurationOf(run: Run, simulator: Simulator, hasAffinity: boolean): 
     ),
   )
   return {
-    options: hasAffinity ? {} : OFF,
+    options: { affinity: { enabled: hasAffinity } },
     models: Object.fromEntries(
       Object.values(UPSTREAMS).map(({ model, price: { cache_write, ...price } }) => [
         model,
@@ -238,12 +223,6 @@ function configurationOf(run: Run, simulator: Simulator, hasAffinity: boolean): 
     users: [ROOT, user(2, 'agents', [token('agent')])],
   }
 }
-
-/** Whether this build knows affinity; an earlier one is measured without. */
-const KNOWS_AFFINITY = readFileSync(new URL('../gateway.example.yaml', import.meta.url), 'utf8').includes(
-  'affinity:',
-)
-const OFF: Record<string, unknown> = KNOWS_AFFINITY ? { affinity: { enabled: false } } : {}
 
 /** What the ledger charges for the sessions through the gateway. */
 function gatewayCost(run: Run, hasAffinity: boolean): Promise<number> {
@@ -310,12 +289,12 @@ async function main(): Promise<number> {
     if (options.only !== undefined && !run.name.includes(options.only)) continue
     const direct = await directCost(run.roads)
     const off = await gatewayCost(run, false)
-    const on = KNOWS_AFFINITY ? await gatewayCost(run, true) : undefined
-    if (on !== undefined && on > direct * LIMIT) failed = 1
+    const on = await gatewayCost(run, true)
+    const isAbove = on > direct * LIMIT
+    if (isAbove) failed = 1
     const ratio = (cost: number): string => `${(cost / direct).toFixed(3)} (${cost})`
     console.log(
-      `${run.name}: direct ${direct}, affinity off ${ratio(off)}, ` +
-        `on ${on === undefined ? 'not in this build' : `${ratio(on)}${on > direct * LIMIT ? ' ABOVE' : ''}`}`,
+      `${run.name}: direct ${direct}, affinity off ${ratio(off)}, on ${ratio(on)}${isAbove ? ' ABOVE' : ''}`,
     )
   }
   return options.check ? failed : 0

@@ -130,7 +130,6 @@ export class Attempts {
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
-    call.affinity?.triesModel(plan)
     call.goOnWith(plan)
     for (const candidate of candidates) {
       if (call.prompts && !(await this.#holdFor(call, call.prompts, plan, candidate.plan, failed))) continue
@@ -295,7 +294,7 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
-    call.affinity?.attempted(target)
+    call.affinity?.attempted(call.plan, target)
     call.attempt = attempt
     let end: AttemptEnd | undefined
     try {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   simulator = await startSimulator(INSTANT, { models: MODELS, now: () => time, requestsPerMachine: 15 })
 })
 afterAll(() => simulator.close())
-// Each test uses a new account, and so an empty cache.
+// Each test uses a new account, whose cache is empty.
 beforeEach(() => {
   account++
   time += 60 * MINUTE

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import { LocalDigests } from '../digests/digest-store.ts'
 import type { Plans } from '../plan.ts'
 import type { Target } from '../request-stages.ts'
@@ -18,7 +17,7 @@ class SessionCalls {
   readonly #affinity = new Affinity({
     store: new LocalDigests(SESSION_DIGESTS, () => this.nowMs),
     key: Buffer.alloc(32),
-    metrics: { add: () => {} } as unknown as Metrics,
+    metrics: { add: () => {} },
     nowMs: () => this.nowMs,
   })
 
@@ -31,7 +30,7 @@ class SessionCalls {
   answer(usage: Partial<Usage>, { day = false, isReported = true, at = 1 } = {}): void {
     const { call, plan } = this.#begin(1, 's', 'm', day)
     const target = { channel: CHANNEL, key: KEYS[at] } as unknown as Target
-    call.attempted(target)
+    call.attempted(plan, target)
     call.answered(plan, target, { ...NO_USAGE, ...usage }, isReported)
   }
 

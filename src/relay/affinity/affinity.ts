@@ -1,6 +1,5 @@
 import { createHash, hash } from 'node:crypto'
-import type { Usage } from '@sluice/wire/usage'
-import { promptTokens } from '@sluice/wire/usage'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -17,7 +16,7 @@ export interface AffinityServices {
   readonly store: DigestStore
   /** Key of the digests. */
   readonly key: Buffer
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'add'>
   /** The monotonic clock; in milliseconds. */
   readonly nowMs: () => number
 }
@@ -83,7 +82,6 @@ export class CallAffinity {
   /** Names of the bindings, by the same. */
   readonly #digests = new Map<string, Buffer>()
   #isCounted = false
-  #modelTried = ''
 
   constructor(
     services: AffinityServices,
@@ -128,19 +126,14 @@ export class CallAffinity {
   }
 
   /** Counts an attempt at a key. */
-  attempted({ channel, key }: Target): void {
+  attempted({ request }: Plan, { channel, key }: Target): void {
     if (!this.#binds) return
     if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)
     if (this.#isCounted) return
     this.#isCounted = true
-    const binding = this.#bindings.get(this.#modelTried)
+    const binding = this.#bindings.get(request.model)
     const result = !binding ? 'new' : binding.place === placeOf(channel, key.value) ? 'kept' : 'moved'
     this.#services.metrics.add('sessionCalls', 1, result)
-  }
-
-  /** Called before the channels of a model are tried. */
-  triesModel({ request: { model } }: Plan): void {
-    this.#modelTried = model
   }
 
   /**
