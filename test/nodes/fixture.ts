@@ -1,7 +1,8 @@
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { type FullResponse, type Body, call, type CallOptions } from '../fixtures/client.ts'
 import type { Configuration } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { BANKS } from '../bank-fixture.ts'
 import type { Engine, OnEnd, TestDatabase } from '../store-engines.ts'
@@ -57,4 +58,28 @@ export async function setNodes(
       return row as never
     },
   }
+}
+
+/** Two gateways on one Redis, for the tests of the block that calls it; set from their first `beforeAll` on. */
+export function nodesOnRedis(
+  engine: Engine,
+  configure: (upstream: ScriptedUpstream) => Configuration,
+): { readonly server: RedisServer; readonly nodes: Nodes } {
+  const shared = {} as { server: RedisServer; nodes: Nodes }
+  const ends: (() => unknown)[] = []
+  beforeAll(async () => {
+    shared.server = await startRedisServer()
+    ends.push(() => shared.server.stop())
+    const env = { REDIS_URL: shared.server.url }
+    shared.nodes = await setNodes(engine, 2, configure, env, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  return shared
+}
+
+/** The workers that have answered requests so far, by the log, whose lines are written later than the answers. */
+export function workersIn(log: string): ReadonlySet<string> {
+  return new Set(Array.from(log.matchAll(/"worker":(\d+),.*"msg":"request"/g), ([, worker = '']) => worker))
 }

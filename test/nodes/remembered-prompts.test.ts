@@ -3,9 +3,9 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type FullResponse, type Body, call } from '../fixtures/client.ts'
 import { startFixture, type Fixture } from '../fixtures/fixture.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { type Nodes, setNodes, SHARED } from './fixture.ts'
+import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
 
 const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1000)
 const REPORTED = 10_000
@@ -44,7 +44,6 @@ describe('a gateway of two workers', () => {
 
   test('both workers know a prompt as soon as its answer has ended', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
-    const workers = new Set<string>()
     for (let turn = 0; turn < 12; turn++) {
       const said = fresh()
       // Each call opens a new connection, which any worker may get.
@@ -53,39 +52,28 @@ describe('a gateway of two workers', () => {
       expect(held).toBeGreaterThan(REPORTED)
       expect(held).toBeLessThan(REPORTED + APPENDED)
     }
-    for (const [, worker = ''] of fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g))
-      workers.add(worker)
-    expect(workers.size).toBe(2)
+    await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
   })
 })
 
 const NAME = 'prompts of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
-  let server: RedisServer
-  let nodes: Nodes
-  const ends: (() => unknown)[] = []
-  beforeAll(async () => {
-    server = await startRedisServer()
-    nodes = await setNodes(engine, 2, configure, { REDIS_URL: server.url }, (end) => ends.push(end))
-  })
-  afterAll(async () => {
-    for (const end of ends.toReversed()) await end()
-    await server?.stop()
-  })
-  afterEach(() => server.command(['FLUSHALL']))
+  const shared = nodesOnRedis(engine, configure)
+  afterEach(() => shared.server.command(['FLUSHALL']))
 
-  const entries = async (): Promise<string[]> => (await server.command(['KEYS', '*:prompt:*'])) as string[]
+  const entries = async (): Promise<string[]> =>
+    (await shared.server.command(['KEYS', '*:prompt:*'])) as string[]
   /** Makes a call on the first node, and waits until Redis has its entry. */
   const had = async (said: readonly object[], reported = REPORTED): Promise<string> => {
-    await server.command(['FLUSHALL'])
-    nodes.upstream.script('m', { kind: 'whole', usage: usageText(reported, 5) })
-    expect((await nodes.chat(0, 'ann', ask(said))).status).toBe(200)
+    await shared.server.command(['FLUSHALL'])
+    shared.nodes.upstream.script('m', { kind: 'whole', usage: usageText(reported, 5) })
+    expect((await shared.nodes.chat(0, 'ann', ask(said))).status).toBe(200)
     await expect.poll(entries).toHaveLength(1)
     const [name = ''] = await entries()
     return name
   }
   const heldOn = async (node: number, said: readonly object[]): Promise<number> =>
-    heldIn(await call(nodes.gateways[node]?.url ?? '', ask(goneOn(said)), { key: 'poor' }))
+    heldIn(await call(shared.nodes.gateways[node]?.url ?? '', ask(goneOn(said)), { key: 'poor' }))
   const WHOLE = Buffer.byteLength(LONG)
 
   test('a node knows the prompts of another one', async () => {
@@ -105,11 +93,11 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     ['a long text', () => '1'.repeat(1_000_000)],
   ])('an attacker who writes %s into Redis lowers no bound', async (_, forged) => {
     const cheap = await had(fresh(), 2000)
-    const other = (await server.command(['GET', cheap])) as string
+    const other = (await shared.server.command(['GET', cheap])) as string
     const said = fresh()
     const name = await had(said)
-    const entry = (await server.command(['GET', name])) as string
-    await server.command(['SET', name, forged(entry, other)])
+    const entry = (await shared.server.command(['GET', name])) as string
+    await shared.server.command(['SET', name, forged(entry, other)])
     expect(await heldOn(1, said)).toBeGreaterThan(WHOLE)
     // The node that saw the call does not need Redis.
     expect(await heldOn(0, said)).toBeLessThan(REPORTED + APPENDED)
@@ -118,13 +106,13 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
   test('a list in place of an entry, and a Redis that is gone, only widen holds', async () => {
     const said = fresh()
     const name = await had(said)
-    await server.command(['DEL', name])
-    await server.command(['RPUSH', name, 'x'])
+    await shared.server.command(['DEL', name])
+    await shared.server.command(['RPUSH', name, 'x'])
     expect(await heldOn(1, said)).toBeGreaterThan(WHOLE)
     const another = fresh()
     await had(another)
-    await server.kill()
+    await shared.server.kill()
     expect(await heldOn(1, another)).toBeGreaterThan(WHOLE)
-    await server.restart()
+    await shared.server.restart()
   })
 })

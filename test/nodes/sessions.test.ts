@@ -3,9 +3,9 @@ import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { startFixture, type Fixture } from '../fixtures/fixture.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
-import { type Nodes, setNodes, SHARED } from './fixture.ts'
+import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
 
 const KEYS = ['upstream-key-one', 'upstream-key-two', 'upstream-key-three', 'upstream-key-four']
 
@@ -38,85 +38,71 @@ describe('a gateway of two workers', () => {
   test('keeps a session with one key, whichever worker gets its calls', async () => {
     script(fixture.upstream)
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
-    // Log lines are written later than the answers.
-    const workers = (): number => {
-      const lines = fixture.gateway.logs().matchAll(/"worker":(\d+),.*"msg":"request"/g)
-      return new Set(Array.from(lines, ([, worker]) => worker)).size
-    }
-    await expect.poll(workers, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
   })
 })
 
 const NAME = 'sessions of several nodes'
 describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (engine) => {
-  let server: RedisServer
-  let nodes: Nodes
-  const ends: (() => unknown)[] = []
-  beforeAll(async () => {
-    server = await startRedisServer()
-    nodes = await setNodes(engine, 2, configure, { REDIS_URL: server.url }, (end) => ends.push(end))
-  })
-  afterAll(async () => {
-    for (const end of ends.toReversed()) await end()
-    await server?.stop()
-  })
+  const shared = nodesOnRedis(engine, configure)
 
-  const entries = async (): Promise<string[]> => (await server.command(['KEYS', '*:session:*'])) as string[]
-  const urls = (): string[] => nodes.gateways.map(({ url }) => url)
+  const entries = async (): Promise<string[]> =>
+    (await shared.server.command(['KEYS', '*:session:*'])) as string[]
+  const urls = (): string[] => shared.nodes.gateways.map(({ url }) => url)
 
   test('a session stays with one key on all nodes', async () => {
-    script(nodes.upstream)
+    script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'a')
     await expect.poll(entries).toHaveLength(1)
     for (let n = 0; n < 6; n++) await turn(n % 2 === 0 ? second : first, 'a')
-    expect(new Set(keysSeen(nodes.upstream)).size).toBe(1)
+    expect(new Set(keysSeen(shared.nodes.upstream)).size).toBe(1)
   })
 
   test('a session that moves on one node has moved on the others', async () => {
-    script(nodes.upstream)
+    script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'moves')
-    const [bound = ''] = keysSeen(nodes.upstream).slice(-1)
+    const [bound = ''] = keysSeen(shared.nodes.upstream).slice(-1)
     await expect
       .poll(async () => {
         await turn(second, 'moves')
-        return keysSeen(nodes.upstream).at(-1)
+        return keysSeen(shared.nodes.upstream).at(-1)
       })
       .toBe(bound)
-    nodes.upstream.decide('m', ({ headers }) =>
+    shared.nodes.upstream.decide('m', ({ headers }) =>
       headers.authorization === bound
         ? { kind: 'status', status: 429, headers: { 'retry-after': '1' }, body: errorBody('slow down') }
         : { kind: 'whole', usage: usageText(5_000, 5, 4_000) },
     )
     await turn(first, 'moves')
-    const [moved = ''] = keysSeen(nodes.upstream).slice(-1)
+    const [moved = ''] = keysSeen(shared.nodes.upstream).slice(-1)
     expect(moved).not.toBe(bound)
-    script(nodes.upstream)
+    script(shared.nodes.upstream)
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     for (const url of [second, first, second]) await turn(url, 'moves')
-    expect(keysSeen(nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
+    expect(keysSeen(shared.nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
   })
 
   test('an entry that no node has sealed is ignored, and a call is answered all the same', async () => {
-    script(nodes.upstream)
+    script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
-    await server.command(['FLUSHALL'])
+    await shared.server.command(['FLUSHALL'])
     await turn(first, 'b')
     await expect.poll(entries).toHaveLength(1)
     const [name = ''] = await entries()
-    const sealed = String(await server.command(['GET', name]))
-    await server.command(['SET', name, sealed.replace(/^\d+/, '1')])
+    const sealed = String(await shared.server.command(['GET', name]))
+    await shared.server.command(['SET', name, sealed.replace(/^\d+/, '1')])
     await turn(second, 'b')
     const metrics = await (await fetch(`${second}/metrics`)).text()
     expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
   })
 
   test('without Redis, calls are answered', async () => {
-    script(nodes.upstream)
-    await server.kill()
+    script(shared.nodes.upstream)
+    await shared.server.kill()
     for (const url of urls()) await turn(url, 'c')
-    await server.restart()
+    await shared.server.restart()
   })
 })

@@ -8,6 +8,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
+import { workersIn } from './fixture.ts'
 
 /** The maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
@@ -59,11 +60,6 @@ beforeEach(async () => {
   await untilAllServe()
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
 })
-
-/** The numbers of the workers that answered requests, by the log. */
-function workersIn(log: string): Set<string | undefined> {
-  return new Set([...log.matchAll(/"worker":(\d+),.*"msg":"request"/g)].map(([, worker]) => worker))
-}
 
 /** Waits until each worker has answered, because connections are distributed randomly. */
 async function untilAllServe(): Promise<void> {
