@@ -32,7 +32,7 @@ interface KindOfTokens {
   readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
   /** Key in the built-in price data. */
   readonly data?: string
-  /** Set for tokens of a cache: what was done with it, and the kind that they would be without one. */
+  /** Set for tokens read from or written to a cache: which of both, and the kind of such tokens without a cache. */
   readonly cached?: { readonly side: 'read' | 'write'; readonly plain: string }
 }
 

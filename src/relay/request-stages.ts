@@ -85,7 +85,7 @@ export interface ParsedRequest {
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if none. */
   readonly region?: string
-  /** Returns the conversation that the request belongs to. Absent if its endpoint has none. */
+  /** Returns the session of the request. Absent if the endpoint has no conversations. */
   readonly session?: () => Session | undefined
   /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean

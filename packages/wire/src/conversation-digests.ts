@@ -130,14 +130,14 @@ const OPENING_MEMBERS: ReadonlySet<string> = new Set([
 const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
 
 /**
- * Digest of how a conversation begins: tools, system texts, and the first turn of somebody else, without cache
- * directives. A text and a list of one text part are equal. Undefined for a conversation without such a turn.
+ * Digest of the beginning of a conversation: tools, system texts, and the first turn that is not an instruction,
+ * without cache directives. A text and a list of one text part are equal. Undefined for a conversation without such a turn.
  */
 export function openingDigest(scan: ScannedObject, form: ConversationForm): Buffer | undefined {
   return new DigestWalk(scan, form, '').opening()
 }
 
-/** Where the bytes that a digest covers go. */
+/** Receives the bytes that a digest covers. */
 interface Sink {
   update(data: Buffer | string): unknown
 }
@@ -222,7 +222,7 @@ class DigestWalk {
     return role !== undefined && INSTRUCTION_ROLES.has(scan.textOf(role))
   }
 
-  /** The text of a turn that has nothing else. */
+  /** The text of a turn that consists of one text. */
   #onlyTextOf(turn: Node): Node | undefined {
     const scan = this.#scan
     if (scan.kindOf(turn) !== 'object') return scan.kindOf(turn) === 'string' ? turn : undefined

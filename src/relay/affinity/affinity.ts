@@ -21,14 +21,14 @@ export interface AffinityServices {
   readonly nowMs: () => number
 }
 
-/** Tokens of a prompt from which providers keep it in a cache. */
+/** Minimum number of tokens of a prompt that providers keep in a cache. */
 const MIN_CACHED_TOKENS = 1_024
 /** Lifetimes of caches, the shortest first. */
 const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 const LAST_LIFETIME = LIFETIMES_MS.length - 1
-/** Answers in a row without a cache read after which a binding no longer exceeds the share of its key. */
+/** Number of answers in a row without a cache read after which a binding is limited to the share of its key. */
 const MAX_MISSES = 2
-/** How many times its share of the calls a key takes from such bindings. */
+/** Maximum of the calls that a key takes from such bindings, as a multiple of an equal share. */
 const MAX_SHARES = 2
 
 /** How digests of sessions are remembered. A session may move to another account. */
@@ -196,7 +196,7 @@ export class CallAffinity {
     return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
   }
 
-  // Only a name, which no one may guess or invert: an HMAC would cost as much as the rest of the affinity.
+  // A name that cannot be guessed without the key. An HMAC would cost as much as the rest of the affinity.
   #digestOf(model: string): Buffer {
     let digest = this.#digests.get(model)
     if (!digest) {
@@ -235,7 +235,7 @@ function mayBeCached(usage: Usage): boolean {
 const PLACE_BITS = 27
 const PLACES = new WeakMap<Channel, Map<string, number>>()
 
-/** Number of a channel and one of its keys. Two with the same number cost a cache, and nothing else. */
+/** Number of a channel and one of its keys. A collision only costs a warm cache. */
 function placeOf(channel: Channel, key: string): number {
   let places = PLACES.get(channel)
   if (!places) PLACES.set(channel, (places = new Map()))

@@ -5,7 +5,7 @@ import type { HeaderName, Headers } from '../../http/request.ts'
 
 /** The conversation to which a call belongs. */
 export interface Session {
-  /** What names it: an id of the client, or the digest of how the conversation begins. */
+  /** An id that the client sent, or the digest of the conversation's beginning. */
   readonly id: string
   /** Whether the client named it, in a header or in the body. */
   readonly isNamed: boolean
@@ -13,7 +13,7 @@ export interface Session {
   readonly hasCacheKey: boolean
 }
 
-/** Headers that name a session, the first ones first. */
+/** Headers that name a session, in order of precedence. */
 export const SESSION_HEADERS = [
   'x-session-id',
   'x-claude-code-session-id',
@@ -24,7 +24,7 @@ export const SESSION_HEADERS = [
   'x-bf-session-id',
 ] as const satisfies readonly HeaderName[]
 
-/** Members of a body that name a session, the first ones first. */
+/** Members of a body that name a session, in order of precedence. */
 const SESSION_MEMBERS = ['session_id', 'prompt_cache_key'] as const
 
 const MAX_ID_LENGTH = 256
@@ -34,7 +34,7 @@ const MAX_USER_ID_LENGTH = 4_096
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 
 /**
- * The session of a call: named by a header, by the body, or by how its conversation begins. Undefined for a
+ * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation. Undefined for a
  * request without a conversation. `form` describes the client's dialect.
  */
 export function sessionOf(
