@@ -213,7 +213,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     for (const [field, text] of [
       ['Name', 'Fill this in.'],
       ['Spending limit', 'Enter an amount from 0 on'],
-      ['Allowed addresses', '300.1.1.1 is no address'],
+      ['Allowed addresses', '300.1.1.1 is neither an address nor a range of addresses'],
     ] as const) {
       const input = dialog.getByRole('textbox', { name: field })
       expect(await input.getAttribute('aria-invalid')).toBe('true')

@@ -231,9 +231,8 @@ describe('a data folder', () => {
     await expect(start(0o777)).rejects.toThrow('other accounts of this machine may write to the data folder')
     const warned = await start(0o755)
     try {
-      expect(warned.logs()).toContain(
-        `other accounts of this machine may enter the data folder ${warned.dataDir}`,
-      )
+      const warning = `other accounts of this machine may enter the data folder ${warned.dataDir}`
+      await expect.poll(() => warned.logs()).toContain(warning)
     } finally {
       await warned.discard()
     }
