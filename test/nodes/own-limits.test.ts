@@ -137,8 +137,9 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
     })
 
     // Without Redis, each node states what remains of its share.
-    if (store === 'Redis')
-      test('what remains of a limit is stated for the calls of all nodes together, to within one', async () => {
+    test.each(store === 'Redis' ? [3] : [])(
+      'what remains of a limit is stated for the calls of all %d nodes together, to within one',
+      async () => {
         const answerOf = (node: number) => call(cluster.fleet.urls[node] ?? '', ask('m'), { key: 'g1' })
         const left = ({ headers }: Awaited<ReturnType<typeof answerOf>>) =>
           Number(headers['x-ratelimit-remaining-requests'])
@@ -156,7 +157,8 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
               { timeout: 20_000, interval: 300 },
             )
             .toBeLessThanOrEqual(1)
-      })
+      },
+    )
 
     test('calls in flight of all keys of a user count together, and a key has no slot where its user has none', async () => {
       const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))
