@@ -51,7 +51,7 @@ interface Money {
 const SITES = [
   {
     name: 'SQLite',
-    async start(onEnd: OnEnd) {
+    start: async (onEnd: OnEnd) => {
       const fixture = await startFixture(configure)
       onEnd(() => fixture.close())
       return fixture
@@ -59,7 +59,7 @@ const SITES = [
   },
   ...SHARED.map((engine) => ({
     name: engine.name,
-    async start(onEnd: OnEnd) {
+    start: async (onEnd: OnEnd) => {
       const { upstream, gateways, chat } = await setNodes(engine, 1, configure, {}, onEnd)
       const [gateway] = gateways as [RunningGateway]
       return { upstream, gateway, chat: (key: string, body: Body) => chat(0, key, body) }
