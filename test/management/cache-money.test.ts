@@ -54,7 +54,8 @@ const SITES = [
     start: async (onEnd: OnEnd) => {
       const fixture = await startFixture(configure)
       onEnd(() => fixture.close())
-      return fixture
+      const { upstream, gateway } = fixture
+      return { upstream, gateway, chat: (key: string, body: Body) => fixture.chat(key, body) }
     },
   },
   ...SHARED.map((engine) => ({
