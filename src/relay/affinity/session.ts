@@ -46,7 +46,7 @@ export function sessionOf(
   const hasCacheKey = scan.has('prompt_cache_key')
   if (id !== undefined) return { id, isNamed: true, hasCacheKey }
   const digest = form && openingDigest(scan, form)
-  return digest && { id: digest.toString('base64url'), isNamed: false, hasCacheKey }
+  return digest === undefined ? undefined : { id: digest, isNamed: false, hasCacheKey }
 }
 
 /** Identifies the session of a user to others, such as logs and providers. `length`: number of hex digits. */
