@@ -217,10 +217,12 @@ describe('the end of a model', () => {
   })
 
   test('metrics show the ends of models and the readings of lists', async () => {
-    const { sum } = await metricsOf(fixture.gateway.url)
-    expect(sum('sluice_model_shutdown_timestamp_seconds', { model: 'soon' })).toBe(Date.parse(SOON) / 1000)
-    expect(sum('sluice_model_lists_read_total', { result: 'read' })).toBeGreaterThanOrEqual(5)
-    expect(sum('sluice_model_lists_read_total', { result: 'failed' })).toBeGreaterThanOrEqual(2)
+    const metrics = await metricsOf(fixture.gateway.url)
+    expect(metrics.sum('sluice_model_shutdown_timestamp_seconds', { model: 'soon' })).toBe(
+      Date.parse(SOON) / 1000,
+    )
+    expect(metrics.sum('sluice_model_lists_read_total', { result: 'read' })).toBeGreaterThanOrEqual(5)
+    expect(metrics.sum('sluice_model_lists_read_total', { result: 'failed' })).toBeGreaterThanOrEqual(2)
   })
 })
 
@@ -392,10 +394,10 @@ describe('a list that changes', () => {
         one.clock.move(25 * 3600)
         await expect.poll(() => listings(one, 'm').length, soon).toBe(1)
         const counted = async () => {
-          const { sum } = await metricsOf(one.gateway.url)
+          const metrics = await metricsOf(one.gateway.url)
           return (
-            sum('sluice_model_lists_read_total', { result: 'read' }) +
-            sum('sluice_model_lists_read_total', { result: 'failed' })
+            metrics.sum('sluice_model_lists_read_total', { result: 'read' }) +
+            metrics.sum('sluice_model_lists_read_total', { result: 'failed' })
           )
         }
         await expect.poll(counted, soon).toBe(2)
