@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { type Behaviour, errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -9,6 +10,7 @@ import { dateClock } from '../fixtures/moved-clock.ts'
 import { type ProxyServer, PROXY_PASSWORD, PROXY_USER, startHttpProxy } from '../fixtures/proxy-servers.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
+const ADMINISTRATOR = { id: ROOT.id, accessToken: ROOT.access_token }
 const DAY_S = 86_400
 /** The day (UTC) that is this number of days from today. */
 const day = (days: number): string => new Date(Date.now() + days * DAY_S * 1000).toISOString().slice(0, 10)
@@ -280,6 +282,26 @@ describe('a channel whose model has ended', () => {
   })
 })
 
+test('a simulated call says which channels have ended, and goes to the successor', async () => {
+  const simulated = async (model: string) => {
+    const { data } = await manage<{
+      route: { model: string; channels: { name: string; share: number; why_not: string | null }[] }[]
+    }>(fixture.gateway.url, ADMINISTRATOR, 'POST /api/routing/simulate', { model })
+    return data.route.flatMap(({ model: of, channels }) =>
+      channels.map(({ name, share, why_not }) => [of, name, share, why_not]),
+    )
+  }
+  expect(await simulated('shared')).toEqual([
+    ['shared', 'soon', 0, 'ended'],
+    ['shared', 'self', 1, null],
+  ])
+  expect(await simulated('over')).toEqual([
+    ['over', 'past', 0, 'ended'],
+    ['next', 'next', 1, null],
+  ])
+  expect(await simulated('past')).toEqual([['past', 'past', 1, 'ended']])
+})
+
 describe('the successor of a model', () => {
   test('calls go to it once every channel of the model has ended, at its price', async () => {
     const before = calls(fixture, 'past').length
@@ -359,6 +381,7 @@ describe('a list that changes', () => {
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
       const known = (await one.chat('ann', ask('m'))).headers['deprecation']
+      const knownOfOther = (await one.chat('ann', ask('n'))).headers['deprecation']
       serveList(one.upstream, 'm', list({ n: LATER }))
       one.clock.move(23 * 3600)
       await sleep(2_500)
@@ -371,6 +394,8 @@ describe('a list that changes', () => {
       expect(await dateOf(one, 'm')()).toBe(SOON)
       const again = await one.chat('ann', ask('m'))
       expect(again.headers['deprecation']).toBe(known)
+      // A day that is moved does not change when the model was deprecated.
+      expect((await one.chat('ann', ask('n'))).headers['deprecation']).toBe(knownOfOther)
     } finally {
       await one.close()
     }
