@@ -71,7 +71,7 @@ export async function startConsoleStage(
   const dataDir = state === 'world' ? await worldFolder(simulator) : undefined
   const config = {
     fresh: FRESH,
-    filled: `${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`,
+    filled: `${OPTIONS}${priced(demoYaml(simulator))}${scripted(upstream)}\n${seeds()}\n`,
     world: WORLD_YAML,
   }[state]
   const gateway = opened.adopt(
@@ -97,6 +97,9 @@ async function worldFolder(upstreams: DemoUrls): Promise<string> {
   return dataDir
 }
 
+/** The upstreams receive the requests of the tests alone. */
+const OPTIONS = 'options: { model_dates: false }\n'
+
 /** Limits that are so high that tests do not reach them. */
 const LIMITS = `
 rate_limits:
@@ -114,7 +117,7 @@ users:
 `
 
 const FRESH = `
-options: { media: { allow_private_networks: true } }
+options: { model_dates: false, media: { allow_private_networks: true } }
 models:
   test-model: { price: { input: 1, output: 2, cache_read: 0.1 } }
 ${LIMITS}${ROOT_USER}`
@@ -175,7 +178,9 @@ class Stage {
   }
 
   async declare(sections: string): Promise<void> {
-    await this.gateway.apply(`${this.#config}\n${sections}\n`)
+    const isOwn = sections.startsWith('options:')
+    const config = isOwn ? this.#config.replace(OPTIONS, '') : this.#config
+    await this.gateway.apply(`${config}\n${sections}\n`)
   }
 
   async createPeople(): Promise<void> {

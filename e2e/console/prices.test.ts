@@ -61,6 +61,36 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
+  test('144: a model that ends has a badge with the day, which lists the keys and users that still call it', async () => {
+    const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
+    stage.upstream.decide('scripted', ({ method }) =>
+      method === 'GET'
+        ? {
+            kind: 'status',
+            status: 200,
+            body: JSON.stringify({ data: [{ id: 'scripted', shutdown_date: end }] }),
+          }
+        : { kind: 'whole' },
+    )
+    await stage.declare('options: { model_dates: true }')
+    const dateOf = async () =>
+      (await stage.api<{ model: string; shutdown_date: string | null }[]>('GET', '/api/models')).find(
+        ({ model }) => model === 'scripted',
+      )?.shutdown_date
+    await expect.poll(dateOf, { timeout: 30_000 }).toBe(end)
+    await stage.call('scripted')
+    const page = await stage.open('admin', '/models')
+    const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /^scripted / })
+    await row.getByRole('button', { name: `scripted: Ends on ${end}` }).click()
+    const dialog = page.getByRole('dialog', { name: `scripted: Ends on ${end}` })
+    await dialog.getByText('It has no successor').waitFor()
+    const callers = dialog.getByRole('table', { name: 'Keys that called it on the last seven days' })
+    await callers.getByRole('row', { name: /^first root \d+$/ }).waitFor()
+    const badges = page.getByRole('table', { name: 'Models' }).getByText(/Ends on/)
+    expect(await badges.count()).toBe(1)
+    await page.context().close()
+  })
+
   /** Sets a price over HTTP. */
   const setPrice = (model: string, price: object | null): Promise<unknown> =>
     stage.api('PUT', '/api/models/price', { model, price })

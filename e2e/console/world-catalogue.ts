@@ -234,7 +234,7 @@ export const PASSWORDS: Readonly<Record<string, string>> = {
 
 /** gateway.yaml of the world: groups, prices with tiers of service, and options. */
 export const WORLD_YAML = `
-options: { usage_log_days: 120 }
+options: { usage_log_days: 120, model_dates: false }
 groups:
   default: { ratio: 1 }
   research: { ratio: 0.8, open: false }

@@ -9,6 +9,7 @@ import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
+import { type EndingModel, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox is read. */
@@ -30,6 +31,8 @@ interface AlertDependencies extends ConditionSources {
   readonly tag: (url: string) => string
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
   readonly deliveries: Pick<LastDeliveries, 'note'>
+  /** The models that end. */
+  readonly ending: () => Iterable<EndingModel>
   readonly log: Pick<Logger, 'warn'>
 }
 
@@ -41,6 +44,7 @@ export class Alerts {
   readonly #dependencies: AlertDependencies
   readonly #watch: ConditionWatch
   readonly #storage: StorageAlerts
+  readonly #endings = new ModelEndings()
   readonly #timer: NodeJS.Timeout
   /** Subscriptions that the database has; undefined until they have been compared. */
   #subscribed: string | undefined
@@ -114,6 +118,7 @@ export class Alerts {
     const channels = settings().channels.map(({ name }) => name)
     const wanted = new Set<AlertType>(targets.flatMap(({ types }) => types))
     await this.#report((type) => wanted.has(type), new Set(channels))
+    if (wanted.has('model.ending')) await this.#reportEndings()
     const tags = targets.map(({ tag }) => tag)
     const work = await rows.read('findPendingAlerts', { node, nowMs: Date.now(), tags })
     if (work.isConditionOver) await rows.write('endConditions', { nowMs: Date.now(), channels })
@@ -129,6 +134,18 @@ export class Alerts {
       await this.#dependencies.rows.write('reportConditions', news)
     } catch (error) {
       this.#watch.forget()
+      throw error
+    }
+  }
+
+  async #reportEndings(): Promise<void> {
+    const nowMs = Date.now()
+    const endings = this.#endings.due(this.#dependencies.ending(), nowMs)
+    if (endings.length === 0) return
+    try {
+      await this.#dependencies.rows.write('reportModelEndings', { nowMs, endings })
+    } catch (error) {
+      this.#endings.forget()
       throw error
     }
   }

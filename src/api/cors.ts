@@ -11,11 +11,13 @@ const METHODS = 'GET, POST, DELETE'
 const EXPOSED = [
   ...LIMIT_HEADER_NAMES,
   'allow',
+  'deprecation',
   'ratelimit-limit',
   'ratelimit-remaining',
   'ratelimit-reset',
   'request-id',
   'retry-after',
+  'sunset',
   'x-gateway-dropped',
   'x-gateway-model',
   'x-request-id',

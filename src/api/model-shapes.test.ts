@@ -7,9 +7,11 @@ import { MODEL_SETTINGS } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Token } from '../domain/records/token.ts'
 import { ModelLists } from '../relay/model-lists.ts'
+import { ModelEnds } from '../upstreams/model-ends.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { modelListBody } from './model-shapes.ts'
 
+const NO_ENDS = new ModelEnds((address) => address)
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)
@@ -60,7 +62,7 @@ function callerOf(token: Partial<Token>): Caller {
 
 /** The minimum CPU time of one list in milliseconds; other load on the machine can only add to it. */
 function cost(settings: Settings, caller: Caller): number {
-  const lists = new ModelLists()
+  const lists = new ModelLists(NO_ENDS)
   const list = (): string => modelListBody('chat', lists.list(settings, caller)).toString()
   expect(JSON.parse(list()).data.length).toBeGreaterThan(0)
   const costs = Array.from({ length: 25 }, () => {
@@ -101,7 +103,7 @@ describe('a list of 2,000 models', () => {
 
   test('a list is made once for the keys of a group, and made again for other groups and for new settings', () => {
     const settings = settingsOf(20, 1)
-    const lists = new ModelLists()
+    const lists = new ModelLists(NO_ENDS)
     const list = (caller: Caller, from = settings): Buffer => modelListBody('chat', lists.list(from, caller))
     const first = list(callerOf({}))
     expect(list(callerOf({}))).toBe(first)

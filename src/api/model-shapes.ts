@@ -1,4 +1,5 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
+import { endMs, type ModelEnd } from '../domain/model-end.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea } from './envelopes.ts'
@@ -28,20 +29,44 @@ const UNKNOWN_FACTS = {
 
 /** One model in each shape. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
-  chat: ({ id, vendor, endpointTypes, endpoints }) => ({
+  chat: ({ id, vendor, endpointTypes, endpoints, end }) => ({
     id,
     object: 'model',
     created: CREATED,
     owned_by: vendor ?? UNKNOWN_VENDOR,
     supported_endpoint_types: endpointTypes,
     endpoints,
+    ...shutdown(end),
   }),
-  messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT, ...UNKNOWN_FACTS }),
-  alternate: ({ id, endpoints }) => ({
+  messages: ({ id, end }) => ({
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: CREATED_AT,
+    ...UNKNOWN_FACTS,
+    ...(end && {
+      deprecated_at: shownTime(Math.min(end.knownMs, endMs(end))),
+      lifecycle: 'deprecated',
+      retires_at: shownTime(endMs(end)),
+    }),
+    ...shutdown(end),
+  }),
+  alternate: ({ id, endpoints, end }) => ({
     name: `models/${id}`,
     displayName: id,
     supportedGenerationMethods: endpoints.includes('gemini') ? GENERATION_METHODS : [],
+    ...shutdown(end),
   }),
+}
+
+/** The day on which a model ends, in any shape. */
+function shutdown(end: ModelEnd | undefined): object | undefined {
+  return end && { shutdown_date: end.on }
+}
+
+/** A time as that vendor writes it. */
+function shownTime(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
 /** A whole list in each shape. */

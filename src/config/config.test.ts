@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
@@ -334,6 +334,41 @@ describe('warnings about the configuration', () => {
     expect(warnings(config(priced, { JINA_API_KEY: 'j' })).join()).not.toContain('embeddings-v4')
   })
 
+  describe('about models that end', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-22T10:00:00Z') }))
+    afterEach(() => void vi.useRealTimers())
+
+    const at = (address: string, models: string, more = ''): string =>
+      `channels:\n  - name: a\n    protocol: chat\n    base_url: ${address}\n    models: [${models}]\n${more}`
+
+    test('there is a warning about models that end within 30 days, or have ended', () => {
+      expect(warnings(config(at('https://api.openai.com/v1', 'gpt-4o, gpt-5, gpt-5-mini, gpt-4')))).toEqual([
+        'some.yaml:5: channels[0].models[1]: gpt-5, gpt-5-mini end on 2026-12-11, as the vendor states; models.NAME.successor names the model that takes its place',
+        'some.yaml:5: channels[0].models[3]: gpt-4 ended on 2026-10-23, as the vendor states; models.NAME.successor names the model that takes its place',
+      ])
+    })
+
+    test('the warning of a model with a successor does not suggest one', () => {
+      const more = 'models: { gpt-5: { successor: gpt-5.4 } }\n'
+      expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5, gpt-5.4', more)))).toEqual([
+        'some.yaml:5: channels[0].models[0]: gpt-5 ends on 2026-12-11, as the vendor states',
+      ])
+    })
+
+    test('there is no such warning about channels of others, and none with model_dates: false', () => {
+      expect(warnings(config(at('http://self.example/v1', 'gpt-5')))).toEqual([])
+      const off = 'options: { model_dates: false }\n'
+      expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5', off)))).toEqual([])
+    })
+
+    test('there is a warning about a successor that no channel serves', () => {
+      const more = 'models: { gpt-5.4: { successor: nowhere } }\n'
+      expect(warnings(config(at('http://self.example/v1', 'gpt-5.4', more)))).toEqual([
+        'some.yaml:6: models["gpt-5.4"].successor: no channel serves nowhere: no call goes on with it',
+      ])
+    })
+  })
+
   test('there is a warning about a kind of price that is not charged', () => {
     const text = CHANNEL.replace('gpt-4o-mini', 'sonar-deep-research')
     expect(warnings(config(text))).toEqual([
@@ -384,7 +419,7 @@ describe('warnings about the configuration', () => {
   ])(
     'there is a warning about a provider’s address without its version: %s',
     (given, protocol, complete, endpoint) => {
-      const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-sonnet-4-5]\n`
+      const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-opus-4-5]\n`
       expect(warnings(config(text))).toEqual([
         `some.yaml:4: channels[0].base_url: calls go to ${given.replace(/\/$/, '')}${endpoint}, where this provider does not answer; its base_url is ${complete}`,
       ])

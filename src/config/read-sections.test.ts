@@ -63,6 +63,7 @@ describe('the documented defaults', () => {
         remember_prompts: 3_600_000,
         remember_prompts_max: 100_000,
         affinity: { enabled: true, most: 100_000, cache_key: true },
+        model_dates: true,
         keep_signatures: 86_400_000,
         keep_bytes: 268_435_456,
         media: { allow_private_networks: false, max_bytes: 20_971_520, timeout: 10_000 },

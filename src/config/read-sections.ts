@@ -87,11 +87,11 @@ const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
   section(settings),
   'a mapping from model names',
 ).superRefine((given, ctx) => {
-  for (const [model, { fallback }] of given) {
+  const message = 'expected another model than the one that it stands in for'
+  for (const [model, { fallback, successor }] of given) {
     const index = fallback.indexOf(model)
-    if (index === -1) continue
-    const message = 'expected another model than the one that it stands in for'
-    ctx.addIssue({ code: 'custom', path: [model, 'fallback', index], message })
+    if (index !== -1) ctx.addIssue({ code: 'custom', path: [model, 'fallback', index], message })
+    if (successor === model) ctx.addIssue({ code: 'custom', path: [model, 'successor'], message })
   }
 })
 

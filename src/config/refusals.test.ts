@@ -172,7 +172,7 @@ const ALERTS: Case[] = [
   [
     'an unknown event',
     `alerts:\n  - { url: "https://a.example", secret: ${ALERT_SECRET}, events: [quota.lo] }\n`,
-    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded, price.incomplete, storage.failed, storage.back (quota.low?), found "quota.lo"',
+    'gateway.yaml:2: alerts[0].events[0]: expected one of budget.80, budget.100, quota.low, channel.resting, channel.back, gateway.overloaded, price.incomplete, model.ending, storage.failed, storage.back (quota.low?), found "quota.lo"',
   ],
   [
     'a receiver of nothing',
@@ -231,7 +231,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, model_dates, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
   ],
   [
     'a word for a number',

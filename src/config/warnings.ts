@@ -3,7 +3,9 @@ import { decimalText, divide } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
+import { daysUntil } from '../domain/model-end.ts'
 import type { Settings } from '../domain/settings.ts'
+import { ModelEnds } from '../upstreams/model-ends.ts'
 import type { Issue } from './fields.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
@@ -43,11 +45,12 @@ export function findWarnings(
     ...(settings.channels.length > 0 ? [] : [NO_CHANNEL]),
     ...settings.channels.flatMap((channel, index) => channelWarnings(channel, index)),
     ...unpriced(settings, served, tree),
+    ...endWarnings(settings, tree),
     ...unmatchedPatterns(settings, tree),
     ...uncharged(settings, models, served, prices),
     ...defaultCacheReads(settings, models, builtIn, tree),
     ...[...models.keys()]
-      .filter((name) => !served.has(name) && !models.get(name)?.fallback.some((other) => served.has(other)))
+      .filter((name) => !served.has(name) && !othersOf(models.get(name)).some((other) => served.has(other)))
       .map((name) => ({ path: ['models', name], message: 'no channel serves this model' })),
     ...[...models].flatMap(([name, entry]) => fallbackWarnings(name, entry, settings, served)),
     ...users.flatMap((user, index) => userWarnings(user, index)),
@@ -56,19 +59,49 @@ export function findWarnings(
   ]
 }
 
+/** The models that may be called instead of one. */
+function othersOf(model: ModelSettings | undefined): readonly string[] {
+  return [...(model?.fallback ?? []), ...(model?.successor === undefined ? [] : [model.successor])]
+}
+
 function fallbackWarnings(
   name: string,
-  { fallback }: ModelSettings,
+  { fallback, successor }: ModelSettings,
   { models, options }: Settings,
   served: ReadonlySet<string>,
 ): Issue[] {
-  return fallback.flatMap((other, index) => {
-    const path = ['models', name, 'fallback', index]
+  const named = fallback.map((other, index) => ({ other, path: ['models', name, 'fallback', index] }))
+  if (successor !== undefined) named.push({ other: successor, path: ['models', name, 'successor'] })
+  return named.flatMap(({ other, path }) => {
     if (!served.has(other)) return [{ path, message: `no channel serves ${other}: no call goes on with it` }]
     const isPriced = models.get(other).price !== undefined || options.unpriced_models === 'free'
     return isPriced ? [] : [{ path, message: `${other} has no price: no call goes on with it` }]
   })
 }
+
+/** Models that end within this number of days are warned of. */
+const ENDING_DAYS = 30
+
+/** One warning for each day on which models end, because a vendor ends several on the same day. */
+function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
+  const nowMs = Date.now()
+  const ending = NO_LISTS.of(settings).ending.filter(({ end }) => daysUntil(end, nowMs) <= ENDING_DAYS)
+  return [...Map.groupBy(ending, ({ end }) => end.on)].map(([on, models]) => {
+    const [{ model } = { model: '' }] = models
+    const index = settings.channels.findIndex((channel) => channel.models.includes(model))
+    const position = entriesOf(tree, index).indexOf(model)
+    const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
+    const more = models.length > 3 ? ` and ${models.length - 3} more` : ''
+    const names = models.slice(0, 3).map((one) => one.model)
+    const verb = daysUntil({ on }, nowMs) === 0 ? 'ended' : models.length === 1 ? 'ends' : 'end'
+    const missing = models.some((one) => settings.models.get(one.model).successor === undefined)
+    const hint = missing ? '; models.NAME.successor names the model that takes its place' : ''
+    return { path, message: `${names.join(', ')}${more} ${verb} on ${on}, as the vendor states${hint}` }
+  })
+}
+
+/** The ends of the price data alone: a check asks no upstream. */
+const NO_LISTS = new ModelEnds((address) => address)
 
 const NO_CHANNEL: Issue = {
   path: ['channels'],

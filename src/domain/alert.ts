@@ -45,6 +45,15 @@ export const ALERTS = {
     data: { model: plainText(), channel: plainText() },
     either: { tool: plainText(), tier: plainText() },
   },
+  /** The days until its end are whole ones, rounded up. */
+  'model.ending': {
+    data: {
+      model: plainText(),
+      shutdown_date: plainText(),
+      days: integerWithin(),
+      successor: nullable(plainText()),
+    },
+  },
   'storage.failed': { data: { node: plainText(), reason: plainText() } },
   'storage.back': { data: { node: plainText() } },
 } as const satisfies Readonly<Record<string, Alert>>
@@ -69,6 +78,12 @@ type EitherOf<A> = A extends { readonly either: infer E } ? Partial<DataOf<E>> :
 
 type DataOf<D> = {
   readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _C, infer _J> ? V : never
+}
+
+/** The end of a model that receivers are informed of, and the threshold in days that it has passed. */
+export interface ModelEndEvent {
+  readonly threshold: number
+  readonly data: Extract<AlertEvent, { readonly type: 'model.ending' }>['data']
 }
 
 /** Receiver of alerts, as gateway.yaml declares it. */

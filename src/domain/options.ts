@@ -90,6 +90,8 @@ export const OPTIONS = {
   remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
   /** How calls of a session stay with the account that has their cache. */
   affinity: { type: 'affinity' },
+  /** Whether ends of models are known, and read from upstreams. */
+  model_dates: { type: 'flag', default: true },
   pass_through: {
     type: 'flag',
     default: false,

@@ -7,6 +7,7 @@ export type WhyNot =
   | 'disabled'
   | 'resting'
   | 'drained'
+  | 'ended'
   | 'no_key'
   | 'rate_limited'
   | 'protocol'

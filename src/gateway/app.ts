@@ -227,7 +227,7 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
-        stateLimits(exchange, endpoint, caller, relay)
+        stateFacts(exchange, endpoint, caller, relay)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
         return endpoint.handle(exchange, caller, relay, params)
@@ -296,13 +296,14 @@ export class App {
   }
 }
 
-// The figures are read when the head is written, so that they include the calls that came in the meantime.
-function stateLimits(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
-  const headersOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
-  if (!headersOf || !relay.limitsOf(exchange, caller)) return
+// States the limits of the key and the end of the model. The figures are read when the head is written, so that they include the calls that came in the meantime.
+function stateFacts(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
+  const formOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
+  const headersOf = formOf && relay.limitsOf(exchange, caller) ? formOf : undefined
+  if (!headersOf && !relay.hasEnds) return
   exchange.response.headersAtHead = () => {
-    const figures = relay.limitsOf(exchange, caller)
-    return figures ? headersOf(figures, Date.now()) : {}
+    const figures = headersOf && relay.limitsOf(exchange, caller)
+    return { ...(figures && headersOf(figures, Date.now())), ...relay.endHeadersOf(exchange) }
   }
 }
 

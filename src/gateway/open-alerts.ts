@@ -9,7 +9,9 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { nodeName } from './node-name.ts'
+import { endingModels } from './open-model-ends.ts'
 import { reportsStorage } from './storage-watch.ts'
 
 export { UnpricedTools }
@@ -22,6 +24,7 @@ interface AlertServices {
   readonly metrics: Metrics
   readonly unpriced: UnpricedTools
   readonly deliveries: LastDeliveries
+  readonly ends: ModelEnds
   readonly log: Logger
 }
 
@@ -36,7 +39,7 @@ export function receiverTag(secrets: Secrets, url: string): string {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, deliveries, log }: AlertServices,
+  { settings, health, overload, metrics, unpriced, deliveries, ends, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = reportsStorage(accounts)
@@ -51,6 +54,7 @@ export function openAlerts(
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
+    ending: () => endingModels(ends, settings()),
     deliveries,
     count: (result, count) => metrics.add('alerts', count, result),
     log,

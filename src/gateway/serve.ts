@@ -56,6 +56,7 @@ import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { ProviderLimits } from '../upstreams/provider-limits.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -67,6 +68,7 @@ import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
+import { openModelEnds } from './open-model-ends.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -138,7 +140,13 @@ export async function serve({
     (key) => hashKey(secrets, key),
     changes && ((change) => changes.notify(change)),
   )
-  if (changes) opened.adopt(followChanges(changes, apiKeys, inForce, warn), (following) => following.stop())
+  const modelEnds = await openModelEnds(accounts, secrets, changes)
+  const { ends } = modelEnds
+  const reread = async (): Promise<void> => {
+    await Promise.all([inForce.reread(), modelEnds.reread()])
+  }
+  if (changes)
+    opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
   let draining = false
   /** Set when the time for requests that were still arriving is over; further ones are refused. */
@@ -161,6 +169,7 @@ export async function serve({
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     openBreakers: () => health.openBreakers(performance.now()),
     missingModels: () => missing.list(performance.now()),
+    modelEnds: () => ends.of(inForce.settings).ending,
     providerLimits: () => providerLimits.samples(inForce.settings.channels),
     pendingWrites: () => store.queued + ledger.writes.repeating,
     isDegraded,
@@ -200,6 +209,7 @@ export async function serve({
     (open) => open.close(),
   )
   const keyRings = new KeyRings()
+  opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -213,6 +223,7 @@ export async function serve({
       health,
       minutes,
       missing,
+      ends,
       ...shared,
       recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
       drains: new DrainedResponses(),
@@ -254,6 +265,7 @@ export async function serve({
     signIns: new SignIns(),
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+    modelEnds: ends,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
@@ -285,11 +297,11 @@ export async function serve({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
   )
-  const alerted = { ...callServices, health, overload, deliveries }
+  const alerted = { ...callServices, health, overload, deliveries, ends }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)
-  const json = jsonApiWhenNeeded(secrets, {
+  const json = jsonApiWhenNeeded(secrets, ends, {
     ...from,
     apiKeys,
     globalLimit,
@@ -391,6 +403,7 @@ function openUpstreams(
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
+  ends: ModelEnds,
   services: Omit<JsonApiServices, 'accounts' | 'models'>,
 ): () => Promise<JsonApi> {
   const { store, hashAccessToken, settings } = services.management
@@ -405,7 +418,7 @@ function jsonApiWhenNeeded(
         hashSession: (session) => hashSession(secrets, session),
         trustedProxies: () => settings().options.trusted_proxies,
       }),
-      models: new ModelLists(),
+      models: new ModelLists(ends),
     })
   }
   return () => (made ??= make())

@@ -12,6 +12,7 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['failedCalls', 512 * KIB],
   ['findKeys', 256 * KIB],
   ['listRefusedCalls', 256 * KIB],
+  ['modelCallers', 512 * KIB],
   ['priceSets', 1024 * KIB],
   ['refusedCalls', 256 * KIB],
   ['usageByDay', 256 * KIB],

@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { ImportPlanner } from './imports.ts'
@@ -80,6 +81,7 @@ export interface AdministrationServices extends ManagementServices {
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
+  readonly modelEnds: ModelEnds
   /** Receivers of alerts: their tags, and what was last sent to each. */
   readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
   /** Computes the hash by which the store looks up access tokens. */

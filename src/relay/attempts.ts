@@ -7,6 +7,7 @@ import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -39,6 +40,7 @@ export interface AttemptServices {
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
+  readonly ends: ModelEnds
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly failureLog: FailureLog
@@ -234,7 +236,7 @@ export class Attempts {
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
-  // Skips channels that are drained, have an open circuit breaker or recently did not have the model, and keys
+  // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently did not have the model, and keys
   // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {
     const {
@@ -244,6 +246,8 @@ export class Attempts {
     } = plan
     const { health, keyRings, limits, providerLimits } = this.#services
     const nowMs = performance.now()
+    const ends = this.#services.ends.of(settings)
+    const today = ends.isEmpty ? 0 : Date.now()
     const all: Candidate[] = []
     const good: Candidate[] = []
     for (const candidate of channels) {
@@ -252,6 +256,7 @@ export class Attempts {
       const keys = keysFor(candidate, keyRings.rotated(channel))
       all.push({ plan: candidate, keys })
       if (channel.isDrained || health.isOpen(channel, nowMs)) continue
+      if (ends.hasEnded(channel, model, today)) continue
       if (this.#services.missing.isMissing(channel, model, nowMs)) continue
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length === 0) continue

@@ -144,7 +144,8 @@ export class Call implements MediaRequester {
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
-    if (requestedModel.fallback.length > 0) headers['x-gateway-model'] = headerText(model.name)
+    if (requestedModel.fallback.length > 0 || requestedModel.successor !== undefined)
+      headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
 

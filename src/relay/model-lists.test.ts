@@ -9,8 +9,10 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import { CallRates } from './plan.ts'
 import { plainName, type Resolution, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
+import { ModelEnds } from '../upstreams/model-ends.ts'
 import { lawRuns } from '../../test/tier.ts'
 
+const NO_ENDS = new ModelEnds((address) => address)
 const ZERO = { digits: 0n, scale: 0 }
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 const NAMES = ['a', 'a-thinking', 'b', 'b-thinking', 'org/c']
@@ -76,7 +78,7 @@ function listedBy(lists: ModelLists, settings: Settings, caller: Caller): string
 
 function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   try {
-    const { resolutions } = new Routing(new ChannelLoad()).resolve(
+    const { resolutions } = new Routing(new ChannelLoad(), NO_ENDS).resolve(
       settings,
       caller,
       { name, stream: false },
@@ -97,7 +99,7 @@ test('listed models can be called, and models that can be called by their own na
       const settings = settingsOf(world)
       const user = { id: 1, username: 'ann', group: world.group }
       const caller = { token: world.token, user } as Caller
-      const lists = new ModelLists()
+      const lists = new ModelLists(NO_ENDS)
       const listed = listedBy(lists, settings, caller)
       expect(listed).toEqual([...new Set(listed)].toSorted())
       for (const name of NAMES) {

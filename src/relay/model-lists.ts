@@ -8,7 +8,9 @@ import {
   type EndpointType,
   endpointTypes,
 } from '../domain/endpoints.ts'
+import type { ModelEnd } from '../domain/model-end.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
 import { allowedNames, groupName, groupRefusedError, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
@@ -21,6 +23,8 @@ export interface ListedModel {
   readonly endpointTypes: readonly EndpointType[]
   /** The endpoints that serve it. */
   readonly endpoints: readonly Endpoint[]
+  /** Undefined if no end is known. */
+  readonly end: ModelEnd | undefined
 }
 
 /** A model and the groups that have a channel for it. */
@@ -37,10 +41,15 @@ type Served = ReadonlyMap<string, ServedModel>
 
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
-  // Shared by all callers as long as the settings do not change.
-  readonly #served = new WeakMap<Settings, Served>()
+  readonly #ends: ModelEnds
+  // Shared by all callers as long as neither the settings nor the ends of models change.
+  readonly #served = new WeakMap<object, Served>()
   // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()
+
+  constructor(ends: ModelEnds) {
+    this.#ends = ends
+  }
 
   /**
    * All models that a key may call, sorted by name. Throws `group_not_allowed` if it may use no group. Keys
@@ -67,8 +76,9 @@ export class ModelLists {
   }
 
   #of(settings: Settings): Served {
-    let served = this.#served.get(settings)
-    if (!served) this.#served.set(settings, (served = servedBy(settings)))
+    const ends = this.#ends.of(settings)
+    let served = this.#served.get(ends)
+    if (!served) this.#served.set(ends, (served = servedBy(settings, (id) => ends.endOf(id)?.end)))
     return served
   }
 }
@@ -96,13 +106,14 @@ function lookup(settings: Settings, caller: Caller): (model: ServedModel) => Lis
   }
 }
 
-function servedBy(settings: Settings): Served {
+function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefined): Served {
   const protocols = new Map<string, Map<string, Set<ProtocolName>>>()
   for (const channel of settings.channels) note(protocols, channel)
   for (const id of settings.models.declared) {
-    const { fallback } = settings.models.get(id)
+    const { fallback, successor } = settings.models.get(id)
+    const others = successor === undefined ? fallback : [...fallback, successor]
     for (const channel of settings.channels)
-      if (fallback.some((other) => channel.models.includes(other)))
+      if (others.some((other) => channel.models.includes(other)))
         note(protocols, { ...channel, models: [id] })
   }
   const served = [...protocols].flatMap(([id, inGroups]) => {
@@ -113,7 +124,13 @@ function servedBy(settings: Settings): Served {
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,
-      { id, vendor, endpointTypes: endpointTypes(ofGroup), endpoints: endpointsFor(ofGroup, id, price) },
+      {
+        id,
+        vendor,
+        endpointTypes: endpointTypes(ofGroup),
+        endpoints: endpointsFor(ofGroup, id, price),
+        end: endOf(id),
+      },
     ])
     return { id, plain, vendor, inGroups: new Map(listed) }
   })

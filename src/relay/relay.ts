@@ -1,3 +1,4 @@
+import type { ResponseHeaders } from '@sluice/http1'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { charge } from '../domain/charge.ts'
@@ -99,7 +100,7 @@ export class Relay {
   constructor(services: RelayServices) {
     this.#services = services
     this.#rates = new CallRates()
-    this.#routing = new Routing(services.load)
+    this.#routing = new Routing(services.load, services.ends)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
     this.responses = new ResponseRequests(services)
@@ -120,6 +121,17 @@ export class Relay {
     const settings = this.#services.settings()
     const model = record.model === undefined ? undefined : settings.models.get(record.model)
     return this.#services.limits.figures(settings, caller, model)
+  }
+
+  /** Headers that state the end of a call's model, as far as it has been read; undefined if it has none. */
+  endHeadersOf({ record: { model } }: IncomingCall): ResponseHeaders | undefined {
+    if (model === undefined) return undefined
+    return this.#services.ends.of(this.#services.settings()).endOf(model)?.headers
+  }
+
+  /** Whether the end of any model is known. */
+  get hasEnds(): boolean {
+    return !this.#services.ends.of(this.#services.settings()).isEmpty
   }
 
   /** Number of running streams. */

@@ -16,6 +16,7 @@ import {
   usableGroup,
 } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { truncateName } from './truncate-name.ts'
 
 /** A model that can serve a call, its channels, and the group whose prices apply. */
@@ -67,16 +68,18 @@ export class Routing {
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   readonly #load: ChannelLoad
+  readonly #ends: ModelEnds
 
   /** `random` returns numbers in [0, 1). */
-  constructor(load: ChannelLoad, random: () => number = Math.random) {
+  constructor(load: ChannelLoad, ends: ModelEnds, random: () => number = Math.random) {
     this.#load = load
+    this.#ends = ends
     this.#random = random
   }
 
   /**
    * Finds the models of a call with their groups and channels: the requested one and, if `mayFallBack`, its
-   * available fallbacks. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed`
+   * available fallbacks. Once the requested one has no channel left, its successor takes its place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed`
    * for a group that the user may not use; `model_not_found` if there is no channel, with a hint if there is
    * one for another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
    */
@@ -99,9 +102,41 @@ export class Routing {
       (other) =>
         this.#fallback(settings, caller, { ...call, name: other }, called, name.slice(plain.length)) ?? [],
     )
-    const resolutions = own ? [own, ...others] : others
+    const heir = mayFallBack ? this.#successor(settings, caller, call, called, { requestedModel, own }) : own
+    const resolutions = heir ? [heir, ...others] : others
     if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
     return { requestedModel, resolutions }
+  }
+
+  /** The model itself while a channel serves it, or else the first of its successors that is served. */
+  #successor(
+    settings: Settings,
+    caller: Caller,
+    { name, stream }: CalledModel,
+    called: CalledEndpoint,
+    { requestedModel, own }: { readonly requestedModel: Model; readonly own: Resolution | undefined },
+  ): Resolution | undefined {
+    const { successor } = requestedModel
+    if (successor === undefined || (own && this.#isServed(settings, own))) return own
+    const suffix = name.slice(plainName(name).length)
+    const passed = new Set([requestedModel.name])
+    let last: Resolution | undefined
+    for (let next: string | undefined = successor; next !== undefined && !passed.has(next); ) {
+      passed.add(next)
+      const found = this.#fallback(settings, caller, { name: next, stream }, called, suffix)
+      if (found && this.#isServed(settings, found)) return found
+      last ??= found
+      next = settings.models.get(next).successor
+    }
+    return last ?? own
+  }
+
+  /** Whether a channel is left that has not ended. */
+  #isServed(settings: Settings, { name, channels }: Resolution): boolean {
+    const ends = this.#ends.of(settings)
+    if (ends.isEmpty) return true
+    const nowMs = Date.now()
+    return channels.some((channel) => !ends.hasEnded(channel, name, nowMs))
   }
 
   // Uses the suffix that the client gave if a channel supports it; otherwise the name without it.

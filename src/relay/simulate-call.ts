@@ -17,6 +17,7 @@ import {
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { ClientDialects } from './dialects/client-dialects.ts'
@@ -28,7 +29,7 @@ import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './ro
 import { withAmountText } from './shown-refusal.ts'
 
 /** Reasons for which a channel is skipped only while there is another one. */
-const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'no_key'])
+const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'ended', 'no_key'])
 
 /** Services that a simulation reads. */
 export interface SimulationServices {
@@ -38,6 +39,7 @@ export interface SimulationServices {
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
   readonly missing: MissingModels
+  readonly ends: ModelEnds
   readonly limits: CallLimits
 }
 
@@ -66,7 +68,7 @@ export async function simulateCall(
       services.limits.requireSlot(caller)
       requireAllowedModel(caller.token, name, name)
     }
-    const routing = new Routing(services.load)
+    const routing = new Routing(services.load, services.ends)
     resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
@@ -139,7 +141,7 @@ function routeOf(
   resolutions: readonly Resolution[],
 ): readonly SimulatedStep[] {
   const fallbacks = settings.models.get(call.model).fallback
-  const models = [call.model, ...fallbacks]
+  const models = [...new Set([call.model, ...resolutions.map(({ name }) => name), ...fallbacks])]
   const nowMs = performance.now()
   const stated = models.map((name) => {
     const within = resolutions.find((one) => one.name === name)?.group.name ?? group
@@ -177,7 +179,7 @@ function routeOf(
 }
 
 function whyNotOf(
-  { health, keyRings, missing, limits }: SimulationServices,
+  { settings, health, keyRings, missing, ends, limits }: SimulationServices,
   { without, disabled }: SimulatedCall,
   called: CalledEndpoint,
   { channel, model, nowMs }: { readonly channel: Channel; readonly model: string; readonly nowMs: number },
@@ -187,6 +189,7 @@ function whyNotOf(
   if (!hasEndpoint(channel, called)) return 'protocol'
   if (limits.waitMs(channel) > 0) return 'rate_limited'
   if (channel.isDrained) return 'drained'
+  if (ends.of(settings()).hasEnded(channel, model, Date.now())) return 'ended'
   if (health.isOpen(channel, nowMs) || missing.isMissing(channel, model, nowMs)) return 'resting'
   return channel.keys.length > 0 && keyRings.setAside(channel, nowMs) === channel.keys.length
     ? 'no_key'

@@ -288,6 +288,26 @@ export const TABLES = {
     columns: { user_id: 'integer primary key' },
   },
 
+  /** Ends of models that upstreams listed. They stay if a list no longer names the model. */
+  model_ends: {
+    columns: {
+      /** Tag of the upstream's address. */
+      source: 'text',
+      /** The upstream's name for the model. */
+      model: 'text',
+      /** `2026-10-23` */
+      ends_on: 'text',
+      /** Time at which an end was first listed. */
+      known_ms: 'integer',
+    },
+    key: ['source', 'model'],
+  },
+
+  /** Models of whose end receivers were informed: the end, and the smallest threshold in days. */
+  model_endings_told: {
+    columns: { model: 'text primary key', ends_on: 'text', threshold: 'integer' },
+  },
+
   /** Prices of a model in a group by version, written once: `priceSetText`. */
   price_sets: {
     columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },

@@ -1,3 +1,4 @@
+import { endMs, type ModelEnd } from '../domain/model-end.ts'
 import type { Metric, Sample } from './series.ts'
 
 /** Sources of values that are read when metrics are requested. */
@@ -9,6 +10,7 @@ export interface MetricSources {
   readonly openBreakers: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly providerLimits: () => Iterable<Omit<Sample, 'name'>>
+  readonly modelEnds: () => readonly { readonly model: string; readonly end: ModelEnd }[]
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
   /** Whether there is disk space for data that is kept for users. */
@@ -78,6 +80,11 @@ export const METRICS = {
     'result',
   ),
   alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
+  modelLists: counter(
+    'sluice_model_lists_read_total',
+    'Readings of the model lists of upstreams, by result.',
+    'result',
+  ),
   reloads: counter('sluice_config_reloads_total', 'Readings of the configuration.', 'result'),
   limitsAlone: counter(
     'sluice_limits_alone_total',
@@ -128,6 +135,12 @@ export const METRICS = {
       merge: 'smallest',
     },
   ),
+  modelEnds: gauge('sluice_model_shutdown_timestamp_seconds', 'Times at which models end.', {
+    read: ({ modelEnds }) =>
+      modelEnds().map(({ model, end }) => ({ labels: { model }, value: endMs(end) / 1000 })),
+    labels: ['model'],
+    merge: 'largest',
+  }),
   ledgerLag: gauge('sluice_ledger_lag', 'Writes that are not durable yet.', {
     read: ({ pendingWrites }) => pendingWrites(),
   }),

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
-import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const ADA = { id: 2, accessToken: 'the-access-token-of-ada' }
@@ -45,6 +46,69 @@ const charged = async (model: string) => {
   expect(answer.status).toBe(200)
   return databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))?.quota
 }
+
+test('a model with a known end has its date, its successor, and the keys that called it on the last seven days', async () => {
+  const clock = dateClock()
+  const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
+  const ending = await startFixture(
+    (upstream) => {
+      upstream.decide('ending', ({ method }) =>
+        method === 'GET'
+          ? {
+              kind: 'status',
+              status: 200,
+              body: JSON.stringify({ data: [{ id: 'ending', shutdown_date: end }] }),
+            }
+          : { kind: 'whole' },
+      )
+      return {
+        options: { model_dates: true },
+        models: { ...priced(['ending', 'lasting']), ending: { price: PLAIN_PRICE, successor: 'lasting' } },
+        channels: [
+          channel('ending', upstream.baseUrl('ending')),
+          channel('lasting', upstream.baseUrl('lasting')),
+        ],
+        users: [
+          ROOT,
+          user(2, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
+          user(3, 'ann', [token('ann'), token('bob'), token('old')]),
+        ],
+      }
+    },
+    { env: clock.env },
+  )
+  onTestFinished(() => ending.close())
+  const models = async () =>
+    Object.fromEntries(
+      (
+        await manage<{ model: string; shutdown_date: string | null }[]>(
+          ending.gateway.url,
+          ADA,
+          'GET /api/models',
+        )
+      ).data.map((one) => [one.model, one]),
+    )
+  const before = -8 * 86_400
+  clock.move(before)
+  await ending.chat('old', ask('ending'))
+  clock.move(0)
+  for (const key of ['bob', 'bob', 'ann']) await ending.chat(key, ask('ending'))
+  await ending.chat('ann', ask('lasting'))
+  await expect.poll(async () => (await models())['ending']?.shutdown_date, { timeout: 30_000 }).toBe(end)
+  const called = (name: string, calls: number) => ({
+    id: expect.any(Number),
+    name: `token-${name}`,
+    user_id: 3,
+    username: 'ann',
+    calls,
+  })
+  expect((await models())['ending']).toMatchObject({
+    successor: 'lasting',
+    calls_30d: 4,
+    keys_7d: [called('bob', 2), called('ann', 1)],
+  })
+  expect((await models())['lasting']).toMatchObject({ shutdown_date: null, successor: null, keys_7d: [] })
+}, 60_000)
 
 describe('models and their prices', () => {
   test('models are listed for admins, with source, channels and groups', async () => {

@@ -15,6 +15,7 @@ export const routing = {
     disabled: 'disabled',
     resting: 'rests after failures',
     drained: 'drained',
+    ended: 'shut down by its vendor',
     no_key: 'all keys are set aside',
     rate_limited: 'its rate limit is reached',
     protocol: 'does not serve this protocol',

@@ -6,6 +6,7 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
+import { ModelEnd } from './model-end.tsx'
 import { useServiceText } from './use-service-text.ts'
 
 /**
@@ -91,7 +92,16 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       ),
   }
   return [
-    { key: 'name', label: models.model, phone: 'title', cell: ({ model }) => model },
+    {
+      key: 'name',
+      label: models.model,
+      phone: 'title',
+      cell: (model) => (
+        <>
+          {model.model} <ModelEnd model={model} />
+        </>
+      ),
+    },
     { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor ?? '–' },
     { key: 'input', label: models.input, isNumber: true, cell: input },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, 'output') },

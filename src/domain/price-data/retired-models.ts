@@ -1,3 +1,5 @@
+import type { ModelEnd } from '../model-end.ts'
+import type { Channel } from '../records/channel.ts'
 import type { DataSource } from './vendor-service.ts'
 
 /** Models that a vendor shut down, and the date (UTC, `2026-10-23`). */
@@ -8,6 +10,8 @@ interface Retirement {
 
 /** Shutdown dates of a vendor's models. */
 interface VendorRetirements extends DataSource {
+  /** Hosts of the service to which the dates apply; resellers and clouds have dates of their own. */
+  readonly hosts: RegExp
   readonly models: readonly Retirement[]
 }
 
@@ -19,6 +23,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'openai',
     {
+      hosts: /(?:^|\.)api\.openai\.com$/,
       source: 'developers.openai.com/api/docs/deprecations',
       date: '2026-11-21',
       models: [
@@ -58,6 +63,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'anthropic',
     {
+      hosts: /^api\.anthropic\.com$/,
       source: 'platform.claude.com/docs/en/about-claude/model-deprecations',
       date: '2026-11-21',
       models: [
@@ -75,6 +81,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'google',
     {
+      hosts: /^generativelanguage\.googleapis\.com$/,
       source: 'ai.google.dev/gemini-api/docs/deprecations',
       date: '2026-11-21',
       models: [
@@ -89,6 +96,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'x-ai',
     {
+      hosts: /(?:^|\.)api\.x\.ai$/,
       source: 'docs.x.ai/docs/models',
       date: '2026-11-21',
       models: [
@@ -103,6 +111,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'mistral',
     {
+      hosts: /^api\.mistral\.ai$/,
       source: 'docs.mistral.ai/getting-started/models',
       date: '2026-11-21',
       models: [
@@ -115,6 +124,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
     'groq',
     {
+      hosts: /^api\.groq\.com$/,
       source: 'console.groq.com/docs/deprecations',
       date: '2026-11-21',
       models: [
@@ -145,4 +155,16 @@ export function retirementOf(vendor: string, model: string): string | undefined 
 export function isRetired(vendor: string, model: string, now: Date): boolean {
   const today = now.toISOString().slice(0, 10)
   return RETIREMENTS.get(vendor)?.models.some(({ on, models }) => on <= today && models.test(model)) ?? false
+}
+
+/** The end that the vendor at the channel's address announced for one of its models; undefined if there is none. */
+export function statedEnd(
+  { provider, base_url: baseUrl }: Pick<Channel, 'provider' | 'base_url'>,
+  upstreamModel: string,
+): ModelEnd | undefined {
+  if (provider !== 'generic') return undefined
+  const host = URL.parse(baseUrl)?.hostname ?? ''
+  const vendor = [...RETIREMENTS.values()].find(({ hosts }) => hosts.test(host))
+  const found = vendor?.models.find(({ models }) => models.test(upstreamModel))
+  return vendor && found && { on: found.on, knownMs: Date.parse(vendor.date) }
 }

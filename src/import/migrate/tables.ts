@@ -26,6 +26,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'kept_signatures', key: ['user_id', 'hash'], batchSize: 100 },
   { name: 'kept_sums', key: ['user_id'], batchSize: 1000 },
   { name: 'response_parts', key: ['response_id', 'part'], batchSize: 8 },
+  { name: 'model_ends', key: ['source', 'model'], batchSize: 1000 },
+  { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
   // Before the accounts: a trigger on those adds what is missing here.

@@ -55,7 +55,16 @@ export const simulationSchema = z.object({
           native: z.boolean(),
           share: z.number(),
           why_not: z
-            .enum(['disabled', 'resting', 'drained', 'no_key', 'rate_limited', 'protocol', 'without'])
+            .enum([
+              'disabled',
+              'resting',
+              'drained',
+              'ended',
+              'no_key',
+              'rate_limited',
+              'protocol',
+              'without',
+            ])
             .nullable(),
         }),
       ),

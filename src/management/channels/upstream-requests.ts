@@ -1,4 +1,3 @@
-import { asRecord } from '@sluice/wire/json/record'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,14 +10,14 @@ import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import type { AdministrationServices } from '../services.ts'
 import { draftChannel, draftField } from './change-channels.ts'
+import { entriesOfList, nameOfEntry } from './read-model-list.ts'
 import { modelsRequest } from './test-request.ts'
 
 /** Maximum size of a list in bytes; the longest of public vendors are below one million. */
 const MAX_BODY_BYTES = 4_194_304
 
-/** Maximum number of names in a list, and maximum length of a name. */
+/** Maximum number of names in a list. */
 const MAX_NAMES = 2000
-const MAX_NAME_LENGTH = 200
 
 /** Placeholder for the models of a channel that does not list any yet. */
 const NO_MODEL = 'none'
@@ -63,27 +62,15 @@ function noList(provider: ProviderName): string {
 
 /** The names in a list of models of any dialect; undefined if the body is not such a list. */
 function modelNames(body: Buffer): string[] | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(body.toString())
-  } catch {
-    return undefined
-  }
-  const list = Array.isArray(value) ? value : (asRecord(value)?.['data'] ?? asRecord(value)?.['models'])
-  if (!Array.isArray(list)) return undefined
+  const list = entriesOfList(body)
+  if (!list) return undefined
   const names = new Set<string>()
   for (const entry of list) {
-    const model = asRecord(entry)
-    const id = model?.['id'] ?? model?.['name']
-    const name = typeof id === 'string' ? id.replace(/^models\//, '') : ''
-    if (name !== '' && name.length <= MAX_NAME_LENGTH && isPrintable(name)) names.add(name)
+    const name = nameOfEntry(entry)
+    if (name !== undefined) names.add(name)
     if (names.size === MAX_NAMES) break
   }
   return [...names].sort()
-}
-
-function isPrintable(name: string): boolean {
-  return !/[\p{C}\s]/u.test(name)
 }
 
 /** The timeout of requests by root; a channel's own timeout applies if it is shorter. */

@@ -13,8 +13,9 @@ import { servicePrices, servicePricesSchema } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 
-/** Number of days, up to today, over which calls are counted. */
+/** Numbers of days, up to today, over which calls are counted, and over which callers are listed. */
 const COUNTED_DAYS = 30
+const CALLER_DAYS = 7
 
 const amount = z.string().describe('A decimal')
 /** A part of a price. That of a tier of service is a factor, or an object of prices. */
@@ -32,6 +33,19 @@ export const managedModelSchema = z.object({
   channels: z.array(z.string()),
   groups: z.array(z.string()),
   calls_30d: z.int(),
+  shutdown_date: z.string().nullable().describe('Day on which the model ends, at 00:00 UTC; null if unknown'),
+  successor: z.string().nullable(),
+  keys_7d: z
+    .array(
+      z.object({
+        id: z.int(),
+        name: z.string(),
+        user_id: z.int(),
+        username: z.string(),
+        calls: z.int(),
+      }),
+    )
+    .describe('Keys that called a model with a known end in the last seven days, most calls first'),
   version: z.string(),
 })
 
@@ -39,13 +53,19 @@ type ManagedModel = z.output<typeof managedModelSchema>
 
 /** All models that a channel serves or that are configured, by name. */
 export async function managedModels(services: AdministrationServices): Promise<ManagedModel[]> {
-  const { store, settings, liveConfig, nowMs } = services
+  const { store, settings, liveConfig, modelEnds, nowMs } = services
   const last = Math.floor(nowMs() / DAY_MS)
-  const [stored, used] = await Promise.all([
+  const ends = modelEnds.of(settings())
+  const ending = ends.ending.map(({ model }) => model)
+  const [stored, used, callers] = await Promise.all([
     store.read('storedConfiguration'),
     store.read('usageGroups', { by: 'model', days: { first: last - COUNTED_DAYS + 1, last } }),
+    ending.length === 0
+      ? []
+      : store.read('modelCallers', { models: ending, first: last - CALLER_DAYS + 1, last }),
   ])
   const calls = new Map(used.map(({ name, requests }) => [name, requests]))
+  const keys = new Map(callers.map((one) => [one.model, one.keys]))
   const live = settings()
   const named = [
     ...live.models.declared,
@@ -62,6 +82,9 @@ export async function managedModels(services: AdministrationServices): Promise<M
       channels: serving.map(({ name }) => name),
       groups: [...new Set(serving.flatMap(({ groups }) => groups))].toSorted(),
       calls_30d: calls.get(model) ?? 0,
+      shutdown_date: ends.endOf(model)?.end.on ?? null,
+      successor: live.models.get(model).successor ?? null,
+      keys_7d: [...(keys.get(model) ?? [])],
     }
   })
 }

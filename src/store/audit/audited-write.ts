@@ -189,6 +189,7 @@ export const AUDIT_RULES: {
   pruneSlots: null,
   removeOrphanedParts: null,
   reportConditions: null,
+  reportModelEndings: null,
   rotateToken: { touches: ({ tokenId }) => [key(tokenId)] },
   seedUsers: {
     touches: ({ seeds }, db, secrets) => seededObjects(db, seeds, secrets),
@@ -199,6 +200,7 @@ export const AUDIT_RULES: {
   // An automatic change, when a call finds a token expired or exhausted.
   setTokenStatus: null,
   assignAlerts: null,
+  storeModelEnds: null,
   storePriceSet: null,
   storeProvenance: null,
   storeResponse: null,

@@ -293,7 +293,7 @@ export async function endConditions(
 }
 
 /** Adds an event to the outbox of alerts; receivers are notified if the transaction commits. */
-async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
+export async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
   await db
     .insertInto('alert_outbox')
     .values({

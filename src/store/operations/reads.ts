@@ -6,6 +6,8 @@ export { auditBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
 export { heldByNodes, heldOn } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
+export { modelCallers } from './model-callers.ts'
+export { modelEnds } from './model-ends.ts'
 export { conservation } from './conservation.ts'
 export {
   countUsers,

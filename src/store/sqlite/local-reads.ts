@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
+import type { ListedEnd } from '../../domain/model-end.ts'
 import type { User, UserRow, UserSeed } from '../../domain/records/user.ts'
 import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
@@ -33,6 +34,7 @@ export class LocalReads {
   readonly #entries: StatementSync
   readonly #alertState: StatementSync
   readonly #declared: StatementSync
+  readonly #modelEnds: StatementSync
   readonly #secrets: Secrets
 
   constructor(db: DatabaseSync, secrets: Secrets) {
@@ -43,6 +45,7 @@ export class LocalReads {
       'SELECT EXISTS (SELECT 1 FROM alert_thresholds) OR EXISTS (SELECT 1 FROM alert_conditions) ' +
         'OR EXISTS (SELECT 1 FROM alert_outbox) AS present',
     )
+    this.#modelEnds = db.prepare('SELECT * FROM model_ends ORDER BY source, model')
     this.#declared = db.prepare('SELECT * FROM declared_settings')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
@@ -65,6 +68,10 @@ export class LocalReads {
 
   hasAlertState(): boolean {
     return this.#alertState.get()?.['present'] === 1
+  }
+
+  modelEnds(): ListedEnd[] {
+    return this.#modelEnds.all() as unknown as ListedEnd[]
   }
 
   countUsers(): number {

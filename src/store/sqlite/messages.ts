@@ -22,6 +22,7 @@ export const SUM_UP_OPERATION = 'sumUp'
 
 const SUM_READS: ReadonlySet<string> = new Set([
   'conservation',
+  'modelCallers',
   'sumUsageDays',
   'usageByDay',
   'usageCoverage',
@@ -38,6 +39,7 @@ export function isSumRead(name: string): boolean {
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',
+  'modelEnds',
   'pendingSeeds',
   'storedConfiguration',
   'tokenByKeyHash',

@@ -1,0 +1,60 @@
+import { Button, Modal } from '@mantine/core'
+import { useState } from 'react'
+import type { ManagedModel } from '../../api/models.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+type Caller = ManagedModel['keys_7d'][number]
+
+const DAY_MS = 86_400_000
+/** Days before its end from which a model is marked as urgent. */
+const URGENT_DAYS = 30
+
+/** The end of a model as a badge, which opens the list of the keys that still call the model. */
+export function ModelEnd({ model }: { readonly model: ManagedModel }) {
+  const { models, common } = useTexts()
+  const [isOpened, setOpened] = useState(false)
+  const columns = useColumns()
+  const { shutdown_date: on, successor, keys_7d: keys } = model
+  if (on === null) return undefined
+  const leftMs = Date.parse(on) - Date.now()
+  const word = leftMs > 0 ? models.ends(on) : models.ended(on)
+  return (
+    <>
+      <Button
+        variant="subtle"
+        size="compact-xs"
+        aria-label={`${model.model}: ${word}`}
+        onClick={() => setOpened(true)}
+      >
+        <StateMark tone={leftMs > URGENT_DAYS * DAY_MS ? 'warn' : 'bad'} word={word} />
+      </Button>
+      <Modal
+        size="lg"
+        opened={isOpened}
+        onClose={() => setOpened(false)}
+        title={`${model.model}: ${word}`}
+        closeButtonProps={{ 'aria-label': common.close }}
+      >
+        <p>{successor === null ? models.noSuccessor : models.successor(successor)}</p>
+        {keys.length === 0 ? (
+          <p>{models.noCallers}</p>
+        ) : (
+          <DataTable label={models.callers} columns={columns} rows={keys} keyOf={({ id }) => id} />
+        )}
+      </Modal>
+    </>
+  )
+}
+
+function useColumns(): readonly Column<Caller>[] {
+  const { models } = useTexts()
+  const { count } = useFormats()
+  return [
+    { key: 'name', label: models.key, phone: 'title', cell: ({ name }) => name },
+    { key: 'user', label: models.user, phone: 'line', cell: ({ username }) => username },
+    { key: 'calls', label: models.calls, isNumber: true, phone: 'value', cell: ({ calls }) => count(calls) },
+  ]
+}

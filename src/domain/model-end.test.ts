@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest'
+import { daysUntil, readDay } from './model-end.ts'
+
+describe('the day of an end', () => {
+  test.each([
+    ['2026-12-11', '2026-12-11'],
+    ['2026-12-11T00:00:00Z', '2026-12-11'],
+    ['2026-12-11T23:30:00-05:00', '2026-12-12'],
+    ['2028-02-29', '2028-02-29'],
+  ])('%s is read as %s', (given, day) => expect(readDay(given)).toBe(day))
+
+  test.each([
+    '2026-02-29',
+    '2026-13-01',
+    '2026-1-1',
+    'tomorrow',
+    '',
+    '2026-12-11 00:00',
+    20_261_211,
+    null,
+    {},
+  ])('%j is not read', (given) => expect(readDay(given)).toBeUndefined())
+})
+
+test('the days until an end are rounded up, and 0 once it has passed', () => {
+  const end = { on: '2026-12-11' }
+  expect(daysUntil(end, Date.parse('2026-12-10T00:00:00Z'))).toBe(1)
+  expect(daysUntil(end, Date.parse('2026-12-09T23:59:59Z'))).toBe(2)
+  expect(daysUntil(end, Date.parse('2026-12-11T00:00:00Z'))).toBe(0)
+  expect(daysUntil(end, Date.parse('2027-12-11T00:00:00Z'))).toBe(0)
+})

@@ -1,0 +1,54 @@
+import type { ChangeFeed } from '../cluster/change-feed.ts'
+import type { Settings } from '../domain/settings.ts'
+import { hmacOf, type Secrets } from '../store/secrets.ts'
+import { ModelEnds } from '../upstreams/model-ends.ts'
+import type { OpenedLedger } from './open-ledger.ts'
+import { ModelListReader } from './read-model-lists.ts'
+import { reportsStorage } from './storage-watch.ts'
+
+type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
+
+/** The ends of models, and how they become known. */
+export interface OpenModelEnds {
+  readonly ends: ModelEnds
+  /** Reads the stored ends again, which another node may have changed. */
+  reread(): Promise<void>
+  /** Starts reading the lists of upstreams; of several workers on one machine, only the first does. */
+  readLists(services: ReaderServices): Pick<ModelListReader, 'close'>
+}
+
+/** Opens the ends of models that upstreams listed before. */
+export async function openModelEnds(
+  accounts: OpenedLedger,
+  secrets: Secrets,
+  changes: ChangeFeed | undefined,
+): Promise<OpenModelEnds> {
+  const { store } = accounts
+  const ends = new ModelEnds((baseUrl) => hmacOf(secrets, 'model list', baseUrl))
+  const reread = async (): Promise<void> => ends.replaceListed(await store.read('modelEnds'))
+  const onStored = async (): Promise<void> => {
+    await reread()
+    changes?.notify({ of: 'settings' })
+  }
+  await reread()
+  return {
+    ends,
+    reread,
+    readLists: (services) =>
+      reportsStorage(accounts)
+        ? new ModelListReader({ ...services, ends, store, onStored })
+        : { close: () => {} },
+  }
+}
+
+/** The models that end, with the models that succeed them. */
+export function endingModels(
+  ends: ModelEnds,
+  settings: Settings,
+): readonly { readonly model: string; readonly on: string; readonly successor: string | null }[] {
+  return ends.of(settings).ending.map(({ model, end: { on } }) => ({
+    model,
+    on,
+    successor: settings.models.get(model).successor ?? null,
+  }))
+}

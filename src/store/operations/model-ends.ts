@@ -1,0 +1,55 @@
+import { type ModelEndEvent } from '../../domain/alert.ts'
+import type { ListedEnd } from '../../domain/model-end.ts'
+import { addAlert } from './alerts.ts'
+import type { Db } from './operation.ts'
+
+/** The ends of models that upstreams listed. */
+export function modelEnds(db: Db): Promise<ListedEnd[]> {
+  return db.selectFrom('model_ends').selectAll().orderBy('source').orderBy('model').execute()
+}
+
+/** What the model list of an upstream states anew. */
+interface StatedEnds {
+  /** The tag of the upstream's address. */
+  readonly source: string
+  readonly nowMs: number
+  /** Day of the end by the upstream's name for the model; null if the list names the model without an end. */
+  readonly ends: readonly { readonly model: string; readonly on: string | null }[]
+}
+
+/** Stores ends. If a day changes, the time at which the end became known stays. */
+export async function storeModelEnds(db: Db, { source, nowMs, ends }: StatedEnds): Promise<void> {
+  for (const { model, on } of ends)
+    await (on === null
+      ? db.deleteFrom('model_ends').where('source', '=', source).where('model', '=', model).execute()
+      : db
+          .insertInto('model_ends')
+          .values({ source, model, ends_on: on, known_ms: nowMs })
+          .onConflict((conflict) => conflict.columns(['source', 'model']).doUpdateSet({ ends_on: on }))
+          .execute())
+}
+
+/**
+ * Adds an alert for each model that has passed a threshold of which receivers were not informed. Several nodes
+ * may report the same.
+ */
+export async function reportModelEndings(
+  db: Db,
+  { nowMs, endings }: { readonly nowMs: number; readonly endings: readonly ModelEndEvent[] },
+): Promise<void> {
+  for (const { threshold, data } of endings) {
+    const { model, shutdown_date: on } = data
+    const told = await db
+      .selectFrom('model_endings_told')
+      .select(['ends_on', 'threshold'])
+      .where('model', '=', model)
+      .executeTakeFirst()
+    if (told?.ends_on === on && told.threshold <= threshold) continue
+    await db
+      .insertInto('model_endings_told')
+      .values({ model, ends_on: on, threshold })
+      .onConflict((conflict) => conflict.column('model').doUpdateSet({ ends_on: on, threshold }))
+      .execute()
+    await addAlert(db, { type: 'model.ending', data }, nowMs)
+  }
+}

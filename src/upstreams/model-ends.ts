@@ -1,0 +1,162 @@
+import { withoutThinkingSuffix } from '@sluice/wire/messages'
+import { isDeepStrictEqual } from 'node:util'
+import { endMs, type ListedEnd, type ModelEnd } from '../domain/model-end.ts'
+import { statedEnd } from '../domain/price-data/retired-models.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Settings } from '../domain/settings.ts'
+
+/** Headers that state the end of a model: RFC 9745 and RFC 8594. `docs/api.md: Ends of models`. */
+type EndHeaders = Readonly<Record<'deprecation' | 'sunset', string>>
+
+/** A model of the configuration that ends. */
+export interface EndingModel {
+  readonly model: string
+  readonly end: ModelEnd
+  readonly headers: EndHeaders
+}
+
+/**
+ * The ends of models: those in the price data, and those that upstreams list. An end belongs to the channels
+ * whose address stated it. `docs/api.md: Ends of models`.
+ */
+export class ModelEnds {
+  readonly #tag: (baseUrl: string) => string
+  #listed: ReadonlyMap<string, ReadonlyMap<string, ModelEnd>> = new Map()
+  #indexes = new WeakMap<Settings, EndIndex>()
+
+  /** `tag` returns the tag of an address, which is stored instead of it. */
+  constructor(tag: (baseUrl: string) => string) {
+    this.#tag = tag
+  }
+
+  /** Replaces the ends that upstreams listed. */
+  replaceListed(ends: readonly ListedEnd[]): void {
+    const bySource = new Map<string, Map<string, ModelEnd>>()
+    for (const { source, model, ends_on: on, known_ms: knownMs } of ends) {
+      const ofSource = bySource.get(source) ?? new Map<string, ModelEnd>()
+      bySource.set(source, ofSource)
+      ofSource.set(model, { on, knownMs })
+    }
+    // Reading the same again keeps the indexes, and what was made of them.
+    if (isDeepStrictEqual(bySource, this.#listed)) return
+    this.#listed = bySource
+    this.#indexes = new WeakMap()
+  }
+
+  /** The ends that the upstream at this address listed so far, by its names. */
+  listedAt({ base_url: baseUrl }: Pick<Channel, 'base_url'>): {
+    readonly source: string
+    readonly ends: ReadonlyMap<string, ModelEnd>
+  } {
+    const source = this.#tag(baseUrl)
+    return { source, ends: this.#listed.get(source) ?? NO_ENDS }
+  }
+
+  /** The ends of the models in these settings; the same object as long as neither they nor the lists change. */
+  of(settings: Settings): EndIndex {
+    let index = this.#indexes.get(settings)
+    if (!index) this.#indexes.set(settings, (index = this.#indexOf(settings)))
+    return index
+  }
+
+  #indexOf({ options, channels }: Settings): EndIndex {
+    if (!options.model_dates) return new EndIndex([])
+    const tags = new Map<string, string>()
+    const stated = new Map<string, ModelEnd | undefined>()
+    const endOf = (channel: Channel, name: string): ModelEnd | undefined => {
+      const { base_url: baseUrl } = channel
+      if (!tags.has(baseUrl)) tags.set(baseUrl, this.#tag(baseUrl))
+      const listed = this.#listed.get(tags.get(baseUrl) ?? '')?.get(name)
+      if (listed) return listed
+      const key = JSON.stringify([channel.provider, baseUrl, name])
+      if (!stated.has(key)) stated.set(key, statedEnd(channel, name))
+      return stated.get(key)
+    }
+    const ends = channels.flatMap((channel) =>
+      channel.models.map((model) => ({
+        model,
+        channel,
+        end: endOf(channel, channel.model_mapping.get(model) ?? model),
+      })),
+    )
+    return new EndIndex(ends)
+  }
+}
+
+const NO_ENDS: ReadonlyMap<string, ModelEnd> = new Map()
+
+/** A channel that serves a model, and the model's end there. */
+interface ServedEnd {
+  readonly model: string
+  readonly channel: Channel
+  readonly end: ModelEnd | undefined
+}
+
+/** A model of which at least one channel has an end. */
+interface IndexedModel {
+  /** Undefined if a channel has no end. */
+  readonly ending: EndingModel | undefined
+  readonly channels: ReadonlyMap<Channel, number>
+}
+
+/** The ends of the models of one configuration. */
+class EndIndex {
+  readonly #models = new Map<string, IndexedModel>()
+
+  constructor(served: readonly ServedEnd[]) {
+    const ending = new Set(served.flatMap(({ model, end }) => (end ? [model] : [])))
+    const byModel = Map.groupBy(
+      served.filter(({ model }) => ending.has(model)),
+      ({ model }) => model,
+    )
+    for (const [model, ofModel] of byModel) this.#models.set(model, indexed(model, ofModel))
+  }
+
+  /** Whether no channel has an end. */
+  get isEmpty(): boolean {
+    return this.#models.size === 0
+  }
+
+  /** The models that end, in the order of the configuration. */
+  get ending(): readonly EndingModel[] {
+    return [...this.#models.values()].flatMap(({ ending }) => ending ?? [])
+  }
+
+  /** The end of a model: the latest of its channels'; undefined if one of them has none. */
+  endOf(model: string): EndingModel | undefined {
+    return this.#find(model)?.ending
+  }
+
+  /** Whether a channel no longer serves the model. */
+  hasEnded(channel: Channel, model: string, nowMs: number): boolean {
+    const at = this.#find(model)?.channels.get(channel)
+    return at !== undefined && at <= nowMs
+  }
+
+  #find(model: string): IndexedModel | undefined {
+    if (this.#models.size === 0) return undefined
+    const own = this.#models.get(model)
+    if (own) return own
+    const plain = withoutThinkingSuffix(model)
+    return plain === undefined ? undefined : this.#models.get(plain)
+  }
+}
+
+function indexed(model: string, served: readonly ServedEnd[]): IndexedModel {
+  const ends = served.flatMap(({ end }) => end ?? [])
+  const channels = new Map(
+    served.flatMap(({ channel, end }) => (end ? [[channel, endMs(end)] as const] : [])),
+  )
+  const [latest] = ends.toSorted((a, b) => endMs(b) - endMs(a) || a.knownMs - b.knownMs)
+  if (!latest || ends.length < served.length) return { ending: undefined, channels }
+  return { ending: { model, end: latest, headers: headersOf(latest) }, channels }
+}
+
+/** RFC 9745, 4: a deprecation is not later than the sunset. */
+function headersOf(end: ModelEnd): EndHeaders {
+  const atMs = endMs(end)
+  return {
+    deprecation: `@${Math.floor(Math.min(end.knownMs, atMs) / 1000)}`,
+    sunset: new Date(atMs).toUTCString(),
+  }
+}

@@ -1,0 +1,498 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { type Behaviour, errorBody, usageText } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
+import { type ProxyServer, PROXY_PASSWORD, PROXY_USER, startHttpProxy } from '../fixtures/proxy-servers.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
+
+const ADMINISTRATOR = { id: ROOT.id, accessToken: ROOT.access_token }
+const DAY_S = 86_400
+/** The day (UTC) that is this number of days from today. */
+const day = (days: number): string => new Date(Date.now() + days * DAY_S * 1000).toISOString().slice(0, 10)
+const SOON = day(20)
+const LATER = day(40)
+const PAST = day(-1)
+
+/** One quota unit per prompt token, four per output token; the expensive price is ten times as much. */
+const PRICE = { input: 2, output: 8 }
+const EXPENSIVE = { input: 20, output: 80 }
+
+/** The model list of an upstream. */
+const list = (dates: Readonly<Record<string, unknown>>): Behaviour => ({
+  kind: 'status',
+  status: 200,
+  body: JSON.stringify({
+    object: 'list',
+    data: Object.entries(dates).map(([id, shutdown_date]) => ({ id, object: 'model', shutdown_date })),
+  }),
+})
+const WHOLE: Behaviour = { kind: 'whole', usage: usageText(10, 5) }
+
+/** Lists of the lanes, by the upstream's names. */
+const LISTS: Readonly<Record<string, Behaviour>> = {
+  soon: list({ soon: SOON, 'their-mapped': LATER, shared: PAST, two: SOON, lasting: null, odd: 'tomorrow' }),
+  self: list({ shared: null }),
+  second: list({ two: LATER }),
+  past: list({ past: PAST, over: PAST, heirless: PAST, first: PAST }),
+  broken: { kind: 'status', status: 500, body: '{"error":{"message":"no list"}}' },
+  other: { kind: 'status', status: 200, body: '<html>' },
+}
+
+const isList = ({ method }: { readonly method: string }): boolean => method === 'GET'
+
+/** Lets a lane answer with its list, and with a completion to calls. */
+function serveList(upstream: Fixture['upstream'], lane: string, listed: Behaviour): void {
+  upstream.decide(lane, (request) => {
+    if (isList(request)) return listed
+    return request.text.includes('"stream":true') ? { kind: 'stream' } : WHOLE
+  })
+}
+
+const listings = ({ upstream }: Pick<Fixture, 'upstream'>, lane: string) =>
+  upstream.received(lane).filter(isList)
+const calls = ({ upstream }: Pick<Fixture, 'upstream'>, lane: string) =>
+  upstream.received(lane).filter((request) => !isList(request))
+
+interface Listed {
+  readonly id: string
+  readonly shutdown_date?: string
+}
+
+const modelsOf = async (
+  { gateway }: Pick<Fixture, 'gateway'>,
+  headers: Readonly<Record<string, string>> = { authorization: 'Bearer sk-ann' },
+): Promise<Readonly<Record<string, Listed>>> => {
+  const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/v1/models', headers })
+  const { data } = JSON.parse(text) as { data: readonly Listed[] }
+  return Object.fromEntries(data.map((model) => [model.id, model]))
+}
+
+let fixture: Fixture
+let proxy: ProxyServer
+let startedMs: number
+beforeAll(async () => {
+  const routes = new Map<string, number>()
+  proxy = await startHttpProxy(routes)
+  startedMs = Date.now()
+  fixture = await startFixture((upstream) => {
+    routes.set('api.openai.com:80', upstream.port)
+    for (const [lane, listed] of Object.entries(LISTS)) serveList(upstream, lane, listed)
+    upstream.decide('keyed', ({ method, headers }) =>
+      method === 'GET' && headers.authorization !== 'Bearer good'
+        ? { kind: 'status', status: 401, body: '{}' }
+        : list({ keyed: SOON }),
+    )
+    const through = `http://${PROXY_USER}:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`
+    const at = (lane: string, models: readonly string[], fields = {}) =>
+      channel(lane, upstream.baseUrl(lane), { models, ...fields })
+    const names = ['soon', 'mapped', 'shared', 'two', 'lasting', 'odd', 'past', 'over', 'heirless', 'keyed']
+    return {
+      options: { model_dates: true },
+      groups: { default: { ratio: 1 }, other: { ratio: 1 } },
+      models: {
+        ...Object.fromEntries(names.map((name) => [name, { price: PRICE }])),
+        over: { price: PRICE, successor: 'next' },
+        gone: { price: PRICE, successor: 'next' },
+        first: { price: PRICE, successor: 'second' },
+        second: { price: PRICE, successor: 'next' },
+        heirless: { price: PRICE, successor: 'nowhere', fallback: ['next'] },
+        soon: { price: PRICE, successor: 'next' },
+        next: { price: EXPENSIVE },
+        'gpt-3.5-turbo-0301': { price: PRICE },
+        'gpt-4-0314': { price: PRICE },
+      },
+      channels: [
+        at('soon', ['soon', 'mapped', 'shared', 'two', 'lasting', 'odd'], {
+          keys: ['k1', 'k2'],
+          priority: 9,
+          model_mapping: { mapped: 'their-mapped' },
+        }),
+        at('self', ['shared']),
+        at('second', ['two']),
+        at('past', ['past', 'over', 'heirless', 'first']),
+        at('keyed', ['keyed'], { keys: ['bad', 'good'] }),
+        at('broken', ['broken']),
+        at('other', ['other']),
+        at('next', ['next', 'mapped-elsewhere']),
+        channel('vendor', 'http://api.openai.com/vendor/v1', {
+          models: ['gpt-3.5-turbo-0301', 'gpt-4-0314'],
+          proxy: through,
+          priority: 5,
+        }),
+        at('hosted', ['gpt-4-0314']),
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', [
+          token('ann'),
+          token('narrow', { model_limits_enabled: true, model_limits: 'over,gone' }),
+        ]),
+      ],
+    }
+  })
+  const ends = { past: PAST, keyed: SOON, mapped: LATER, two: LATER }
+  await vi.waitUntil(
+    async () => {
+      const models = await modelsOf(fixture)
+      return Object.entries(ends).every(([name, on]) => models[name]?.shutdown_date === on)
+    },
+    { timeout: 60_000, interval: 100 },
+  )
+}, 120_000)
+afterAll(async () => {
+  await fixture?.close()
+  await proxy?.close()
+})
+
+const rowOf = ({ headers }: FullResponse) =>
+  databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
+
+describe('the end of a model', () => {
+  test('the list of an upstream is read within ten seconds of the start, once for each channel', () => {
+    const [first, ...more] = listings(fixture, 'soon')
+    expect(first?.path).toBe('/v1/models')
+    expect(first?.headers.authorization).toMatch(/^Bearer k[12]$/)
+    expect(more).toEqual([])
+    expect(performance.timeOrigin + (first?.at ?? 0) - startedMs).toBeLessThan(10_000)
+  })
+
+  test('a list is read with another key if a key is refused', () => {
+    expect(listings(fixture, 'keyed').map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer bad',
+      'Bearer good',
+    ])
+  })
+
+  test('model lists have it as shutdown_date, by the name that clients use, and models without an end do not', async () => {
+    const models = await modelsOf(fixture)
+    expect(models['soon']).toMatchObject({ shutdown_date: SOON })
+    expect(models['mapped']).toMatchObject({ shutdown_date: LATER })
+    for (const name of ['lasting', 'odd', 'next']) expect(models[name]).not.toHaveProperty('shutdown_date')
+    const one = await call(fixture.gateway.url, undefined, {
+      method: 'GET',
+      path: '/v1/models/soon',
+      headers: { authorization: 'Bearer sk-ann' },
+    })
+    expect(JSON.parse(one.text)).toMatchObject({ id: 'soon', shutdown_date: SOON })
+  })
+
+  test("lists in the shape of Anthropic have it in that vendor's fields too", async () => {
+    const headers = { 'x-api-key': 'sk-ann', 'anthropic-version': '2023-06-01' }
+    const models = await modelsOf(fixture, headers)
+    expect(models['soon']).toMatchObject({
+      shutdown_date: SOON,
+      lifecycle: 'deprecated',
+      retires_at: `${SOON}T00:00:00Z`,
+      deprecated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    })
+    expect(models['past']).toMatchObject({
+      deprecated_at: `${PAST}T00:00:00Z`,
+      retires_at: `${PAST}T00:00:00Z`,
+    })
+    expect(models['lasting']).toMatchObject({ lifecycle: 'active', retires_at: null, deprecated_at: null })
+  })
+
+  test('it is the latest of those of its channels', async () => {
+    expect((await modelsOf(fixture))['two']).toMatchObject({ shutdown_date: LATER })
+  })
+
+  test('a model has none if one of its channels has none', async () => {
+    expect((await modelsOf(fixture))['shared']).not.toHaveProperty('shutdown_date')
+    const { headers } = await fixture.chat('ann', ask('shared'))
+    expect(headers).not.toHaveProperty('sunset')
+  })
+
+  test('an end in the price data belongs to the channels of that vendor alone', async () => {
+    const models = await modelsOf(fixture)
+    expect(models['gpt-3.5-turbo-0301']).toMatchObject({ shutdown_date: '2025-06-06' })
+    expect(models['gpt-4-0314']).not.toHaveProperty('shutdown_date')
+    fixture.upstream.forget('vendor')
+    const { status } = await fixture.chat('ann', ask('gpt-4-0314'))
+    expect(status).toBe(200)
+    expect(calls(fixture, 'hosted')).toHaveLength(1)
+    expect(calls(fixture, 'vendor')).toHaveLength(0)
+  })
+
+  test('metrics show the ends of models and the readings of lists', async () => {
+    const metrics = await metricsOf(fixture.gateway.url)
+    expect(metrics.sum('sluice_model_shutdown_timestamp_seconds', { model: 'soon' })).toBe(
+      Date.parse(SOON) / 1000,
+    )
+    expect(metrics.sum('sluice_model_lists_read_total', { result: 'read' })).toBeGreaterThanOrEqual(5)
+    expect(metrics.sum('sluice_model_lists_read_total', { result: 'failed' })).toBeGreaterThanOrEqual(2)
+  })
+})
+
+describe('headers of answers', () => {
+  const deprecated = ({ headers }: FullResponse): number => Number(String(headers['deprecation']).slice(1))
+
+  test('answers state when the end became known, and the end', async () => {
+    for (const body of [ask('soon'), askStream('soon')]) {
+      const answer = await fixture.chat('ann', body)
+      expect(answer.status, answer.text).toBe(200)
+      expect(answer.headers['sunset']).toBe(new Date(`${SOON}T00:00:00Z`).toUTCString())
+      expect(answer.headers['deprecation']).toMatch(/^@\d+$/)
+      expect(deprecated(answer)).toBeGreaterThanOrEqual(Math.floor(startedMs / 1000))
+      expect(deprecated(answer)).toBeLessThanOrEqual(Date.now() / 1000)
+    }
+  })
+
+  test('the deprecation is not after the end', async () => {
+    const answer = await fixture.chat('ann', ask('past'))
+    expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
+    expect(deprecated(answer)).toBe(Date.parse(PAST) / 1000)
+    const listed = await fixture.chat('ann', ask('gpt-3.5-turbo-0301'))
+    expect(deprecated(listed)).toBe(Date.parse('2025-06-06') / 1000)
+  })
+
+  test('refusals of such a model have them too', async () => {
+    fixture.upstream.script('past', { kind: 'status', status: 404, body: errorBody('this model has ended') })
+    const answer = await fixture.chat('ann', ask('past'))
+    serveList(fixture.upstream, 'past', LISTS['past'] as Behaviour)
+    expect(answer.status).toBe(404)
+    expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
+  })
+
+  test('answers of models without an end have neither', async () => {
+    const { headers } = await fixture.chat('ann', ask('next'))
+    expect(headers).not.toHaveProperty('sunset')
+    expect(headers).not.toHaveProperty('deprecation')
+  })
+})
+
+describe('a channel whose model has ended', () => {
+  test('it is passed over while another serves the model', async () => {
+    const before = calls(fixture, 'soon').length
+    const own = calls(fixture, 'self').length
+    for (let count = 0; count < 5; count += 1)
+      expect((await fixture.chat('ann', ask('shared'))).status).toBe(200)
+    expect(calls(fixture, 'soon')).toHaveLength(before)
+    expect(calls(fixture, 'self')).toHaveLength(own + 5)
+  })
+
+  test('it is still tried if no other serves the model, and there is no successor', async () => {
+    const before = calls(fixture, 'past').length
+    expect((await fixture.chat('ann', ask('past'))).status).toBe(200)
+    expect(calls(fixture, 'past')).toHaveLength(before + 1)
+  })
+})
+
+test('a simulated call says which channels have ended, and goes to the successor', async () => {
+  const simulated = async (model: string) => {
+    const { data } = await manage<{
+      route: { model: string; channels: { name: string; share: number; why_not: string | null }[] }[]
+    }>(fixture.gateway.url, ADMINISTRATOR, 'POST /api/routing/simulate', { model })
+    return data.route.flatMap(({ model: of, channels }) =>
+      channels.map(({ name, share, why_not }) => [of, name, share, why_not]),
+    )
+  }
+  expect(await simulated('shared')).toEqual([
+    ['shared', 'soon', 0, 'ended'],
+    ['shared', 'self', 1, null],
+  ])
+  expect(await simulated('over')).toEqual([
+    ['over', 'past', 0, 'ended'],
+    ['next', 'next', 1, null],
+  ])
+  expect(await simulated('past')).toEqual([['past', 'past', 1, 'ended']])
+})
+
+describe('the successor of a model', () => {
+  test('calls go to it once every channel of the model has ended, at its price', async () => {
+    const before = calls(fixture, 'past').length
+    const answer = await fixture.chat('ann', ask('over', { max_tokens: 20 }))
+    expect(answer.status, answer.text).toBe(200)
+    expect(answer.headers['x-gateway-model']).toBe('next')
+    expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
+    expect(calls(fixture, 'past')).toHaveLength(before)
+    expect(JSON.parse(calls(fixture, 'next').at(-1)?.text ?? '')).toMatchObject({ model: 'next' })
+    expect(rowOf(answer)).toMatchObject({
+      model: 'next',
+      requested_model: 'over',
+      channel: 'next',
+      quota: 10 * 10 + 5 * 40,
+    })
+  })
+
+  test('calls go to it if the model has no channel, and the model is listed', async () => {
+    const answer = await fixture.chat('ann', ask('gone'))
+    expect(answer.headers['x-gateway-model']).toBe('next')
+    expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'gone' })
+    expect(await modelsOf(fixture)).toHaveProperty('gone')
+  })
+
+  test('the key needs permission for the requested model alone', async () => {
+    for (const model of ['over', 'gone']) {
+      const answer = await fixture.chat('narrow', ask(model))
+      expect(answer.status, answer.text).toBe(200)
+      expect(answer.headers['x-gateway-model']).toBe('next')
+    }
+    expect((await fixture.chat('narrow', ask('next'))).status).toBe(403)
+  })
+
+  test('calls stay with the model before its end', async () => {
+    const answer = await fixture.chat('ann', ask('soon'))
+    expect(answer.headers['x-gateway-model']).toBe('soon')
+    expect(rowOf(answer)).toMatchObject({ model: 'soon', requested_model: 'soon' })
+  })
+
+  test('the successor of a successor takes its place where that has no channel left', async () => {
+    const answer = await fixture.chat('ann', ask('first'))
+    expect(answer.status, answer.text).toBe(200)
+    expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'first' })
+  })
+
+  test('a successor without a channel leaves the call to the model and its fallbacks', async () => {
+    const answer = await fixture.chat('ann', ask('heirless'))
+    expect(answer.status, answer.text).toBe(200)
+    expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'heirless' })
+  })
+})
+
+describe('a list that changes', () => {
+  const dated = async (dates: Readonly<Record<string, unknown>> | Behaviour) => {
+    const clock = dateClock()
+    const configure = (upstream: Fixture['upstream']): Configuration => ({
+      options: { model_dates: true },
+      models: { m: { price: PRICE }, n: { price: PRICE } },
+      channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    })
+    const started = await startFixture(
+      (upstream) => {
+        serveList(upstream, 'm', 'kind' in dates ? (dates as Behaviour) : list(dates))
+        return configure(upstream)
+      },
+      { env: clock.env },
+    )
+    return { ...started, clock, configure }
+  }
+  const dateOf = (of: Pick<Fixture, 'gateway'>, model: string) => async () =>
+    (await modelsOf(of))[model]?.shutdown_date
+  const soon = { timeout: 20_000 }
+
+  test('it is read again after a day, and an end stays known when the list no longer names the model', async () => {
+    const one = await dated({ m: SOON, n: SOON })
+    try {
+      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
+      const known = (await one.chat('ann', ask('m'))).headers['deprecation']
+      const knownOfOther = (await one.chat('ann', ask('n'))).headers['deprecation']
+      serveList(one.upstream, 'm', list({ n: LATER }))
+      one.clock.move(23 * 3600)
+      await sleep(2_500)
+      expect(listings(one, 'm')).toHaveLength(0)
+      one.clock.move(25 * 3600)
+      await expect.poll(dateOf(one, 'n'), soon).toBe(LATER)
+      expect(listings(one, 'm')).toHaveLength(1)
+      expect(await dateOf(one, 'm')()).toBe(SOON)
+      await one.gateway.restart()
+      expect(await dateOf(one, 'm')()).toBe(SOON)
+      const again = await one.chat('ann', ask('m'))
+      expect(again.headers['deprecation']).toBe(known)
+      // A day that is moved does not change when the model was deprecated.
+      expect((await one.chat('ann', ask('n'))).headers['deprecation']).toBe(knownOfOther)
+    } finally {
+      await one.close()
+    }
+  }, 120_000)
+
+  test.each([
+    ['an error', { kind: 'status', status: 500, body: '{}' }],
+    ['another page', { kind: 'status', status: 200, body: '<html>' }],
+    [
+      'a list beyond 4 MiB',
+      { kind: 'status', status: 200, body: `{"data":[{"id":"m"}],"x":"${'x'.repeat(4_300_000)}"}` },
+    ],
+    ['an entry with an impossible day', list({ m: '2030-02-31' })],
+  ] as const)(
+    '%s in its place changes nothing',
+    async (_, answer) => {
+      const one = await dated({ m: SOON })
+      try {
+        await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
+        serveList(one.upstream, 'm', answer)
+        one.clock.move(25 * 3600)
+        await expect.poll(() => listings(one, 'm').length, soon).toBe(1)
+        const counted = async () => {
+          const metrics = await metricsOf(one.gateway.url)
+          return (
+            metrics.sum('sluice_model_lists_read_total', { result: 'read' }) +
+            metrics.sum('sluice_model_lists_read_total', { result: 'failed' })
+          )
+        }
+        await expect.poll(counted, soon).toBe(2)
+        expect(await dateOf(one, 'm')()).toBe(SOON)
+      } finally {
+        await one.close()
+      }
+    },
+    120_000,
+  )
+
+  test('a list that names the model without an end withdraws it', async () => {
+    const one = await dated({ m: SOON })
+    try {
+      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
+      serveList(one.upstream, 'm', list({ m: null }))
+      one.clock.move(25 * 3600)
+      await expect.poll(dateOf(one, 'm'), soon).toBeUndefined()
+    } finally {
+      await one.close()
+    }
+  }, 120_000)
+
+  test('the channel is passed over from the first second of the day on', async () => {
+    const one = await dated({ m: day(2) })
+    try {
+      await expect.poll(dateOf(one, 'm'), soon).toBe(day(2))
+      const config: Configuration = {
+        ...one.configure(one.upstream),
+        channels: [
+          channel('m', one.upstream.baseUrl('m'), { models: ['m', 'n'], priority: 9 }),
+          channel('self', one.upstream.baseUrl('self'), { models: ['m'] }),
+        ],
+      }
+      await one.gateway.apply(config)
+      const end = Date.parse(day(2))
+      one.clock.move(Math.floor((end - Date.now()) / 1000) - 30)
+      await one.chat('ann', ask('m'))
+      expect(calls(one, 'm')).toHaveLength(1)
+      one.clock.move(Math.ceil((end - Date.now()) / 1000) + 1)
+      await one.chat('ann', ask('m'))
+      expect(calls(one, 'm')).toHaveLength(1)
+      expect(calls(one, 'self')).toHaveLength(1)
+    } finally {
+      await one.close()
+    }
+  }, 120_000)
+
+  test('with model_dates: false no list is read and no end is known', async () => {
+    const one = await dated({ m: SOON })
+    try {
+      await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
+      const { users = [], ...config } = one.configure(one.upstream)
+      const unread = channel('unread', one.upstream.baseUrl('unread'), { models: ['u'] })
+      const off = {
+        ...config,
+        users,
+        channels: [...(config.channels ?? []), unread],
+        options: { model_dates: false },
+      }
+      await one.gateway.apply(off)
+      expect(await dateOf(one, 'm')()).toBeUndefined()
+      expect((await one.chat('ann', ask('m'))).headers).not.toHaveProperty('sunset')
+      // The lists of new channels are read within a second otherwise.
+      await sleep(2_500)
+      expect(one.upstream.received('unread')).toEqual([])
+      await one.gateway.apply({ ...off, options: { model_dates: true } })
+      await one.upstream.receivedAtLeast('unread', 1)
+    } finally {
+      await one.close()
+    }
+  }, 120_000)
+})
