@@ -9,6 +9,7 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { nodeName } from './node-name.ts'
 import { reportsStorage } from './storage-watch.ts'
 
@@ -21,6 +22,7 @@ interface AlertServices {
   readonly overload: Overload
   readonly metrics: Metrics
   readonly unpriced: UnpricedTools
+  readonly providerLimits: ProviderLimits
   readonly deliveries: LastDeliveries
   readonly log: Logger
 }
@@ -36,7 +38,7 @@ export function receiverTag(secrets: Secrets, url: string): string {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, deliveries, log }: AlertServices,
+  { settings, health, overload, metrics, unpriced, providerLimits, deliveries, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = reportsStorage(accounts)
@@ -51,6 +53,7 @@ export function openAlerts(
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
+    lowLimits: providerLimits.low,
     deliveries,
     count: (result, count) => metrics.add('alerts', count, result),
     log,
