@@ -8,6 +8,7 @@ import type { ShedCalls } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
+import type { LowLimitNews, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
 import { type EndingModel, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
@@ -201,6 +202,8 @@ const REPEAT_MS = 15_000
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
 const OVERLOAD_CALM_MS = 300_000
+/** Maximum time for which a limit counts as low without being reported again, whatever its reset. */
+const MAX_LOW_MS = 86_400_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
@@ -209,6 +212,7 @@ interface ConditionSources {
   /** Calls refused by load shedding. */
   readonly shed: () => ShedCalls
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
+  readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
 }
 
 /**
@@ -251,12 +255,14 @@ class ConditionWatch {
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
-    if (due.length === 0 && unpriced.length === 0 && !isOverloadDue) return undefined
+    const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
+    if (due.length + unpriced.length + limits.length === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
       opened: due,
       backAtMs: timeMs + CALM_MS,
       ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPEAT_MS } }),
+      ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }
   }
@@ -265,9 +271,19 @@ class ConditionWatch {
   forget(): void {
     this.#reportedMs = new Map()
     this.#sources.unpriced.forget()
+    this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)
   }
+}
+
+function limitCondition({ low, isNew, ...news }: LowLimitNews, timeMs: number) {
+  if (!low) return news
+  const { channel, model } = news
+  const { kind, remaining, resetsMs } = low
+  const resets_at = resetsMs === undefined ? null : Math.ceil(resetsMs / 1000)
+  const untilMs = Math.min(Math.max(timeMs + CALM_MS, resetsMs ?? 0), timeMs + MAX_LOW_MS)
+  return { ...news, low: { data: { channel, model, kind, remaining, resets_at }, isNew, untilMs } }
 }
 
 /** Maximum number of alerts that wait for one receiver; beyond it the oldest are dropped. */

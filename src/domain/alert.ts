@@ -54,6 +54,16 @@ export const ALERTS = {
       successor: nullable(plainText()),
     },
   },
+  /** What the key with the most left has; the reset is null if the provider did not state it. */
+  'provider.limit': {
+    data: {
+      channel: plainText(),
+      model: plainText(),
+      kind: oneOf(['requests', 'tokens'], 'what is limited'),
+      remaining: integerWithin(),
+      resets_at: nullable(integerWithin()),
+    },
+  },
   'storage.failed': { data: { node: plainText(), reason: plainText() } },
   'storage.back': { data: { node: plainText() } },
 } as const satisfies Readonly<Record<string, Alert>>

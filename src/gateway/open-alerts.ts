@@ -10,6 +10,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { nodeName } from './node-name.ts'
 import { endingModels } from './open-model-ends.ts'
 import { reportsStorage } from './storage-watch.ts'
@@ -23,6 +24,7 @@ interface AlertServices {
   readonly overload: Overload
   readonly metrics: Metrics
   readonly unpriced: UnpricedTools
+  readonly providerLimits: ProviderLimits
   readonly deliveries: LastDeliveries
   readonly ends: ModelEnds
   readonly log: Logger
@@ -39,7 +41,7 @@ export function receiverTag(secrets: Secrets, url: string): string {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, deliveries, ends, log }: AlertServices,
+  { settings, health, overload, metrics, unpriced, providerLimits, deliveries, ends, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = reportsStorage(accounts)
@@ -55,6 +57,7 @@ export function openAlerts(
     shed: () => overload.shed,
     unpriced,
     ending: () => endingModels(ends, settings()),
+    lowLimits: providerLimits.low,
     deliveries,
     count: (result, count) => metrics.add('alerts', count, result),
     log,

@@ -297,7 +297,7 @@ export async function serve({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
   )
-  const alerted = { ...callServices, health, overload, deliveries, ends }
+  const alerted = { ...callServices, providerLimits, health, overload, deliveries, ends }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)

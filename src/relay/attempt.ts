@@ -7,6 +7,7 @@ import type {
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
+import { millisecondsIn, RETRY_AFTER_MS_HEADER } from '../upstreams/retry-after.ts'
 import type { Call } from './call.ts'
 import { type Failure, failureOfStatus, noUsableResponse } from './failure.ts'
 import { PassedResponse } from './passthrough-response.ts'
@@ -33,20 +34,20 @@ export class Attempt implements UpstreamResponseListener {
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
   readonly #startedAt: number
-  readonly #onHead: (headers: UpstreamResponseHead['headers']) => void
+  readonly #onHead: (head: UpstreamResponseHead) => void
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
   #succeeded = false
   #hasFirstByte = false
 
-  /** `now` is a reading of `performance.now()`. `onHead` gets the headers of the response. */
+  /** `now` is a reading of `performance.now()`. `onHead` gets the head of the response. */
   constructor(
     call: Call,
     target: Target,
     load: ChannelLoad,
     now: number,
-    onHead: (headers: UpstreamResponseHead['headers']) => void,
+    onHead: (head: UpstreamResponseHead) => void,
   ) {
     this.#onHead = onHead
     this.#call = call
@@ -113,11 +114,12 @@ export class Attempt implements UpstreamResponseListener {
     else this.#giveUp(noUsableResponse('total time-out'))
   }
 
-  onHead({ status, contentType, retryAfter, headers }: UpstreamResponseHead): void {
-    this.#onHead(headers)
+  onHead(head: UpstreamResponseHead): void {
+    const { status, contentType, headers } = head
+    this.#onHead(head)
     this.#call.servedByHead = servedByHead(headers)
     if (status < 200 || status > 299 || status === 204) {
-      this.#error = new ErrorResponse(this.#target, status, retryAfter)
+      this.#error = new ErrorResponse(this.#target, head)
     } else if (this.#handler.accepts(contentType)) {
       this.#succeeded = true
       this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#ownContentType)
@@ -189,15 +191,13 @@ const MAX_BYTES = 64 * 1024
 /** A response without success; its body contains the reason. */
 class ErrorResponse {
   readonly #target: Target
-  readonly #status: number
-  readonly #retryAfter: string | undefined
+  readonly #head: UpstreamResponseHead
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  constructor(target: Target, status: number, retryAfter: string | undefined) {
+  constructor(target: Target, head: UpstreamResponseHead) {
     this.#target = target
-    this.#status = status
-    this.#retryAfter = retryAfter
+    this.#head = head
   }
 
   /** Adds bytes of the body. Returns true once there are enough. */
@@ -211,6 +211,13 @@ class ErrorResponse {
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
     const { request } = this.#target
-    return failureOfStatus(this.#target, this.#status, request.errorBody?.(body) ?? body, this.#retryAfter)
+    const { status, retryAfter, headers } = this.#head
+    return failureOfStatus(
+      this.#target,
+      status,
+      request.errorBody?.(body) ?? body,
+      retryAfter,
+      millisecondsIn(headers[RETRY_AFTER_MS_HEADER]),
+    )
   }
 }

@@ -115,19 +115,23 @@ interface UpstreamContext {
   readonly request: Pick<WireRequest, 'protocol'>
 }
 
-/** The failure that corresponds to an unsuccessful response. */
+/**
+ * The failure that corresponds to an unsuccessful response. `given` is its `retry-after`, `givenMs` the pause in its
+ * `retry-after-ms`.
+ */
 export function failureOfStatus(
   context: UpstreamContext,
   sent: number,
   body: Buffer,
   given: string | undefined,
+  givenMs?: number,
 ): Failure {
   const { channel } = context
   const error = readError(context, body)
   const status = channel.status_mapping.get(sent) ?? sent
   const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
   const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
-  const cooldownMs = retryAfterMs(retryAfter, Date.now())
+  const cooldownMs = givenMs ?? retryAfterMs(retryAfter, Date.now())
   return {
     next: rule.next,
     blames: blamed(rule, cooldownMs),

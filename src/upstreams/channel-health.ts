@@ -1,4 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
+import { MAX_RETRY_AFTER_MS } from './retry-after.ts'
 
 /**
  * Consecutive failures that open a channel's circuit breaker. With a failure rate instead, a channel that
@@ -12,8 +13,6 @@ const MIN_OPEN_MS = 5_000
 const MAX_OPEN_MS = 60_000
 /** A `retry-after` above this is reported to the operator. */
 const LONG_PAUSE_MS = 60_000
-/** Maximum time for which an upstream's `retry-after` can open it. */
-const MAX_RETRY_AFTER_MS = 300_000
 
 /** State of a circuit breaker. While it is half-open, the next response decides. */
 type BreakerState = 'closed' | 'open' | 'half-open'

@@ -1,9 +1,8 @@
 import type { Channel } from '../domain/records/channel.ts'
+import { MAX_RETRY_AFTER_MS } from './retry-after.ts'
 
 /** Cooldown of a key that an upstream refused. */
 const COOLDOWN_MS = 60_000
-/** Maximum cooldown that an upstream's `retry-after` can set. */
-const MAX_RETRY_AFTER_MS = 300_000
 
 /** One key of a channel. `value` is empty if the upstream needs no key. */
 export interface UpstreamKey {

@@ -1,43 +1,9 @@
 import { expect, test } from 'vitest'
-import { ProviderLimits, statedLimits } from './provider-limits.ts'
+import { ProviderLimits } from './provider-limits.ts'
 
 const NOW = Date.parse('2026-11-25T12:00:00Z')
-const CHANNEL = { name: 'main' }
+const CHANNEL = { name: 'main', keys: ['one', 'two'] }
 const KEY = { value: 'one' }
-
-test.each([
-  ['6m0s', 360_000],
-  ['120ms', 120],
-  ['1s', 1_000],
-  ['2m59.56s', 179_560],
-  ['1d2h', 93_600_000],
-  ['30', 30_000],
-])('a reset of %s is read as %d ms', (reset, ms) => {
-  const headers = {
-    'x-ratelimit-limit-requests': '100',
-    'x-ratelimit-remaining-requests': '7',
-    'x-ratelimit-reset-requests': reset,
-  }
-  const { requests } = statedLimits(headers, NOW)
-  expect(requests).toEqual({ limit: 100, remaining: 7, resetsMs: NOW + ms })
-})
-
-test('of the limits on input, output and both, the one that has the least left is read', () => {
-  const headers = {
-    'anthropic-ratelimit-tokens-limit': '90000',
-    'anthropic-ratelimit-tokens-remaining': '80000',
-    'anthropic-ratelimit-output-tokens-limit': '8000',
-    'anthropic-ratelimit-output-tokens-remaining': '500',
-    'anthropic-ratelimit-output-tokens-reset': '2026-11-25T12:00:30Z',
-  }
-  expect(statedLimits(headers, NOW)).toEqual({
-    tokens: { limit: 8_000, remaining: 500, resetsMs: NOW + 30_000 },
-  })
-})
-
-test.each(['-1', '1e3', 'many', '', '9'.repeat(40)])('a remainder of %j is ignored', (remaining) => {
-  expect(statedLimits({ 'x-ratelimit-remaining-requests': remaining }, NOW)).toEqual({})
-})
 
 /** Limits after a response that left this much of a key until a minute later. */
 function stating(requests: number, tokens: number) {
@@ -49,7 +15,7 @@ function stating(requests: number, tokens: number) {
     'x-ratelimit-remaining-tokens': String(tokens),
     'x-ratelimit-reset-tokens': '1m0s',
   }
-  limits.begin(CHANNEL, KEY, 'm', { tokens: 1 })(headers)
+  limits.begin(CHANNEL, KEY, 'm', { tokens: 1 })({ retryAfter: undefined, headers })
   return { clock, limits, canTake: (tokens: number) => limits.canTake(CHANNEL, KEY, 'm', { tokens }) }
 }
 
@@ -78,4 +44,55 @@ test('calls under way count against what was stated, until they are answered', (
   answered()
   answered()
   expect(canTake(100)).toBe(true)
+})
+
+test('calls that began before the first statement count against it as well', () => {
+  const limits = new ProviderLimits(() => NOW)
+  const [first] = [1, 2, 3].map(() => limits.begin(CHANNEL, KEY, 'm', { tokens: 1 }))
+  first?.({ retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '2' } })
+  expect(limits.canTake(CHANNEL, KEY, 'm', { tokens: 1 })).toBe(false)
+})
+
+test.each([
+  [{ retryAfter: undefined, headers: { 'retry-after-ms': '1500' } }, 1_500],
+  [{ retryAfter: '7', headers: {} }, 7_000],
+  [{ retryAfter: '7', headers: { 'retry-after-ms': '1500' } }, 1_500],
+  [{ retryAfter: undefined, headers: { 'retry-after-ms': '999999999999' } }, 300_000],
+])('a key rests for its model after a response with %j', (head, ms) => {
+  const clock = { ms: NOW }
+  const limits = new ProviderLimits(() => clock.ms)
+  limits.begin(CHANNEL, KEY, 'm', { tokens: 1 })(head)
+  const canTake = () => limits.canTake(CHANNEL, KEY, 'm', { tokens: 1 })
+  expect(limits.ofChannel('main').get('one')).toMatchObject({ model: 'm', restsUntilMs: NOW + ms })
+  expect(limits.canTake(CHANNEL, KEY, 'other', { tokens: 1 })).toBe(true)
+  clock.ms += ms - 1
+  expect(canTake()).toBe(false)
+  clock.ms += 1
+  expect(canTake()).toBe(true)
+  expect(limits.ofChannel('main').size).toBe(0)
+})
+
+test('of the models of a key, the one that has the least left is shown', () => {
+  const limits = new ProviderLimits(() => NOW)
+  for (const [model, remaining] of [
+    ['a', 50],
+    ['b', 20],
+    ['c', 90],
+  ] as const)
+    limits.begin(CHANNEL, KEY, model, { tokens: 1 })({
+      retryAfter: undefined,
+      headers: { 'x-ratelimit-limit-tokens': '100', 'x-ratelimit-remaining-tokens': String(remaining) },
+    })
+  expect([...limits.ofChannel('main').values()]).toEqual([
+    { channel: 'main', key: 'one', model: 'b', tokens: { limit: 100, remaining: 20 } },
+  ])
+})
+
+test('limits of at most 10,000 keys and models are kept, and the oldest are forgotten first', () => {
+  const limits = new ProviderLimits(() => NOW)
+  const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
+  for (let index = 0; index < 10_002; index += 1) limits.begin(CHANNEL, KEY, `m${index}`, { tokens: 1 })(head)
+  const models = [...limits.samples([CHANNEL])].map(({ labels }) => labels.model)
+  expect(models).toHaveLength(10_000)
+  expect(models[0]).toBe('m2')
 })

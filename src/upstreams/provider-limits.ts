@@ -1,104 +1,16 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from './key-ring.ts'
-
-/** What a provider counts. */
-export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
-export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
-
-/** What a provider stated about one count. Times are in Unix milliseconds. */
-export interface StatedCount {
-  readonly limit: number | undefined
-  readonly remaining: number
-  readonly resetsMs: number | undefined
-}
-
-/** Forms in which providers state a count: names of the headers, and how the reset is written. */
-interface StatedForm {
-  readonly count: ProviderCount
-  readonly limit: string
-  readonly remaining: string
-  readonly reset: string
-  readonly resetMs: (text: string, nowMs: number) => number | undefined
-}
-
-const openai = (count: ProviderCount): StatedForm => ({
-  count,
-  limit: `x-ratelimit-limit-${count}`,
-  remaining: `x-ratelimit-remaining-${count}`,
-  reset: `x-ratelimit-reset-${count}`,
-  resetMs: (text, nowMs) => {
-    const ms = durationMs(text)
-    return ms === undefined ? undefined : nowMs + ms
-  },
-})
-
-const anthropic = (count: ProviderCount, name: string): StatedForm => ({
-  count,
-  limit: `anthropic-ratelimit-${name}-limit`,
-  remaining: `anthropic-ratelimit-${name}-remaining`,
-  reset: `anthropic-ratelimit-${name}-reset`,
-  resetMs: (text) => dateMs(text),
-})
-
-// Of input, output and both together, the one that has the least left counts.
-const FORMS: readonly StatedForm[] = [
-  openai('requests'),
-  openai('tokens'),
-  anthropic('requests', 'requests'),
-  anthropic('tokens', 'tokens'),
-  anthropic('tokens', 'input-tokens'),
-  anthropic('tokens', 'output-tokens'),
-]
-
-/** Headers of responses in which providers state their limits, in lower case. */
-export const PROVIDER_LIMIT_HEADERS: readonly string[] = FORMS.flatMap(({ limit, remaining, reset }) => [
-  limit,
-  remaining,
-  reset,
-])
-
-/** What one response states; what cannot be read is left out. */
-export interface StatedLimits {
-  readonly requests?: StatedCount
-  readonly tokens?: StatedCount
-}
-
-/** Reads the limits that the headers of a response state. */
-export function statedLimits(headers: Readonly<Record<string, string>>, nowMs: number): StatedLimits {
-  const stated: { -readonly [Of in ProviderCount]?: StatedCount } = {}
-  for (const { count, limit, remaining, reset, resetMs } of FORMS) {
-    const left = amountIn(headers[remaining])
-    if (left === undefined || left >= (stated[count]?.remaining ?? Number.POSITIVE_INFINITY)) continue
-    const end = headers[reset]
-    stated[count] = {
-      limit: amountIn(headers[limit]),
-      remaining: left,
-      resetsMs: end === undefined ? undefined : resetMs(end, nowMs),
-    }
-  }
-  return stated
-}
-
-function amountIn(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** A duration in Go's notation, or a number of seconds. */
-function durationMs(text: string): number | undefined {
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text) * 1_000
-  if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d))+$/.test(text)) return undefined
-  let ms = 0
-  for (const [, amount, unit] of text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)/g))
-    ms += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0)
-  return ms
-}
-
-function dateMs(text: string): number | undefined {
-  const ms = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(ms) ? undefined : ms
-}
+import { LowLimits, type ModelKeys } from './low-limits.ts'
+import {
+  type LeastLeft,
+  leastLeft,
+  PROVIDER_COUNTS,
+  type ProviderCount,
+  type StatedCount,
+  type StatedLimits,
+  statedLimits,
+  type StatingHead,
+} from './stated-limits.ts'
 
 /** Upper bound on what a call can use of a limit. */
 export interface CallBound {
@@ -123,6 +35,9 @@ interface LabelledAmount {
   readonly value: number
 }
 
+/** A channel and its keys. */
+type KeyedChannel = Pick<Channel, 'name' | 'keys'>
+
 interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   stated: StatedLimits
   statedMs: number
@@ -135,91 +50,125 @@ interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
  * Limits of providers`.
  */
 export class ProviderLimits {
+  /** Channels of which all keys have little left of a model. */
+  readonly low: LowLimits
   readonly #kept = new Map<string, KeptLimits>()
+  readonly #ofChannel = new Map<string, Set<KeptLimits>>()
   readonly #nowMs: () => number
 
   constructor(nowMs: () => number = Date.now) {
     this.#nowMs = nowMs
+    this.low = new LowLimits((of) => this.#shares(of))
   }
 
   /** Whether a key can take a call, as far as its provider has stated. */
   canTake(channel: Pick<Channel, 'name'>, key: UpstreamKey, model: string, bound: CallBound): boolean {
     if (this.#kept.size === 0) return true
-    const kept = this.#kept.get(nameOf(channel, key, model))
+    const kept = this.#kept.get(nameOf(channel.name, key.value, model))
     if (!kept) return true
-    const needed = { requests: 1, tokens: bound.tokens }
     const nowMs = this.#nowMs()
+    if ((kept.stated.restsUntilMs ?? 0) > nowMs) return false
+    const needed = { requests: 1, tokens: bound.tokens }
     return PROVIDER_COUNTS.every((count) => {
       const stated = holding(kept, count, nowMs)
       return !stated || stated.remaining - kept.underWay[count] >= needed[count]
     })
   }
 
-  /** What was stated of a key that still holds, for the model that has the least left; undefined if nothing. */
-  ofKey(channel: string, key: string): KeyLimits | undefined {
-    let least: KeyLimits | undefined
-    for (const one of this.list())
-      if (one.channel === channel && one.key === key && (!least || shareLeft(one) < shareLeft(least)))
-        least = one
+  /** What was stated of each key of a channel that still holds, for the model that has the least left. */
+  ofChannel(name: string): ReadonlyMap<string, KeyLimits> {
+    const least = new Map<string, KeyLimits>()
+    const nowMs = this.#nowMs()
+    for (const kept of this.#ofChannel.get(name) ?? []) {
+      const limits = holdingOf(kept, nowMs)
+      const other = limits && least.get(limits.key)
+      if (limits && (!other || leastLeft(limits).share < leastLeft(other).share))
+        least.set(limits.key, limits)
+    }
     return least
   }
 
-  /** Yields everything that was stated and still holds. */
-  *list(): Iterable<KeyLimits> {
-    const nowMs = this.#nowMs()
-    for (const kept of this.#kept.values()) {
-      const [requests, tokens] = PROVIDER_COUNTS.map((count) => holding(kept, count, nowMs))
-      if (!requests && !tokens) continue
-      const { channel, key, model } = kept
-      yield { channel, key, model, ...(requests && { requests }), ...(tokens && { tokens }) }
-    }
-  }
-
-  /** Counts a call as under way until the returned function is called, for the first time. */
+  /**
+   * Counts a call as under way until the returned function is called, for the first time, with the head of its
+   * response if there is one.
+   */
   begin(
-    channel: Pick<Channel, 'name'>,
+    channel: KeyedChannel,
     key: UpstreamKey,
     model: string,
     { tokens }: CallBound,
-  ): (headers?: Readonly<Record<string, string>>) => void {
-    const name = nameOf(channel, key, model)
-    const known = this.#kept.get(name)
-    if (known) add(known.underWay, 1, tokens)
+  ): (head?: StatingHead) => void {
+    const kept = this.#keptOf(channel.name, key.value, model)
+    add(kept, 1, tokens)
     let isOver = false
-    return (headers) => {
+    return (head) => {
       if (isOver) return
       isOver = true
-      if (known) add(known.underWay, -1, -tokens)
-      if (headers) this.#note({ channel: channel.name, key: key.value, model }, headers)
+      add(kept, -1, -tokens)
+      if (head) this.#note(channel, kept, head)
+      if (kept.statedMs === 0 && kept.underWay.requests === 0) this.#forget(kept)
     }
   }
 
   /** Yields what is left of the keys of these channels, which are named by their positions from 1. */
-  *samples(channels: readonly Pick<Channel, 'name' | 'keys'>[]): Iterable<LabelledAmount> {
-    const byName = new Map(channels.map((channel) => [channel.name, channel]))
-    for (const { channel, key, model, ...stated } of this.list()) {
-      const position = (byName.get(channel)?.keys.indexOf(key) ?? -1) + 1
-      if (position === 0) continue
-      for (const kind of PROVIDER_COUNTS) {
-        const value = stated[kind]?.remaining
-        if (value !== undefined) yield { labels: { channel, key: String(position), model, kind }, value }
+  *samples(channels: readonly KeyedChannel[]): Iterable<LabelledAmount> {
+    const nowMs = this.#nowMs()
+    for (const { name, keys } of channels)
+      for (const kept of this.#ofChannel.get(name) ?? []) {
+        const position = keys.indexOf(kept.key) + 1
+        if (position === 0) continue
+        for (const kind of PROVIDER_COUNTS) {
+          const labels = { channel: name, key: String(position), model: kept.model, kind }
+          const stated = holding(kept, kind, nowMs)
+          if (stated) yield { labels, value: stated.remaining }
+        }
       }
-    }
   }
 
-  #note(of: Pick<KeyLimits, 'channel' | 'key' | 'model'>, headers: Readonly<Record<string, string>>): void {
+  #note(channel: KeyedChannel, kept: KeptLimits, head: StatingHead): void {
     const nowMs = this.#nowMs()
-    const stated = statedLimits(headers, nowMs)
-    if (!stated.requests && !stated.tokens) return
-    const name = nameOf({ name: of.channel }, { value: of.key }, of.model)
+    const stated = statedLimits(head, nowMs)
+    if (!stated.requests && !stated.tokens && stated.restsUntilMs === undefined) return
+    kept.stated = stated
+    kept.statedMs = nowMs
+    const limits = holdingOf(kept, nowMs)
+    if (limits) this.low.noted({ ...channel, model: kept.model }, leastLeft(limits).share)
+  }
+
+  #keptOf(channel: string, key: string, model: string): KeptLimits {
+    const name = nameOf(channel, key, model)
     const known = this.#kept.get(name)
-    if (known) Object.assign(known, { stated, statedMs: nowMs })
-    else this.#kept.set(name, { ...of, stated, statedMs: nowMs, underWay: { requests: 0, tokens: 0 } })
-    if (this.#kept.size <= MAX_KEPT) return
-    for (const oldest of this.#kept.keys()) {
-      this.#kept.delete(oldest)
-      break
-    }
+    if (known) return known
+    const kept = { channel, key, model, stated: {}, statedMs: 0, underWay: { requests: 0, tokens: 0 } }
+    this.#kept.set(name, kept)
+    const ofChannel = this.#ofChannel.get(channel)
+    if (ofChannel) ofChannel.add(kept)
+    else this.#ofChannel.set(channel, new Set([kept]))
+    if (this.#kept.size > MAX_KEPT)
+      for (const oldest of this.#kept.values()) {
+        this.#forget(oldest)
+        break
+      }
+    return kept
+  }
+
+  #forget(kept: KeptLimits): void {
+    const { channel, key, model } = kept
+    const ofChannel = this.#ofChannel.get(channel)
+    // A call that was under way when its limits were forgotten has those that were kept since.
+    if (!ofChannel?.delete(kept)) return
+    this.#kept.delete(nameOf(channel, key, model))
+    if (ofChannel.size === 0) this.#ofChannel.delete(channel)
+  }
+
+  /** The least that each key has left of a model; undefined for a key of which nothing is known. */
+  #shares({ name, keys, model }: ModelKeys): (LeastLeft | undefined)[] {
+    const nowMs = this.#nowMs()
+    return (keys.length === 0 ? [''] : keys).map((key) => {
+      const kept = this.#kept.get(nameOf(name, key, model))
+      const limits = kept && holdingOf(kept, nowMs)
+      return limits && leastLeft(limits)
+    })
   }
 }
 
@@ -229,20 +178,27 @@ function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedC
   return stated && (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) > nowMs ? stated : undefined
 }
 
-/** The smallest share of a limit that is left; of one whose whole is unknown, everything or nothing. */
-function shareLeft(limits: StatedLimits): number {
-  const shares = PROVIDER_COUNTS.map((count) => {
-    const { limit, remaining } = limits[count] ?? { limit: undefined, remaining: 1 }
-    return limit ? remaining / limit : Math.min(1, remaining)
-  })
-  return Math.min(...shares)
+/** What was stated of a key and a model, and still holds; undefined if nothing does. */
+function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
+  const [requests, tokens] = PROVIDER_COUNTS.map((count) => holding(kept, count, nowMs))
+  const { restsUntilMs = 0 } = kept.stated
+  if (!requests && !tokens && restsUntilMs <= nowMs) return undefined
+  const { channel, key, model } = kept
+  return {
+    channel,
+    key,
+    model,
+    ...(requests && { requests }),
+    ...(tokens && { tokens }),
+    ...(restsUntilMs > nowMs && { restsUntilMs }),
+  }
 }
 
-function add(underWay: KeptLimits['underWay'], requests: number, tokens: number): void {
+function add({ underWay }: KeptLimits, requests: number, tokens: number): void {
   underWay.requests += requests
   underWay.tokens += tokens
 }
 
-function nameOf({ name }: Pick<Channel, 'name'>, { value }: UpstreamKey, model: string): string {
-  return `${name}\0${value}\0${model}`
+function nameOf(channel: string, key: string, model: string): string {
+  return `${channel}\0${key}\0${model}`
 }

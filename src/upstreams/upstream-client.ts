@@ -22,7 +22,7 @@ import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
 import type { AdaptedBody, WireRequest } from './provider.ts'
-import { PROVIDER_LIMIT_HEADERS } from './provider-limits.ts'
+import { PROVIDER_LIMIT_HEADERS } from './stated-limits.ts'
 import type { Providers } from './providers.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */

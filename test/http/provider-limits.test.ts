@@ -1,51 +1,20 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { requestsLeft, startStatingProvider } from '../fixtures/stating-provider.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const LIMIT = 4_000
 
 /** A provider whose keys have this much left, and its answers with 429. */
-async function startProvider(left: Record<string, number>, states = true) {
-  const met = { refused: 0, served: 0 }
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      const key = String(request.headers.authorization).replace('Bearer ', '')
-      const isServed = (left[key] ?? 0) > 0
-      if (isServed) left[key] = (left[key] ?? 0) - 1
-      met[isServed ? 'served' : 'refused'] += 1
-      response.writeHead(isServed ? 200 : 429, {
-        'content-type': 'application/json',
-        ...(states && {
-          'x-ratelimit-limit-requests': String(LIMIT),
-          'x-ratelimit-remaining-requests': String(left[key] ?? 0),
-          'x-ratelimit-reset-requests': '10m0s',
-        }),
-      })
-      response.end(isServed ? ANSWER : '{"error":{"message":"slow down","type":"rate_limit_error"}}')
-    })
+function startProvider(left: Record<string, number>, states = true) {
+  return startStatingProvider((key) => {
+    const isServed = (left[key] ?? 0) > 0
+    if (isServed) left[key] = (left[key] ?? 0) - 1
+    return { isServed, ...(states && { headers: requestsLeft(left[key] ?? 0, LIMIT) }) }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { met, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` }
 }
-
-const ANSWER = JSON.stringify({
-  id: 'c',
-  object: 'chat.completion',
-  created: 1,
-  model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-})
 
 async function startWith(channels: readonly Record<string, unknown>[]): Promise<Fixture> {
   const fixture = await startFixture(() => ({
@@ -127,4 +96,49 @@ test('GET /api/channel/health and the metrics show what a provider stated of eac
   expect(metrics).toMatch(
     /^sluice_provider_limit_remaining\{channel="m",key="2",model="m",kind="requests"\} 0$/m,
   )
+})
+
+/** What `GET /api/channel/health` shows of the keys of the channel `m`. */
+async function shownLimits(fixture: Fixture): Promise<readonly Record<string, unknown>[]> {
+  const { data } = await manage<{ items: { name: string; keys: { limits: Record<string, unknown>[] } }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/channel/health',
+  )
+  return data.items.find(({ name }) => name === 'm')?.keys.limits ?? []
+}
+
+test.each([
+  ['429', false, { 'retry-after-ms': '90000' }, 90],
+  ['429', false, { 'retry-after': '90' }, 90],
+  ['429', false, { 'retry-after': '7', 'retry-after-ms': '90000' }, 90],
+  ['429', false, { 'retry-after-ms': '999999999999' }, 300],
+  ['429', false, { 'retry-after-ms': 'soon', 'retry-after': '90' }, 90],
+  ['200', true, { 'retry-after-ms': '90000' }, 90],
+])('after a %s (served: %s) with %j its key rests for %d seconds', async (_, isServed, headers, seconds) => {
+  const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
+  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+  const beganS = Date.now() / 1_000
+  expect(await callMany(fixture, 6, 1)).toBe(0)
+  // Only the first call was made with the key that rests.
+  expect(provider.met).toEqual({ served: 6, refused: isServed ? 0 : 1 })
+  const [one, two] = await shownLimits(fixture)
+  const ends = Number(one?.rests_until) - beganS
+  expect(ends).toBeGreaterThanOrEqual(seconds - 0.1)
+  expect(ends).toBeLessThan(seconds + 10)
+  expect(two).toEqual({})
+})
+
+test('limits and pauses that cannot be read are ignored', async () => {
+  const provider = await startStatingProvider(() => ({
+    headers: {
+      'x-ratelimit-remaining-requests': 'none',
+      'anthropic-ratelimit-tokens-remaining': '-1',
+      'retry-after': 'later',
+      'retry-after-ms': '1e9',
+    },
+  }))
+  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+  expect(await callMany(fixture, 4, 1)).toBe(0)
+  expect(await shownLimits(fixture)).toEqual([{}, {}])
 })

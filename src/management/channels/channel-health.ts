@@ -4,7 +4,7 @@ import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
 import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
-import type { StatedCount } from '../../upstreams/provider-limits.ts'
+import type { StatedCount } from '../../upstreams/stated-limits.ts'
 import { isTestCostly } from './test-cost.ts'
 
 /** The nodes that are included, and whether minutes are. */
@@ -214,6 +214,7 @@ function itemOf(
   const breaker = health.breakerOf(name, readMs)
   const { failures, openForMs } = breaker
   const error = minutes.lastError(name)
+  const limits = providerLimits.ofChannel(name)
   return {
     id,
     name,
@@ -226,13 +227,14 @@ function itemOf(
       total: keys.length,
       set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
       limits: keys.map((key) => {
-        const stated = providerLimits.ofKey(name, key)
-        const endMs = keyRings.cooldownOf(name, key, readMs)?.endMs
+        const stated = limits.get(key)
+        const cooldown = keyRings.cooldownOf(name, key, readMs)
+        const restsMs = Math.max(stated?.restsUntilMs ?? 0, cooldown ? nowMs() + cooldown.endMs - readMs : 0)
         return {
           ...(stated && { model: stated.model }),
           ...(stated?.requests && { requests: shownCount(stated.requests) }),
           ...(stated?.tokens && { tokens: shownCount(stated.tokens) }),
-          ...(endMs !== undefined && { rests_until: seconds(nowMs() + endMs - readMs + 999) }),
+          ...(restsMs > 0 && { rests_until: seconds(restsMs + 999) }),
         }
       }),
     },

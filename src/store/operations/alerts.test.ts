@@ -147,4 +147,35 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     await setQuota(store, userId, 1)
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })
+
+  test('a low limit is alerted once for all nodes, until one of them has seen enough', async () => {
+    const { store } = await openedRows(engine)
+    const none = { hadEnough: false, hasEnough: false }
+    const data = { channel: 'c', model: 'm', kind: 'requests', remaining: 3, resets_at: null } as const
+    const low = (isNew: boolean, nowMs: number) => ({ data, isNew, untilMs: nowMs + 60 })
+    const alerted = async (nowMs: number, limit: object): Promise<number | null> => {
+      const limits = [{ channel: 'c', model: 'm', ...none, ...limit }]
+      await store.write('reportConditions', {
+        nowMs,
+        opened: [],
+        backAtMs: nowMs,
+        limits,
+        overload: undefined,
+      })
+      await store.write('endConditions', { nowMs, channels: ['c'] })
+      return spread(store)
+    }
+    expect(await alerted(NOW, { low: low(true, NOW) })).toBe(1)
+    expect(await alerted(NOW, { low: low(true, NOW) })).toBe(0)
+    expect(await alerted(NOW + 50, { low: low(false, NOW + 50) })).toBe(0)
+    expect(await alerted(NOW + 100, { low: low(true, NOW + 100) })).toBe(0)
+    expect(await alerted(NOW + 101, { hadEnough: true })).toBe(0)
+    // A node that has not seen that there is enough does not continue the condition.
+    expect(await alerted(NOW + 102, { low: low(false, NOW + 102) })).toBe(0)
+    expect(await alerted(NOW + 103, { low: low(true, NOW + 103), hasEnough: true })).toBe(1)
+    expect(await alerted(NOW + 104, { low: low(true, NOW + 104) })).toBe(1)
+    expect(await alerted(NOW + 164, { low: low(true, NOW + 164) })).toBe(0)
+    expect(await alerted(NOW + 224, {})).toBe(0)
+    expect(await alerted(NOW + 225, { low: low(true, NOW + 225) })).toBe(1)
+  })
 })

@@ -201,12 +201,32 @@ const OVERLOAD = 'overload'
 /** Prefix of conditions that are tools without a price. */
 const UNPRICED = 'unpriced '
 
+/** Prefix of conditions that are limits of which a channel has little left. */
+const LOW_LIMIT = 'limit '
+
 /** A tool of a request, or a tier of service of an answer, without a price. */
 interface UnpricedItem {
   readonly model: string
   readonly channel: string
   readonly tool?: string
   readonly tier?: string
+}
+
+/** What a node has seen of the limit of a channel and an upstream model. */
+interface LimitCondition {
+  readonly channel: string
+  readonly model: string
+  /** Whether there was enough, before it was low. */
+  readonly hadEnough: boolean
+  readonly low?: {
+    readonly data: Extract<AlertEvent, { type: 'provider.limit' }>['data']
+    /** Whether it became low on this node; false if it still is. */
+    readonly isNew: boolean
+    /** Time at which it counts as over, unless it is reported again. */
+    readonly untilMs: number
+  }
+  /** Whether there was enough again, after it was low. */
+  readonly hasEnough: boolean
 }
 
 /** Conditions that a node has seen since its last report. */
@@ -222,6 +242,8 @@ export interface ReportedConditions {
     /** Time before which none of these is reported again. */
     readonly untilMs: number
   }
+  /** Limits of providers of which channels have little left, or enough again. */
+  readonly limits?: readonly LimitCondition[]
   /** Load shedding; undefined if there was none. */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
 }
@@ -232,7 +254,7 @@ export interface ReportedConditions {
  */
 export async function reportConditions(
   db: Db,
-  { nowMs, opened, backAtMs, unpriced, overload }: ReportedConditions,
+  { nowMs, opened, backAtMs, unpriced, limits = [], overload }: ReportedConditions,
 ): Promise<void> {
   for (const channel of opened)
     await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data: { channel } })
@@ -241,9 +263,30 @@ export async function reportConditions(
     const name = `${UNPRICED}${JSON.stringify(tier === undefined ? [model, channel, type] : [model, { tier }])}`
     await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)
   }
+  for (const limit of limits) await reportLimit(db, limit, nowMs)
   if (!overload) return
   const { reason, untilMs } = overload
   await report(db, OVERLOAD, untilMs, nowMs, { type: 'gateway.overloaded', data: { reason } })
+}
+
+async function reportLimit(
+  db: Db,
+  { channel, model, hadEnough, low, hasEnough }: LimitCondition,
+  nowMs: number,
+): Promise<void> {
+  const name = `${LOW_LIMIT}${JSON.stringify([channel, model])}`
+  const end = (): Promise<unknown> => db.deleteFrom('alert_conditions').where('name', '=', name).execute()
+  if (hadEnough) await end()
+  if (low?.isNew) await report(db, name, low.untilMs, nowMs, { type: 'provider.limit', data: low.data })
+  else if (low)
+    // Another node may have seen enough since; then there is no condition to continue.
+    await db
+      .updateTable('alert_conditions')
+      .set({ until_ms: low.untilMs })
+      .where('name', '=', name)
+      .where('until_ms', '<', low.untilMs)
+      .execute()
+  if (hasEnough) await end()
 }
 
 async function report(

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { ProviderLimits } from './provider-limits.ts'
+
+const NOW = Date.parse('2026-11-25T12:00:00Z')
+const CHANNEL = { name: 'main', keys: ['one', 'two'] }
+
+/** Limits whose keys state what is left of a thousand requests until a minute later. */
+function started() {
+  const clock = { ms: NOW }
+  const limits = new ProviderLimits(() => clock.ms)
+  return {
+    clock,
+    low: limits.low,
+    state: (key: string, remaining: number, model = 'm'): void => {
+      limits.begin(CHANNEL, { value: key }, model, { tokens: 1 })({
+        retryAfter: undefined,
+        headers: {
+          'x-ratelimit-limit-requests': '1000',
+          'x-ratelimit-remaining-requests': String(remaining),
+          'x-ratelimit-reset-requests': '1m0s',
+        },
+      })
+    },
+  }
+}
+
+const LOW = { channel: 'main', model: 'm', hadEnough: false, isNew: true, hasEnough: false }
+const left = (remaining: number) => ({
+  share: remaining / 1_000,
+  kind: 'requests',
+  remaining,
+  resetsMs: NOW + 60_000,
+})
+
+describe('a channel is low on a model', () => {
+  test('when all of its keys have less than 5 per cent, once', () => {
+    const { low, state } = started()
+    state('one', 49)
+    expect(low.due(0)).toEqual([])
+    state('two', 50)
+    expect(low.due(1_000)).toEqual([])
+    state('two', 49, 'other')
+    expect(low.due(2_000)).toEqual([])
+    state('two', 40)
+    expect(low.due(3_000)).toEqual([{ ...LOW, low: left(49) }])
+    state('one', 30)
+    expect(low.due(4_000)).toEqual([])
+    expect(low.due(18_000)).toEqual([{ ...LOW, isNew: false, low: left(40) }])
+  })
+
+  test('again only after one key had more than 10 per cent', () => {
+    const { low, state } = started()
+    for (const key of CHANNEL.keys) state(key, 10)
+    expect(low.due(0)).toHaveLength(1)
+    state('one', 100)
+    state('one', 10)
+    expect(low.due(1_000)).toEqual([])
+    state('one', 101)
+    state('one', 9)
+    expect(low.due(2_000)).toEqual([{ ...LOW, hadEnough: true, low: left(10) }])
+    state('two', 500)
+    expect(low.due(3_000)).toEqual([{ ...LOW, hadEnough: true, low: undefined, isNew: false }])
+  })
+
+  test('even if that lasted for less than the interval of reports', () => {
+    const { low, state } = started()
+    low.due(0)
+    for (const key of CHANNEL.keys) state(key, 10)
+    state('two', 500)
+    expect(low.due(1_000)).toEqual([{ ...LOW, low: left(10), hasEnough: true }])
+  })
+
+  test('until the limit of one key is reset', () => {
+    const { clock, low, state } = started()
+    for (const key of CHANNEL.keys) state(key, 10)
+    expect(low.due(0)).toHaveLength(1)
+    clock.ms += 60_000
+    expect(low.due(1_000)).toEqual([{ ...LOW, hadEnough: true, low: undefined, isNew: false }])
+    for (const key of CHANNEL.keys) state(key, 10)
+    expect(low.due(2_000)).toMatchObject([{ isNew: true, low: { remaining: 10 } }])
+  })
+})
+
+test('what is low is new again when its report could not be stored, or nobody asked for a minute', () => {
+  const { low, state } = started()
+  for (const key of CHANNEL.keys) state(key, 10)
+  expect(low.due(0)).toHaveLength(1)
+  low.forget()
+  expect(low.due(1_000)).toEqual([{ ...LOW, low: left(10) }])
+  expect(low.due(61_001)).toEqual([{ ...LOW, low: left(10) }])
+})

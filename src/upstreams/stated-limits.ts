@@ -1,0 +1,142 @@
+import { RETRY_AFTER_MS_HEADER, statedPauseMs } from './retry-after.ts'
+
+/** What a provider counts. */
+export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
+export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
+
+/** What a provider stated about one count. Times are in Unix milliseconds. */
+export interface StatedCount {
+  readonly limit: number | undefined
+  readonly remaining: number
+  readonly resetsMs: number | undefined
+}
+
+/** Forms in which providers state a count: names of the headers, and how the reset is written. */
+interface StatedForm {
+  readonly count: ProviderCount
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+  readonly resetMs: (text: string, nowMs: number) => number | undefined
+}
+
+const openai = (count: ProviderCount): StatedForm => ({
+  count,
+  limit: `x-ratelimit-limit-${count}`,
+  remaining: `x-ratelimit-remaining-${count}`,
+  reset: `x-ratelimit-reset-${count}`,
+  resetMs: (text, nowMs) => {
+    const ms = durationMs(text)
+    return ms === undefined ? undefined : nowMs + ms
+  },
+})
+
+const anthropic = (count: ProviderCount, name: string): StatedForm => ({
+  count,
+  limit: `anthropic-ratelimit-${name}-limit`,
+  remaining: `anthropic-ratelimit-${name}-remaining`,
+  reset: `anthropic-ratelimit-${name}-reset`,
+  resetMs: (text) => dateMs(text),
+})
+
+// Of input, output and both together, the one that has the least left counts.
+const FORMS: readonly StatedForm[] = [
+  openai('requests'),
+  openai('tokens'),
+  anthropic('requests', 'requests'),
+  anthropic('tokens', 'tokens'),
+  anthropic('tokens', 'input-tokens'),
+  anthropic('tokens', 'output-tokens'),
+]
+
+/** Headers of responses in which providers state their limits, in lower case, beside `retry-after`. */
+export const PROVIDER_LIMIT_HEADERS: readonly string[] = [
+  ...FORMS.flatMap(({ limit, remaining, reset }) => [limit, remaining, reset]),
+  RETRY_AFTER_MS_HEADER,
+]
+
+/** What one response states; what cannot be read is left out. */
+export interface StatedLimits {
+  readonly requests?: StatedCount
+  readonly tokens?: StatedCount
+  /** End of the pause that the provider demands, in Unix milliseconds. */
+  readonly restsUntilMs?: number
+}
+
+/** Headers of a response in which a provider may state limits. */
+export interface StatingHead {
+  readonly retryAfter: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Reads the limits that a response states. */
+export function statedLimits(head: StatingHead, nowMs: number): StatedLimits {
+  const { headers } = head
+  const stated: { -readonly [Of in keyof StatedLimits]: StatedLimits[Of] } = {}
+  const pauseMs = statedPauseMs(head, nowMs)
+  if (pauseMs !== undefined) stated.restsUntilMs = nowMs + pauseMs
+  for (const { count, limit, remaining, reset, resetMs } of FORMS) {
+    const left = amountIn(headers[remaining])
+    if (left === undefined || left >= (stated[count]?.remaining ?? Number.POSITIVE_INFINITY)) continue
+    const end = headers[reset]
+    stated[count] = {
+      limit: amountIn(headers[limit]),
+      remaining: left,
+      resetsMs: end === undefined ? undefined : boundedReset(resetMs(end, nowMs), nowMs),
+    }
+  }
+  return stated
+}
+
+function boundedReset(ms: number | undefined, nowMs: number): number | undefined {
+  return ms === undefined ? undefined : Math.min(ms, nowMs + MAX_RESET_MS)
+}
+
+function amountIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+/** A reset that is further away is taken for this one. */
+const MAX_RESET_MS = 31 * 86_400_000
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A duration in Go's notation, or a number of seconds. */
+function durationMs(text: string): number | undefined {
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text) * 1_000
+  if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d))+$/.test(text)) return undefined
+  let ms = 0
+  for (const [, amount, unit] of text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)/g))
+    ms += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0)
+  return ms
+}
+
+function dateMs(text: string): number | undefined {
+  const ms = /^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+/** The count of which the smallest share is left. */
+export interface LeastLeft {
+  /** From 0 to 1; of a limit whose whole is unknown, everything or nothing. */
+  readonly share: number
+  readonly kind: ProviderCount
+  readonly remaining: number
+  /** Unix milliseconds. */
+  readonly resetsMs: number | undefined
+}
+
+/** The count of which the smallest share is left. A key that rests has nothing left. */
+export function leastLeft(limits: StatedLimits): LeastLeft {
+  const { restsUntilMs } = limits
+  let least: LeastLeft = { share: 1, kind: 'requests', remaining: 0, resetsMs: undefined }
+  if (restsUntilMs !== undefined) least = { ...least, share: 0, resetsMs: restsUntilMs }
+  for (const kind of PROVIDER_COUNTS) {
+    const stated = limits[kind]
+    if (!stated) continue
+    const { limit, remaining, resetsMs } = stated
+    const share = Math.min(1, limit ? remaining / limit : remaining)
+    if (share < least.share) least = { share, kind, remaining, resetsMs }
+  }
+  return least
+}
