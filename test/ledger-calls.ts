@@ -14,6 +14,7 @@ export function factsOf(id: string): HoldFacts {
     stream: false,
     price_version: 'v1',
     kind: 'chat',
+    session: '',
     started_ms: 0,
     prompt_amount: 5,
   }

@@ -146,6 +146,7 @@ export function holdOf(
     price_version: 'v1',
     kind: 'chat',
     budgets: '',
+    session: '',
     ...of,
   }
 }

@@ -19,6 +19,7 @@ export interface Call {
   readonly quota?: number
   readonly reason?: string
   readonly note?: string
+  readonly session?: string
 }
 
 /** Counts of rows that tests write, each with a different number. */
@@ -75,6 +76,7 @@ function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
     reason,
     kind: 'chat',
     note: of.note ?? '',
+    session: of.session ?? '',
   })
 }
 

@@ -77,6 +77,7 @@ import {
   runningSchema,
   stopCall,
 } from '../management/usage/running-calls.ts'
+import { usageSessions, usageSessionSchema, usageSessionsQuery } from '../management/usage/usage-sessions.ts'
 import { whatIf, whatIfBody, whatIfSchema } from '../management/usage/what-if.ts'
 import {
   type ClientExchange,
@@ -184,6 +185,13 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: ownDaysQuery,
     responseBody: z.array(usageDaySchema),
     handle: ({ user, query, services }) => usageByDay(services, query, { user_id: user.id }, user.username),
+  }),
+  defineAccountEndpoint('GET', '/api/sessions', {
+    summary: "Sums of calls by session: the account's own, or those of all users for administrators",
+    errorStatuses: [400],
+    query: usageSessionsQuery,
+    responseBody: pageSchema(usageSessionSchema),
+    handle: ({ user, query, services }) => usageSessions(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/usage', {
     summary: 'Usage by hour, day or month in any time zone',

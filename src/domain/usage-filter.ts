@@ -35,6 +35,7 @@ export interface UsageFilter {
   readonly service_tier?: OneOrMore<string> | undefined
   /** Regions in which calls were served. */
   readonly region?: OneOrMore<string> | undefined
+  readonly session?: OneOrMore<string> | undefined
   readonly id?: OneOrMore<string> | undefined
   /** Calls whose charge has one of these reasons. */
   readonly reasons?: readonly string[] | undefined

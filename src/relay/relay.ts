@@ -212,6 +212,7 @@ export class Relay {
       stream: true,
       price_version: settings.priceVersion,
       kind: 'responses',
+      session: '',
       started_ms: incoming.startedMs,
       prompt_amount: 0,
     })
@@ -342,6 +343,7 @@ export class Relay {
       stream: request.stream,
       price_version: priceVersion,
       kind: dialect.endpoint,
+      session: this.#services.affinity.tagOf(caller.user.id, request),
       started_ms: startedMs,
       prompt_amount: charge(rateAsked(first), {
         ...NO_USAGE,

@@ -1,3 +1,4 @@
+import { CACHE_BREAKS } from '../domain/cache-break.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import { FAILURE_CAUSES } from '../domain/failure-cause.ts'
 import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
@@ -110,6 +111,9 @@ export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `f
 /** Column of failed calls that got no part of a response, so that no call counts twice beside `requests`. */
 export const UNANSWERED_COLUMN = 'unanswered'
 
+/** Columns that count the breaks of prompt caches by their reason, in the order of `CACHE_BREAKS`. */
+export const BREAK_COLUMNS: readonly string[] = CACHE_BREAKS.map((reason) => `break_${reason}`)
+
 /** Columns of `usage_sums` with sums. */
 export const SUM_COLUMNS: readonly string[] = [
   'requests',
@@ -121,6 +125,7 @@ export const SUM_COLUMNS: readonly string[] = [
   UNANSWERED_COLUMN,
   'cache_saved',
   'cache_surcharge',
+  ...BREAK_COLUMNS,
 ]
 
 /** Reasons of calls whose duration is that of a whole response. */
@@ -138,6 +143,7 @@ export type SummedCall = Pick<
   readonly cause?: string | undefined
   readonly cache_saved?: number | undefined
   readonly cache_surcharge?: number | undefined
+  readonly cache_break?: string | undefined
 }
 
 /** Adds a call to sums in the order of `SUM_COLUMNS`. */
@@ -153,6 +159,7 @@ export function addCall(
     first_byte_ms = null,
     cache_saved = 0,
     cache_surcharge = 0,
+    cache_break = '',
   }: SummedCall,
 ): void {
   if (delivered) sums[0]! += 1
@@ -168,6 +175,10 @@ export function addCall(
   if (delivered && first_byte_ms !== null) sums[FIRST_START + bucketOf(first_byte_ms)]! += 1
   sums[CACHE_AT]! += cache_saved
   sums[CACHE_AT + 1]! += cache_surcharge
+  if (cache_break !== '') {
+    const index = BREAKS.indexOf(cache_break)
+    if (index !== -1) sums[BREAKS_START + index]! += 1
+  }
 }
 
 const COUNTS_START = 3
@@ -176,4 +187,6 @@ const FIRST_START = TOTAL_START + LATENCY_BUCKETS
 const CAUSES_START = FIRST_START + LATENCY_BUCKETS
 const UNANSWERED_AT = CAUSES_START + CAUSE_COLUMNS.length
 const CACHE_AT = UNANSWERED_AT + 1
+const BREAKS_START = CACHE_AT + 2
 const CAUSES: readonly string[] = FAILURE_CAUSES
+const BREAKS: readonly string[] = CACHE_BREAKS

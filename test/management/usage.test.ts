@@ -194,6 +194,9 @@ describe('GET /api/log/', () => {
           // Three quarters of the input price for each cached token.
           cache_saved: 30,
           cache_surcharge: 0,
+          session: expect.stringMatching(/^[0-9a-f]{16}$/),
+          cache_break: '',
+          cache_verdict: '',
           prompt_tokens: 100,
           completion_tokens: 50,
           cached_tokens: 40,

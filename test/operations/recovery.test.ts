@@ -36,6 +36,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
       stream: true,
       price_version: '0123456789ab',
       kind: 'chat',
+      session: '',
       budgets: '',
       started_ms: Date.now() - 5000,
     }),

@@ -17,6 +17,7 @@ const EMPTY: Usage = {
   series: [],
   other: null,
   totals: NO_POINT,
+  breaks: {},
   previous: NO_POINT,
   latency: [],
   exact: true,

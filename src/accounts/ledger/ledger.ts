@@ -274,7 +274,7 @@ export class Ledger {
 
   #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
     const { account, facts } = hold
-    const { id, requested_model, stream, price_version, kind } = facts
+    const { id, requested_model, stream, price_version, kind, session } = facts
     return this.writes.settle(hold, payer, {
       ...settlement,
       id,
@@ -282,6 +282,7 @@ export class Ledger {
       stream,
       price_version,
       kind,
+      session,
       token_id: account.token.id,
       user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,

@@ -1,5 +1,6 @@
 import type { Usage } from '@sluice/wire/usage'
 import type { CallKind } from '../endpoints.ts'
+import { CACHE_BREAKS } from '../cache-break.ts'
 import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
 import type { FailureCause } from '../failure-cause.ts'
 import type { Provenance } from '../stored-response.ts'
@@ -70,6 +71,22 @@ export const USAGE = declareRecord(
       default: 0,
       about: 'Quota units that the tokens written to a prompt cache cost beyond plain input',
     },
+    session: {
+      type: text,
+      default: '',
+      about: '16 hex digits that stand for the user and the session; empty if the call has no session',
+    },
+    cache_break: {
+      type: oneOf(['', ...CACHE_BREAKS], 'a reason'),
+      default: '',
+      about:
+        'Why the call read less than half of what the previous call of its session had left in a prompt cache; else empty',
+    },
+    cache_verdict: {
+      type: text,
+      default: '',
+      about: 'JSON: what the provider reports about its prompt cache; empty unless the channel asks for it',
+    },
     note: {
       type: oneOf(['', ...CALL_NOTES], 'a note'),
       default: '',
@@ -111,8 +128,19 @@ export const SETTLEMENT_FIELDS = declareRecord('', {
   budgets: { type: text },
 })
 
-const { id, user_id, token_id, model, requested_model, channel, group, stream, price_version, kind } =
-  USAGE.fields
+const {
+  id,
+  user_id,
+  token_id,
+  model,
+  requested_model,
+  channel,
+  group,
+  stream,
+  price_version,
+  kind,
+  session,
+} = USAGE.fields
 
 /** Quota reserved while a call runs, with the facts needed to charge the call after a crash. */
 export const HOLD = declareRecord('holds', {
@@ -138,6 +166,7 @@ export const HOLD = declareRecord('holds', {
   /** Accounts of the budgets on which it is reserved, in the format of `budgetList`. */
   budgets: SETTLEMENT_FIELDS.fields.budgets,
   requested_model,
+  session,
 })
 
 type UsageFields = typeof USAGE.fields

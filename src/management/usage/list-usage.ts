@@ -143,6 +143,7 @@ export const ownUsageQuery = z.object({
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
   ...ownCallFilters,
+  session: textsFilter(),
   request_id: textsFilter(),
   reason: textsFilter(),
   cause: namesFilter(FAILURE_CAUSES),
@@ -168,6 +169,7 @@ export function filterOf(
   return {
     ...callFilterOf(query, userId),
     ...timesOf(query),
+    session: query.session,
     id: query.request_id,
     reasons: query.reason?.flatMap((reasons) => reasons.split(',')),
     causes: query.cause,

@@ -135,6 +135,7 @@ const FIELDS = [
   'group',
   'service_tier',
   'region',
+  'session',
 ] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
 /** Maximum number of calls shown in a second; more of them are reported as a gap. */

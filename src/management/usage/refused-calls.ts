@@ -62,12 +62,20 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 
 /** The filters of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
-  .omit({ reason: true, cause: true, service_tier: true, region: true })
+  .omit({ session: true, reason: true, cause: true, service_tier: true, region: true })
   .extend({ code: textsFilter() })
 
 /** The filters of all refused calls. */
 export const refusedQuery = usageQuery
-  .omit({ reason: true, cause: true, service_tier: true, region: true, channel: true, channel_id: true })
+  .omit({
+    session: true,
+    reason: true,
+    cause: true,
+    service_tier: true,
+    region: true,
+    channel: true,
+    channel_id: true,
+  })
   .extend({ code: textsFilter() })
 
 /** A page of refused calls, newest first. */
@@ -96,10 +104,14 @@ function refusedFilterOf(
   const {
     channel: _channel,
     channel_id: _channelId,
+    session: _session,
     reasons: _reasons,
     causes: _causes,
     ...filter
-  } = filterOf({ ...query, type: undefined, reason: undefined, cause: undefined }, userId) ?? {}
+  } = filterOf(
+    { ...query, type: undefined, session: undefined, reason: undefined, cause: undefined },
+    userId,
+  ) ?? {}
   return { ...filter, codes: query.code }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { type Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
 import { type PlannedPeriod, planSeries } from '../../domain/series-plan.ts'
@@ -42,6 +43,11 @@ const ranks = z
   .partialRecord(z.enum(SERIES_RANKS), z.int().nullable())
   .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
 
+/** Numbers of breaks of prompt caches by their reason. */
+export const breaksSchema = z
+  .partialRecord(z.enum(CACHE_BREAKS), count)
+  .meta({ description: 'Calls that missed a prompt cache, by reason; reasons without any are absent' })
+
 /** A series of usage; `docs/api.md: Usage series`. */
 export const usageSeriesSchema = z.object({
   step: z.string(),
@@ -55,6 +61,7 @@ export const usageSeriesSchema = z.object({
     .nullable()
     .meta({ description: 'The sums of all that have no series of their own; null if there are none' }),
   totals: pointSchema,
+  breaks: breaksSchema,
   previous: pointSchema.meta({ description: 'The totals of the period before, of the same length' }),
   latency: z.array(
     z.object({
@@ -91,7 +98,7 @@ export async function usageSeries(
   const plan = planSeries(period, coverage)
   const { fromS, previousS, starts } = period
   const before = { fromS: previousS, toS: fromS, starts: [previousS], step: 'month' as const }
-  const { lines, latency, previous } = await store.read('usageSeries', {
+  const { lines, latency, previous, breaks } = await store.read('usageSeries', {
     filter,
     by,
     top: period.top,
@@ -115,6 +122,7 @@ export async function usageSeries(
     })),
     other: other ? { points: other.points.map(pointOf) } : null,
     totals: pointOf(totalOf(lines)),
+    breaks,
     previous: pointOf(previous),
     latency: latency.map(latencyOf),
     exact: plan.isExact,

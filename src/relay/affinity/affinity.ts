@@ -5,8 +5,9 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
+import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
 import type { Plan, Target } from '../request-stages.ts'
+import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { type Session, sessionTag } from './session.ts'
 
@@ -49,6 +50,12 @@ export class Affinity {
     this.#recent = new RecentCalls(services.nowMs)
   }
 
+  /** What the row of a call names its session by; empty if it has none. */
+  tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
+    const session = isFree ? undefined : find?.()
+    return session ? sessionTag(this.#services.key, userId, session, 16) : ''
+  }
+
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
@@ -74,7 +81,6 @@ export class CallAffinity {
   readonly #userId: number
   readonly #options: Options
   readonly #findSession: () => Session | undefined
-  #session: Session | false | undefined
   /** Whether there is more than one channel or key, without which a binding is of no use. */
   readonly #binds: boolean
   /** Bindings by the model that serves the call. */
@@ -100,7 +106,7 @@ export class CallAffinity {
 
   /** The session of the call. It is found when it is first needed. */
   get session(): Session | undefined {
-    return (this.#session ??= this.#findSession() ?? false) || undefined
+    return this.#findSession()
   }
 
   /**

@@ -49,6 +49,12 @@ export function sessionOf(
   return digest === undefined ? undefined : { id: digest, isNamed: false, hasCacheKey }
 }
 
+/** Finds the session of a call when it is first needed, and once. */
+export function sessionFinder(find: () => Session | undefined): () => Session | undefined {
+  let session: Session | false | undefined
+  return () => (session ??= find() ?? false) || undefined
+}
+
 /** Identifies the session of a user to others, such as logs and providers. `length`: number of hex digits. */
 export function sessionTag(
   key: Buffer,

@@ -38,6 +38,7 @@ export {
 export { channelIds, namesOfChannels } from './channel-names.ts'
 export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
+export { usageSessions } from './usage-sessions.ts'
 export { usageValues } from './usage-values.ts'
 export { findSignatures, orphanedContents } from './signatures-and-response-parts.ts'
 export { readBytes } from './read-bytes.ts'

@@ -99,6 +99,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           quota: 300,
           cache_saved: 0,
           cache_surcharge: 0,
+          session: '',
+          cache_break: '',
+          cache_verdict: '',
           price_version: 'v1',
           duration_ms: 1500,
           first_byte_ms: 400,
@@ -184,6 +187,10 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       ["times of a user's", { user_id: 1, fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE }, ['c']],
       ['two at once', { model: 'm', channel: 'd' }, ['d']],
       ['how a call ended', { reasons: ['failed'] }, ['c']],
+      ['a session', { session: 'f'.repeat(16) }, ['d', 'b']],
+      ["a session of a user's", { user_id: 1, session: 'f'.repeat(16) }, ['d']],
+      ['times of a session', { session: 'f'.repeat(16), fromMs: T0, beforeMs: T0 + 4 * MINUTE }, ['b']],
+      ['several sessions', { session: ['f'.repeat(16), 'e'.repeat(16)] }, ['e', 'd', 'b']],
       ['several ends', { reasons: ['failed', 'cut'], user_id: 1 }, ['d', 'c']],
     ]
     const { store, database } = await rowsWithAccount(engine)
@@ -193,10 +200,10 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     const at = (name: string): Call => ({ id: idOf(name), endedMs: T0 + (names.indexOf(name) + 1) * MINUTE })
     await filled(database, [
       at('a'),
-      { ...at('b'), userId: 2, tokenId: 2 },
+      { ...at('b'), userId: 2, tokenId: 2, session: 'f'.repeat(16) },
       { ...at('c'), model: 'n', reason: 'failed' },
-      { ...at('d'), channel: 'd', reason: 'cut' },
-      { ...at('e'), group: 'vip' },
+      { ...at('d'), channel: 'd', reason: 'cut', session: 'f'.repeat(16) },
+      { ...at('e'), group: 'vip', session: 'e'.repeat(16) },
     ])
     for (const [by, filter, expected] of cases) {
       const asked = filter.id === undefined ? filter : { ...filter, id: idOf(String(filter.id)) }
@@ -367,6 +374,16 @@ describe('queries of the usage log on SQLite', () => {
       /SEARCH usage_log USING PRIMARY KEY \(id>\? AND id<\?\)/,
       250,
     ],
+    [
+      'a session',
+      { session: 'f', user_id: 1 },
+      /usage_log USING (COVERING )?INDEX usage_log_by_session \(session=\?/,
+    ],
+    [
+      'a session and a time',
+      { session: 'f', fromMs: T0 - DAY, beforeMs: T0 },
+      /usage_log USING (COVERING )?INDEX usage_log_by_session \(session=\? AND ended_ms/,
+    ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
   ])('the query %s uses an index', async (_, filter, index, users = 1) => {
     const path = join(temporaryFolder(), 'sluice.db')
@@ -374,7 +391,11 @@ describe('queries of the usage log on SQLite', () => {
     await addOthers(store, users)
     await store.write('createToken', newToken(1))
     const file = new DatabaseSync(path)
-    const listed = ['x', idAt(T0 - HOUR)].map((id) => ({ id, endedMs: T0 - HOUR }))
+    const listed = ['x', idAt(T0 - HOUR)].map((id) => ({
+      id,
+      endedMs: T0 - HOUR,
+      session: 'f',
+    }))
     await filled({ sql: (text) => Promise.resolve(file.prepare(text).all()) }, listed)
     const asked: { sql: string; parameters: readonly unknown[] }[] = []
     const db = createKysely(file, ({ query }) => {
@@ -397,7 +418,7 @@ describe('queries of the usage log on SQLite', () => {
       // The rows of a page are looked up one by one.
       if (isOfPage(sql)) expect(plan[0]).toMatch(/usage_log USING PRIMARY KEY \(id=\?\)/)
       // Of two bounds on the same side, SQLite uses one, and reads all rows up to the other.
-      const bounded = filter.user_id === undefined ? 'id' : 'ended_ms'
+      const bounded = filter.user_id === undefined && filter.session === undefined ? 'id' : 'ended_ms'
       for (const side of ['<', '>=']) {
         for (const part of sql.split(/ from "usage_log"| limit \? offset \?/)) {
           expect(part.split(`"${bounded}" ${side} `).length, sql).toBeLessThanOrEqual(

@@ -9,7 +9,7 @@ import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
 
 /** Maximum number of newest rows that one list shows; an earlier end of the period reaches older ones. */
-const MAX_LISTED_ROWS = 100_000
+export const MAX_LISTED_ROWS = 100_000
 /**
  * Maximum number of users whose index ranges are read one after the other; for more, all rows of the period
  * are read.
@@ -94,8 +94,8 @@ async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: b
   const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return null
   const all = matchingRows(db, scan)
-  // A user's rows are read in the order of their ends.
-  if (!isByEnd || scannedUser(scan.filter) !== undefined) return { all, latest: all }
+  // The rows of a user or a session are read in the order of their ends.
+  if (!isByEnd || scannedIndex(scan.filter)) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 
@@ -206,7 +206,7 @@ export async function scanUsage(
   let query = withNames(db)
     .where((eb) => withinScan(eb, scan))
     .where((eb) => matchesFilter(eb, scan.filter))
-  if (scannedUser(scan.filter) !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (scannedIndex(scan.filter)) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
   return { entries: await entriesFromRows(db, rows), next: scan.end }
 }
@@ -251,7 +251,7 @@ export interface UsageCursor {
   readonly ended_ms: number
 }
 
-/** Scan of the usage log, newest first, over an index: of a user, of a time range, or of all rows. */
+/** Scan of the usage log, newest first, over an index: of a session, of a user, of a time range, or of all rows. */
 export interface UsageScan {
   readonly filter: UsageFilter
   /** Starts after this row; null = at the newest. */
@@ -279,7 +279,7 @@ export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | 
     .where((eb) => withinScan(eb, open))
     .offset(scan.maxRows - 1)
     .limit(1)
-  if (scannedUser(filter) !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (scannedIndex(filter)) query = query.orderBy('ended_ms', 'desc')
   const end = await query.orderBy('id', 'desc').executeTakeFirst()
   return { ...open, end: end ? { id: end.id, ended_ms: end.ended_ms } : null }
 }
@@ -323,22 +323,36 @@ const oneOrMore = (ids: readonly number[]): OneOrMore<number> => {
   return ids.length === 1 && first !== undefined ? first : ids
 }
 
-/** The user whose rows are scanned over their index; undefined if rows of several users match. */
-function scannedUser({ user_id: userId }: UsageFilter): number | undefined {
-  return typeof userId === 'number' ? userId : undefined
+/** The user or the session whose rows are scanned over their index; undefined if those of several match. */
+function scannedIndex({
+  user_id: userId,
+  session,
+}: UsageFilter):
+  | { readonly column: 'user_id'; readonly value: number }
+  | { readonly column: 'session'; readonly value: string }
+  | undefined {
+  const sessions = session === undefined ? [] : valuesOf(session)
+  const [value] = sessions
+  if (value !== undefined && sessions.length === 1) return { column: 'session', value }
+  return typeof userId === 'number' ? { column: 'user_id', value: userId } : undefined
 }
 
 /**
- * Condition on the index: `usage_log_by_user` for a user's rows, else the primary key. Has one bound per side
+ * Condition on the index: `usage_log_by_session`, `usage_log_by_user`, else the primary key. Has one bound per side
  * only, because SQLite would use the first of two and read all rows up to the other; a cursor is the tighter
  * bound.
  */
 function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan
   const { fromMs, beforeMs } = filter
-  const userId = scannedUser(filter)
-  if (userId === undefined) return withinIds(eb, scan)
-  const bounds: Expression<SqlBool>[] = [withinIds(eb, scan), eb('usage_log.user_id', '=', userId)]
+  const index = scannedIndex(filter)
+  if (!index) return withinIds(eb, scan)
+  const bounds: Expression<SqlBool>[] = [
+    withinIds(eb, scan),
+    eb(`usage_log.${index.column}`, '=', index.value),
+  ]
+  // The index has no rows without a session.
+  if (index.column === 'session') bounds.push(eb('usage_log.session', '<>', sql.lit('')))
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
   else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (end)
@@ -351,18 +365,18 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
 }
 
 /**
- * Condition on the ids of a scan, from which PostgreSQL derives the partitions. A user's rows are scanned by
- * the end of calls, so there a cursor bounds ids through its time only.
+ * Condition on the ids of a scan, from which PostgreSQL derives the partitions. The rows of a user or a session are
+ * scanned by the end of calls, so there a cursor bounds ids through its time only.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
   const { fromMs, beforeMs, id } = filter
-  const userId = scannedUser(filter)
+  const isByEnd = scannedIndex(filter) !== undefined
   const bounds: Expression<SqlBool>[] = []
   const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
   const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
   if (typeof id === 'string') bounds.push(eb('usage_log.id', '=', id))
   else if (id !== undefined) bounds.push(eb('usage_log.id', 'in', id))
-  if (userId === undefined) {
+  if (!isByEnd) {
     if (after) before(after.id)
     else if (beforeMs !== undefined) before(firstIdOf(beforeMs))
     if (end) from(end.id)
@@ -384,13 +398,17 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageC
 /** Condition of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
-  const { service_tier: tier, region, reasons, causes } = filter
-  const userId = scannedUser(filter)
+  const { service_tier: tier, region, reasons, causes, session } = filter
+  const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
-  if (typeof users === 'object') wanted.push(eb('usage_log.user_id', 'in', users))
-  // For a user's rows, the index covers the times.
-  if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
-  if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
+  // The plus keeps SQLite from the index of users where that of the session has fewer rows.
+  if (users !== undefined && index?.column !== 'user_id')
+    wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', valuesOf(users)))
+  if (session !== undefined && index?.column !== 'session')
+    wanted.push(eb('usage_log.session', 'in', valuesOf(session)))
+  // The index of a user or a session covers the times.
+  if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
+  if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (token_name !== undefined)
     wanted.push(
       eb(

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
+import { type BreakCounts, breakCounts } from '../../domain/cache-break.ts'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
 import { type UsageFilter, type UsageTotals, type UsageDimension } from '../../domain/usage-filter.ts'
 import {
+  BREAK_COLUMNS,
   type DimensionColumn,
   smallestSumKind,
   LATENCY_COLUMNS,
@@ -93,6 +95,8 @@ interface SeriesSums {
   readonly lines: readonly SeriesLine[]
   /** Histograms of all calls for each step. */
   readonly latency: readonly Sums[]
+  /** Breaks of prompt caches in the period. */
+  readonly breaks: BreakCounts
   /** Sums of the preceding period. */
   readonly previous: Sums
 }
@@ -131,8 +135,13 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
   const { steps, plan, previousPlan } = query
   const filter = await resolvedFilter(db, query.filter)
   if (!filter)
-    return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
-  const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
+    return {
+      lines: [],
+      latency: zeros(steps, LATENCY_COLUMNS),
+      breaks: {},
+      previous: zeros(1, POINT_COLUMNS)[0] ?? [],
+    }
+  const columns = [...POINT_COLUMNS, ...BREAK_COLUMNS, ...LATENCY_COLUMNS]
   const totals =
     (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
   const previous = await readPlannedSums(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
@@ -144,7 +153,12 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
       totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
       secrets,
     ),
-    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length)),
+    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length + BREAK_COLUMNS.length)),
+    breaks: breakCounts(
+      BREAK_COLUMNS.map((_, index) =>
+        totals.reduce((sum, point) => sum + (point[POINT_COLUMNS.length + index] ?? 0), 0),
+      ),
+    ),
     previous: previous.get(null)?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
   }
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Kysely, sql } from 'kysely'
+import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILED_REASONS } from '../../domain/call-outcome.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { bucketBounds, LATENCY_BUCKETS } from '../../domain/latency.ts'
@@ -69,6 +70,7 @@ const VALUES: readonly string[] = [
   `count(*) filter (where reason in (${list(FAILED_REASONS)}) and requests = 0)`,
   'sum(cache_saved)',
   'sum(cache_surcharge)',
+  ...CACHE_BREAKS.map((reason) => `count(*) filter (where cache_break = '${reason}')`),
 ]
 
 /**

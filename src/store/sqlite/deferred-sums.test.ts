@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
+import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
@@ -11,6 +12,7 @@ import { LATENCY_COLUMNS, NO_DIMENSION, SUM_KEY } from '../sum-kinds.ts'
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
 const DAY = 20_513
+const NO_BREAKS = Object.fromEntries(CACHE_BREAKS.map((reason) => [`break_${reason}`, 0]))
 const NO_CAUSES = Object.fromEntries(FAILURE_CAUSES.map((cause) => [`failed_${cause}`, 0]))
 
 const USAGE = {
@@ -59,11 +61,15 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
       settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...CACHE_MONEY, ...of }),
     )
   // Written in one commit and in several, these go to the same rows.
-  await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { ended_ms: MIDNIGHT_MS - 1 })])
+  await Promise.all([
+    call('a', {}),
+    call('b', { quota: 5, cache_break: 'key_moved' }),
+    call('c', { ended_ms: MIDNIGHT_MS - 1 }),
+  ])
   const nothing = { quota: 0, usage: NO_USAGE, cache_saved: 0, cache_surcharge: 0 }
   await call('d', { delivered: false, reason: 'failed', ...nothing })
   await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
-  await call('f', { model: 'other' })
+  await call('f', { model: 'other', cache_break: 'provider' })
   await call('g', { channel: 'other' })
   await call('h', { group: 'other' })
   await call('i', { service_tier: 'fast', region: 'us' })
@@ -93,16 +99,17 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     cache_surcharge: 19 * of,
     quota,
     ...NO_CAUSES,
+    ...NO_BREAKS,
     unanswered: failed,
   })
   expect(await daysIn(store, path)).toEqual([
     { start: DAY - 1, ...key, ...sums(1, 300) },
     // The calls a, b and e; d was not answered.
-    { start: DAY, ...key, ...sums(3, 605, 1) },
+    { start: DAY, ...key, ...sums(3, 605, 1), break_key_moved: 1 },
     { start: DAY, ...key, service_tier: 'fast', region: 'us', ...sums(1, 300) },
     { start: DAY, ...key, group_name: 'other', ...sums(1, 300) },
     { start: DAY, ...key, channel: 'other', ...sums(1, 300) },
-    { start: DAY, ...key, model: 'other', ...sums(1, 300) },
+    { start: DAY, ...key, model: 'other', ...sums(1, 300), break_provider: 1 },
   ])
 })
 

@@ -21,6 +21,7 @@ const hold: fc.Arbitrary<HoldOpening> = fc.record({
   kind: fc.constantFrom('chat', 'embeddings', ''),
   budgets: text,
   requested_model: text,
+  session: text,
 })
 const call: fc.Arbitrary<SettledCall> = fc.record({
   id: text,
@@ -33,6 +34,7 @@ const call: fc.Arbitrary<SettledCall> = fc.record({
   kind: fc.constantFrom('chat', 'embeddings', ''),
   budgets: text,
   requested_model: text,
+  session: text,
   duration_ms: whole,
   quota: whole,
   reason: fc.constantFrom('complete', 'estimated', 'client_gone', 'cut', 'failed', 'crash'),

@@ -20,7 +20,10 @@ export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Pro
 const USAGE_LOG: Table = {
   name: 'usage_log',
   columns: { ...recordColumns(USAGE), id: 'sorted primary key' },
-  indexes: { usage_log_by_user: '(user_id, ended_ms)' },
+  indexes: {
+    usage_log_by_user: '(user_id, ended_ms)',
+    usage_log_by_session: "(session, ended_ms) where session <> ''",
+  },
 }
 
 const USAGE_SUMS: Table = {

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { Role } from '../../domain/role.ts'
+import type { User } from '../../domain/records/user.ts'
+import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
+import { offsetOf, pageObject, pageOf, pageQuery } from '../page.ts'
+import type { ManagementServices } from '../services.ts'
+import { timesOf } from './list-usage.ts'
+import { breaksSchema } from './usage-series.ts'
+
+const count = z.int()
+
+/** Sums over the calls of a session; `docs/api.md: Sessions of calls`. */
+export const usageSessionSchema = z.object({
+  session: z.string().meta({ description: 'As in rows of the usage log' }),
+  user_id: count,
+  username: z.string(),
+  calls: count,
+  input: count.meta({ description: 'Input tokens that were neither read from nor written to a cache' }),
+  cached: count,
+  cache_write: count,
+  output: count,
+  quota: count,
+  cache_saved: count,
+  cache_surcharge: count,
+  breaks: breaksSchema,
+  first_at: count.meta({ description: 'Unix seconds of the end of the first call' }),
+  last_at: count.meta({ description: 'Unix seconds of the end of the last call' }),
+})
+
+/** The query for sessions. `user_id` and `username` are ignored unless an administrator gives them. */
+export const usageSessionsQuery = z.object({
+  start_timestamp: wholeNumber(),
+  end_timestamp: wholeNumber(),
+  session: textsFilter(),
+  user_id: idsFilter(),
+  username: textsFilter(),
+  ...pageQuery.shape,
+})
+
+/** A page of sessions, that of the latest call first: of all users for administrators, else the user's own. */
+export async function usageSessions(
+  { store }: Pick<ManagementServices, 'store'>,
+  query: z.output<typeof usageSessionsQuery>,
+  user: Pick<User, 'id' | 'role'>,
+) {
+  const page = pageOf(query)
+  const { session, user_id, username } = query
+  const whose = user.role >= Role.admin ? { user_id, username } : { user_id: user.id }
+  const { total, sessions } = await store.read('usageSessions', {
+    filter: { ...timesOf(query), session, ...whose },
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  const items = sessions.map(
+    ({ first_ms, last_ms, ...sums }): z.output<typeof usageSessionSchema> => ({
+      ...sums,
+      first_at: Math.floor(first_ms / 1000),
+      last_at: Math.floor(last_ms / 1000),
+    }),
+  )
+  return pageObject(page, total, items)
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import { type BreakCounts, breakCounts, CACHE_BREAKS } from '../../domain/cache-break.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { COUNT_COLUMNS } from '../usage-row.ts'
+import { type Db, namesOf } from './operation.ts'
+import { boundScan, MAX_LISTED_ROWS, matchingRows } from './usage-log.ts'
+
+/** Sums over the calls of one session. */
+export interface UsageSession {
+  /** As in rows. */
+  readonly session: string
+  readonly user_id: number
+  readonly username: string
+  readonly calls: number
+  /** Tokens that no cache was read for or written with. */
+  readonly input: number
+  readonly cached: number
+  readonly cache_write: number
+  readonly output: number
+  /** Quota units, as the next two. */
+  readonly quota: number
+  readonly cache_saved: number
+  readonly cache_surcharge: number
+  readonly breaks: BreakCounts
+  /** End of the first call, in Unix milliseconds. */
+  readonly first_ms: number
+  /** End of the last call. */
+  readonly last_ms: number
+}
+
+const CACHE_WRITES = COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_')).join(' + ')
+
+/** What is summed up for a session. */
+const SUMS = {
+  input: 'input_tokens',
+  cached: 'cache_read_tokens',
+  cache_write: CACHE_WRITES,
+  output: 'output_tokens',
+  quota: 'quota',
+  cache_saved: 'cache_saved',
+  cache_surcharge: 'cache_surcharge',
+} as const
+
+/**
+ * Sums the matching calls by session, the session of the latest call first. Covers the newest 100,000 rows of the
+ * session, of the user or of the period, as `listUsage` does.
+ */
+export async function usageSessions(
+  db: Db,
+  {
+    filter,
+    offset,
+    limit,
+  }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
+): Promise<{ readonly total: number; readonly sessions: readonly UsageSession[] }> {
+  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  if (!scan) return { total: 0, sessions: [] }
+  const grouped = groupedBySession(db, scan).as('grouped')
+  const rows = await db
+    .selectFrom(grouped)
+    .selectAll()
+    .select(sql<number>`count(*) over ()`.as('total'))
+    .orderBy('last_ms', 'desc')
+    .orderBy('session')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  const names = await namesOf(
+    db,
+    'user',
+    rows.map(({ user_id }) => user_id),
+  )
+  // A page beyond the last one has no row that states the total.
+  const beyond =
+    rows.length === 0 && offset > 0
+      ? await db
+          .selectFrom(grouped)
+          .select((eb) => eb.fn.countAll<number>().as('total'))
+          .executeTakeFirst()
+      : undefined
+  return {
+    total: (rows[0] ?? beyond)?.total ?? 0,
+    sessions: rows.map(({ total: _total, ...row }) => ({
+      session: row.session,
+      user_id: row.user_id,
+      username: names.get(row.user_id) ?? '',
+      calls: row.calls,
+      input: row.input,
+      cached: row.cached,
+      cache_write: row.cache_write,
+      output: row.output,
+      quota: row.quota,
+      cache_saved: row.cache_saved,
+      cache_surcharge: row.cache_surcharge,
+      breaks: breakCounts(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
+      first_ms: row.first_ms,
+      last_ms: row.last_ms,
+    })),
+  }
+}
+
+/** Sums the rows of a scan by their session. */
+function groupedBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
+  return matchingRows(db, scan)
+    .where('usage_log.session', '<>', sql.lit(''))
+    .groupBy(['usage_log.session', 'usage_log.user_id'])
+    .select(['usage_log.session', 'usage_log.user_id'])
+    .select(({ fn }) => [
+      fn.countAll<number>().as('calls'),
+      fn.min<number>('ended_ms').as('first_ms'),
+      fn.max<number>('ended_ms').as('last_ms'),
+      // Casts the sums, because PostgreSQL returns a wider type.
+      ...Object.entries(SUMS).map(([name, of]) =>
+        sql<number>`cast(sum(${sql.raw(of)}) as bigint)`.as(name as keyof typeof SUMS),
+      ),
+      ...CACHE_BREAKS.map((reason) =>
+        sql<number>`count(*) filter (where cache_break = ${sql.lit(reason)})`.as(`break_${reason}`),
+      ),
+    ])
+}
