@@ -25,7 +25,8 @@ let base: Required<Configuration>
 beforeAll(async () => {
   upstream = await startUpstream()
   base = {
-    options: {},
+    // Upstreams receive the requests of the tests alone.
+    options: { model_dates: false },
     rate_limits: {},
     groups: {},
     models: priced(['m']),
@@ -149,7 +150,7 @@ describe('the prices file', () => {
 
   test('a change of the prices file is applied, and one with a mistake is refused with its line', async () => {
     writeFileSync(pricesFile(), pricesTimes(2))
-    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } })
+    await change({ ...base, models: {}, options: { ...base.options, prices_file: './prices.yaml' } })
     const two = await charged(await chat())
     await writes(pricesTimes(3))
     const three = await charged(await chat())
@@ -169,7 +170,10 @@ describe('the prices file', () => {
 
   test('a prices file that was refused when it was named is read again once it is corrected', async () => {
     writeFileSync(pricesFile(), 'm: { input: 1 }\n')
-    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } }, 'refused')
+    await change(
+      { ...base, models: {}, options: { ...base.options, prices_file: './prices.yaml' } },
+      'refused',
+    )
     await writes(pricesTimes(2))
     expect((await charged(await chat())).quota).toBe(60)
     await change(base)
@@ -214,7 +218,7 @@ describe('settings that a reload changes', () => {
     await change({ ...base, users })
     const forwarded = { 'x-forwarded-for': '10.1.2.3' }
     expect((await chat('office', 'm', forwarded)).status).toBe(403)
-    await change({ ...base, users, options: { trusted_proxies: ['127.0.0.1'] } })
+    await change({ ...base, users, options: { ...base.options, trusted_proxies: ['127.0.0.1'] } })
     expect((await chat('office', 'm', forwarded)).status).toBe(200)
     await change({ ...base, users })
     expect((await chat('office', 'm', forwarded)).status).toBe(403)
@@ -222,7 +226,10 @@ describe('settings that a reload changes', () => {
   })
 
   test('a reload changes metrics_token', async () => {
-    writeFileSync(program.folder.configFile, stringify({ ...base, options: { metrics_token: 'watcher' } }))
+    writeFileSync(
+      program.folder.configFile,
+      stringify({ ...base, options: { ...base.options, metrics_token: 'watcher' } }),
+    )
     const seen = (headers: Record<string, string>): Promise<number> =>
       call(program.url, undefined, { method: 'GET', path: '/metrics', headers }).then(({ status }) => status)
     await eventually(
