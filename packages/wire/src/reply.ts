@@ -1,3 +1,4 @@
+import type { Diagnosis } from './diagnosis.ts'
 import type { ConversionProtocol } from './protocols.ts'
 import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
@@ -20,6 +21,8 @@ export interface Reply {
   readonly usage: ReportedUsage | undefined
   /** What it states about how it was served; absent if only `usage` states it. */
   readonly served?: Served | undefined
+  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  readonly diagnosis?: Diagnosis | undefined
   /** Uses of the provider's tools that it reports; absent if there are none. */
   readonly tools?: readonly ToolUse[]
   /** Audio and images in it; absent if there are none. */

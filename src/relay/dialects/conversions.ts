@@ -352,6 +352,7 @@ function convertedReply(
     error: false,
     usage: reply.usage,
     served: reply.served,
+    diagnosis: reply.diagnosis,
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),

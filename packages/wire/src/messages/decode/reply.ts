@@ -1,3 +1,4 @@
+import { messageDiagnosis } from '../../diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
@@ -27,6 +28,7 @@ export function decodeReply(bytes: Buffer): Reply {
     parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
     stop: readStop(stop) ?? { reason: 'end' },
     usage: readMessagesUsage(scan.value('usage'), tools),
+    diagnosis: messageDiagnosis({ id: scan.value('id'), diagnostics: scan.value('diagnostics') }),
     ...(tools.length > 0 && { tools }),
   }
 }
