@@ -14,7 +14,7 @@ import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
 /** Time after the start at which lists are read first; a gateway that starts has more urgent work. */
-const FIRST_MS = 4_000
+const FIRST_MS = 2_000
 const TICK_MS = 1_000
 /** Interval between readings of a list. */
 const READ_MS = 86_400_000

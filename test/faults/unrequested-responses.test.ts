@@ -4,7 +4,15 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { call, retryWhileShed } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  priced,
+  ROOT,
+  token,
+  user,
+  withoutModelLists,
+} from '../fixtures/configuration.ts'
 import {
   completionText,
   contentFrame,
@@ -186,7 +194,7 @@ test('connections of a channel that was removed by a reload are closed', async (
   expect(kept).toBeGreaterThan(0)
   writeFileSync(
     program.folder.configFile,
-    stringify(configuration(MODELS.filter((name) => name !== hostile))),
+    stringify(withoutModelLists(configuration(MODELS.filter((name) => name !== hostile)))),
   )
   await eventually(() => open(hostile) === 0, 'the connections are closed')
   expect(open(honest)).toBe(kept)

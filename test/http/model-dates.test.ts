@@ -75,6 +75,7 @@ const modelsOf = async (
 let fixture: Fixture
 let proxy: ProxyServer
 let startedMs: number
+let readyMs: number
 beforeAll(async () => {
   const routes = new Map<string, number>()
   proxy = await startHttpProxy(routes)
@@ -135,6 +136,7 @@ beforeAll(async () => {
       ],
     }
   })
+  readyMs = Date.now()
   const ends = { past: PAST, keyed: SOON, mapped: LATER, two: LATER }
   await vi.waitUntil(
     async () => {
@@ -158,7 +160,7 @@ describe('the end of a model', () => {
     expect(first?.path).toBe('/v1/models')
     expect(first?.headers.authorization).toMatch(/^Bearer k[12]$/)
     expect(more).toEqual([])
-    expect(performance.timeOrigin + (first?.at ?? 0) - startedMs).toBeLessThan(10_000)
+    expect(performance.timeOrigin + (first?.at ?? 0) - readyMs).toBeLessThan(10_000)
   })
 
   test('a list is read with another key if a key is refused', () => {

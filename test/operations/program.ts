@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
-import type { Configuration } from '../fixtures/configuration.ts'
+import { type Configuration, withoutModelLists } from '../fixtures/configuration.ts'
 import { freePort, statusOn } from '../fixtures/port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../fixtures/program.ts'
 import { pauseBeforeProbe } from '../fixtures/readiness.ts'
@@ -85,7 +85,10 @@ export async function runProgram(options: ProgramOptions): Promise<Program> {
   const folder = options.folder ?? newFolder()
   if (options.config !== undefined) {
     const { config } = options
-    writeFileSync(folder.configFile, typeof config === 'string' ? config : stringify(config))
+    writeFileSync(
+      folder.configFile,
+      typeof config === 'string' ? config : stringify(withoutModelLists(config)),
+    )
   }
   const port = options.port ?? (await freePort())
   const [file = '', ...args] = options.command ?? [

@@ -3,7 +3,15 @@ import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { call } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  priced,
+  ROOT,
+  token,
+  user,
+  withoutModelLists,
+} from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
@@ -139,7 +147,7 @@ async function changes(
       badFiles += 1
     }
     const before = await applied()
-    const text = stringify(configuration(upstream, turn))
+    const text = stringify(withoutModelLists(configuration(upstream, turn)))
     if (turn % 2 === 0) writeFileSync(configFile, text)
     else {
       writeFileSync(`${configFile}.new`, text)

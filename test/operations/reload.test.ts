@@ -12,7 +12,15 @@ import {
   usageText,
 } from '../fixtures/behaviour.ts'
 import { type FullResponse, call, open } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  channel,
+  type Configuration,
+  priced,
+  ROOT,
+  token,
+  user,
+  withoutModelLists,
+} from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
@@ -25,8 +33,7 @@ let base: Required<Configuration>
 beforeAll(async () => {
   upstream = await startUpstream()
   base = {
-    // Upstreams receive the requests of the tests alone.
-    options: { model_dates: false },
+    options: {},
     rate_limits: {},
     groups: {},
     models: priced(['m']),
@@ -76,7 +83,7 @@ async function change(
   write = WRITERS['renamed over'],
 ): Promise<void> {
   const before = await readings(expected)
-  await write?.(typeof config === 'string' ? config : stringify(config))
+  await write?.(typeof config === 'string' ? config : stringify(withoutModelLists(config)))
   await readingAfter(before, expected)
 }
 
@@ -150,7 +157,7 @@ describe('the prices file', () => {
 
   test('a change of the prices file is applied, and one with a mistake is refused with its line', async () => {
     writeFileSync(pricesFile(), pricesTimes(2))
-    await change({ ...base, models: {}, options: { ...base.options, prices_file: './prices.yaml' } })
+    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } })
     const two = await charged(await chat())
     await writes(pricesTimes(3))
     const three = await charged(await chat())
@@ -170,10 +177,7 @@ describe('the prices file', () => {
 
   test('a prices file that was refused when it was named is read again once it is corrected', async () => {
     writeFileSync(pricesFile(), 'm: { input: 1 }\n')
-    await change(
-      { ...base, models: {}, options: { ...base.options, prices_file: './prices.yaml' } },
-      'refused',
-    )
+    await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } }, 'refused')
     await writes(pricesTimes(2))
     expect((await charged(await chat())).quota).toBe(60)
     await change(base)
@@ -218,7 +222,7 @@ describe('settings that a reload changes', () => {
     await change({ ...base, users })
     const forwarded = { 'x-forwarded-for': '10.1.2.3' }
     expect((await chat('office', 'm', forwarded)).status).toBe(403)
-    await change({ ...base, users, options: { ...base.options, trusted_proxies: ['127.0.0.1'] } })
+    await change({ ...base, users, options: { trusted_proxies: ['127.0.0.1'] } })
     expect((await chat('office', 'm', forwarded)).status).toBe(200)
     await change({ ...base, users })
     expect((await chat('office', 'm', forwarded)).status).toBe(403)
@@ -228,7 +232,7 @@ describe('settings that a reload changes', () => {
   test('a reload changes metrics_token', async () => {
     writeFileSync(
       program.folder.configFile,
-      stringify({ ...base, options: { ...base.options, metrics_token: 'watcher' } }),
+      stringify(withoutModelLists({ ...base, options: { metrics_token: 'watcher' } })),
     )
     const seen = (headers: Record<string, string>): Promise<number> =>
       call(program.url, undefined, { method: 'GET', path: '/metrics', headers }).then(({ status }) => status)
@@ -237,7 +241,7 @@ describe('settings that a reload changes', () => {
       'the token is asked for',
     )
     expect(await seen({ authorization: 'Bearer watcher' })).toBe(200)
-    writeFileSync(program.folder.configFile, stringify(base))
+    writeFileSync(program.folder.configFile, stringify(withoutModelLists(base)))
     await eventually(async () => (await seen({ authorization: 'Bearer another' })) === 200, 'no token')
   })
 })
