@@ -227,7 +227,6 @@ export class App {
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
-        stateLimits(exchange, endpoint, caller, relay)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
         return endpoint.handle(exchange, caller, relay, params)
@@ -237,9 +236,16 @@ export class App {
 
   #callerOf(exchange: ClientExchange, endpoint: CallEndpoint, address: string): Caller | Promise<Caller> {
     const { request } = exchange
-    if (endpoint.access === 'keyed-account')
-      return this.#services.json().then((json) => json.ownCaller(request))
-    return this.#services.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
+    const { apiKeys, json, relay } = this.#services
+    const onKnown = (caller: Caller): void => stateLimits(exchange, endpoint, caller, relay)
+    if (endpoint.access === 'api-key')
+      return apiKeys.authenticate(requireKey(request, endpoint.keyIn), address, 'call', onKnown)
+    return json()
+      .then((ready) => ready.ownCaller(request))
+      .then((caller) => {
+        onKnown(caller)
+        return caller
+      })
   }
 
   #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): void {

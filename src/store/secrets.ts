@@ -60,7 +60,15 @@ export function hashKey(secrets: Secrets, key: string): string {
 /** Tags a text, to compare it without storing it; tags of different purposes never equal each other. */
 export function hmacOf(
   secrets: Secrets,
-  purpose: 'upstream key' | 'reasoning' | 'signature' | 'state' | 'alert receiver' | 'audit' | 'version',
+  purpose:
+    | 'upstream key'
+    | 'limited key'
+    | 'reasoning'
+    | 'signature'
+    | 'state'
+    | 'alert receiver'
+    | 'audit'
+    | 'version',
   text: string,
 ): string {
   return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')

@@ -133,17 +133,25 @@ export class ApiKeys {
   /**
    * Returns the caller that a key identifies. Throws 401 with the reason if the key cannot be used: unknown,
    * deleted, disabled, expired or exhausted. Expired and exhausted keys may still be used for reading. Throws
-   * 403 for a disabled user or an address that is not allowed. `docs/api.md: Authentication`.
+   * 403 for a disabled user or an address that is not allowed. `onKnown` is called once the key is recognized, also
+   * if it cannot be used. `docs/api.md: Authentication`.
    */
-  authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
+  authenticate(
+    sent: string,
+    address: string,
+    use: KeyUse = 'call',
+    onKnown?: (caller: Caller) => void,
+  ): Caller | Promise<Caller> {
     const key = lookupKey(sent)
     if (key === undefined) throw unknownKey()
     const cached = this.#keys.get(key)
-    if (cached === undefined) return this.#load(key, address, use)
+    if (cached === undefined) return this.#load(key, address, use, onKnown)
     if (cached === 'unknown') throw unknownKey()
-    if (this.#announce && this.#isTooOld(key, cached)) return this.#load(key, address, use)
+    if (this.#announce && this.#isTooOld(key, cached)) return this.#load(key, address, use, onKnown)
     const account = this.#ledger.accounts.get(cached.token.id)
-    return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
+    return account === cached.account
+      ? this.#check(cached, address, use, onKnown)
+      : this.#load(key, address, use, onKnown)
   }
 
   // Announcements of changes may be lost, so keys in use are refreshed in the background. A call waits only
@@ -159,8 +167,13 @@ export class ApiKeys {
     return ageMs > MAX_AGE_MS
   }
 
-  async #load(key: string, address: string, use: KeyUse): Promise<Caller> {
-    return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use)
+  async #load(
+    key: string,
+    address: string,
+    use: KeyUse,
+    onKnown: ((caller: Caller) => void) | undefined,
+  ): Promise<Caller> {
+    return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use, onKnown)
   }
 
   async #read(key: string): Promise<CachedKey | undefined> {
@@ -179,7 +192,14 @@ export class ApiKeys {
     return cached
   }
 
-  #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyUse): Caller {
+  #check(
+    { token, user, account, addresses }: CachedKey,
+    address: string,
+    use: KeyUse,
+    onKnown: ((caller: Caller) => void) | undefined,
+  ): Caller {
+    const caller = { token, user }
+    onKnown?.(caller)
     const status = statusAt(token, account.token.accountRemain, Date.now())
     if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
       this.#storeStatus(token.id, status)
@@ -191,7 +211,7 @@ export class ApiKeys {
       if (error instanceof GatewayError) error.caller = { userId: user.id, tokenId: token.id }
       throw error
     }
-    return { token, user }
+    return caller
   }
 
   // Stores the status of an expired or exhausted key. The response does not wait for it.
