@@ -207,6 +207,7 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
+      breaks: conversations.breaks,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

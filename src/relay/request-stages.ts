@@ -87,6 +87,8 @@ export interface ParsedRequest {
   readonly region?: string
   /** Returns the session of the request. Absent if the endpoint has no conversations. */
   readonly session?: () => Session | undefined
+  /** The conversation as the client sent it. Absent if the endpoint has none. */
+  readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationForm }
   /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** Content type of the client's stream, if it does not consist of events. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -40,6 +41,24 @@ describe('a gateway of two workers', () => {
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
     await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
+  })
+
+  test('compares a call with the previous one of its session, whichever worker had it', async () => {
+    script(fixture.upstream)
+    const missed = { kind: 'whole', usage: usageText(5_000, 5, 0) } as const
+    for (let n = 0; n < 8; n++) {
+      const session = `compared-${n}`
+      script(fixture.upstream)
+      await turn(fixture.gateway.url, session)
+      fixture.upstream.script('m', missed)
+      await turn(fixture.gateway.url, session)
+    }
+    const { data } = await manage<{ breaks: object }>(
+      fixture.gateway.url,
+      { id: ROOT.id, accessToken: ROOT.access_token },
+      'GET /api/usage',
+    )
+    expect(data.breaks).toEqual({ provider: 8 })
   })
 })
 

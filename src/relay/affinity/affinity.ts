@@ -1,12 +1,13 @@
 import { createHash, hash } from 'node:crypto'
-import { promptTokens, type Usage } from '@sluice/wire/usage'
+import type { Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import type { DigestRules, DigestStore } from '../digests/digest-store.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
+import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
+import { LAST_LIFETIME, LIFETIMES_MS, mayBeCached, writtenLifetime } from './lifetimes.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { type Session, sessionTag } from './session.ts'
 
@@ -21,11 +22,6 @@ export interface AffinityServices {
   readonly nowMs: () => number
 }
 
-/** Minimum number of tokens of a prompt that providers keep in a cache. */
-const MIN_CACHED_TOKENS = 1_024
-/** Lifetimes of caches, the shortest first. */
-const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
-const LAST_LIFETIME = LIFETIMES_MS.length - 1
 /** Number of answers in a row without a cache read after which a binding is limited to the share of its key. */
 const MAX_MISSES = 2
 /** Maximum of the calls that a key takes from such bindings, as a multiple of an equal share. */
@@ -170,7 +166,7 @@ export class CallAffinity {
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
-    const found = this.#services.store.find([this.#digestOf(plan.request.model)], () => true)
+    const found = this.#services.store.find(searchFor(this.#digestOf(plan.request.model)), () => true)
     return found instanceof Promise
       ? found.then((later) => this.#arrangeBy(plan, later?.value))
       : this.#arrangeBy(plan, found?.value)
@@ -225,23 +221,11 @@ function leavesChoice({ channels }: Plan): boolean {
   return channels.length > 1 || channels.some(({ channel }) => channel.keys.length > 1)
 }
 
-/** Index of the longest lifetime that an answer wrote; -1 if it wrote nothing. */
-function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
-  const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
-  const longest = written.findLastIndex((tokens) => tokens > 0)
-  // Providers that keep prompts for a day write them without reporting it.
-  return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LAST_LIFETIME : longest
-}
-
-function mayBeCached(usage: Usage): boolean {
-  return usage.cacheRead > 0 || promptTokens(usage) >= MIN_CACHED_TOKENS
-}
-
 const PLACE_BITS = 27
 const PLACES = new WeakMap<Channel, Map<string, number>>()
 
 /** Number of a channel and one of its keys. A collision only costs a warm cache. */
-function placeOf(channel: Channel, key: string): number {
+export function placeOf(channel: Channel, key: string): number {
   let places = PLACES.get(channel)
   if (!places) PLACES.set(channel, (places = new Map()))
   let place = places.get(key)

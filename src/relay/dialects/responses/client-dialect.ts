@@ -43,7 +43,12 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       const read = relayed(request, scan, referred, reader)
       if (!composed) return read
       // How a stored conversation begins is not in the request that continues it.
-      return { ...read, session: sessionFinder(() => sessionOf(headers, composed, RESPONSES_CONVERSATION)) }
+      const form = RESPONSES_CONVERSATION
+      return {
+        ...read,
+        session: sessionFinder(() => sessionOf(headers, composed, form)),
+        conversation: { scan: composed, form },
+      }
     },
   }
 
