@@ -14,6 +14,14 @@ const SPARE = 1.5
 const TICK_MS = 100
 const MAX_WORD = 0xffff_ffff
 
+/** What is remembered of one digest. */
+export interface DigestEntry {
+  readonly key: Buffer
+  readonly value: number
+}
+
+const NO_ENTRIES: readonly DigestEntry[] = []
+
 /**
  * Numbers by digest, in a memory of fixed size: 48 bytes for each digest that may be remembered. A new one
  * displaces the one that was remembered longest ago among those in its place.
@@ -55,11 +63,18 @@ export class DigestTable {
     this.#words[at + EXPIRES] = Math.max(1, Math.floor(expiresMs / TICK_MS))
   }
 
-  /** The number of a key; undefined if it is not remembered. */
-  get(key: Uint8Array, nowMs: number): number | undefined {
-    if (this.#size === 0) return undefined
-    const at = this.#find(wordsOf(key))
-    return at === undefined || this.#isExpired(at, nowMs) ? undefined : this.#words[at + VALUE]
+  /** The entries whose keys begin with these 32 bits. */
+  startingWith(mark: number, nowMs: number): readonly DigestEntry[] {
+    if (this.#size === 0) return NO_ENTRIES
+    let entries: DigestEntry[] | undefined
+    const words = this.#words
+    const first = this.#placeOf(mark)
+    for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
+      if (words[at] !== mark || this.#expiryAt(at) === 0 || this.#isExpired(at, nowMs)) continue
+      const key = Buffer.from(words.slice(at, at + KEY_WORDS).buffer)
+      entries = [...(entries ?? []), { key, value: words[at + VALUE] as number }]
+    }
+    return entries ?? NO_ENTRIES
   }
 
   #resize(most: number): void {
@@ -71,7 +86,7 @@ export class DigestTable {
 
   #find(key: Uint32Array): number | undefined {
     const words = this.#words
-    const first = this.#placeOf(key)
+    const first = this.#placeOf(key[0] as number)
     for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
       if (words[at] !== key[0] || this.#expiryAt(at) === 0) continue
       let i = 1
@@ -83,7 +98,7 @@ export class DigestTable {
 
   /** An entry that is empty, expired, or displaced. */
   #freeEntry(key: Uint32Array, nowMs: number): number {
-    const first = this.#placeOf(key)
+    const first = this.#placeOf(key[0] as number)
     let oldest = first
     for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
       const expiry = this.#expiryAt(at)
@@ -111,9 +126,9 @@ export class DigestTable {
     }
   }
 
-  #placeOf(key: Uint32Array): number {
+  #placeOf(mark: number): number {
     const places = this.#words.length / (WAYS * WORDS)
-    return ((key[0] as number) % places) * WAYS * WORDS
+    return (mark % places) * WAYS * WORDS
   }
 
   #expiryAt(at: number): number {

@@ -20,6 +20,8 @@ export const ALL_LIFETIMES: readonly CacheLifetime[] = ['5m', '30m', '1h', '12h'
 const MAX_NAME_BYTES = 100
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+/** First bytes of the names and lifetimes above, as they are or as an escape. */
+const FIRST_BYTES = new Set([...BEGINNINGS, ...LONG_LIFETIMES].map((one) => one[1] as number)).add(BACKSLASH)
 
 /**
  * Lifetimes for which the cache directives of a request may make a provider write to its cache. All of them if
@@ -32,6 +34,7 @@ export function namedLifetimes({ bytes, tape }: ScannedObject): readonly CacheLi
     const start = tape[node] as number
     const end = tape[node + 1] as number
     if (bytes[start] !== QUOTE || end - start > MAX_NAME_BYTES) continue
+    if (!FIRST_BYTES.has(bytes[start + 1] as number)) continue
     if (hasEscapedLetter(bytes, start, end)) return ALL_LIFETIMES
     isAny ||= BEGINNINGS.some((one) => hasBytesAt(bytes, start, one))
     isLong ||= end - start <= 5 && LONG_LIFETIMES.some((one) => hasBytesAt(bytes, start, one))

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from '@sluice/wire/chat'
@@ -18,7 +19,7 @@ import { responsesRequests } from '../generators/responses-requests.ts'
 import { lawRuns } from '../tier.ts'
 import { ALL_PROTOCOLS } from './convert-through.ts'
 
-const SEED = Buffer.alloc(32, 7)
+const SCOPE = { key: createSecretKey(Buffer.alloc(32, 7)), seed: '5eed'.repeat(16), model: 'm' }
 
 const FORMS: Readonly<Record<ClientProtocol, ConversationForm>> = {
   chat: CHAT_CONVERSATION,
@@ -52,7 +53,7 @@ const FREE: Readonly<Record<ClientProtocol, Json>> = {
 }
 
 function digestsOf(form: ConversationForm, request: unknown): ConversationDigests {
-  return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, SEED, 'm')
+  return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, SCOPE)
 }
 
 function hexAt(digests: ConversationDigests, turn: number): string {
@@ -206,7 +207,7 @@ test('cache points of converse do not count', () => {
       const marked = encoded(conversation)
       const plain = encoded(withoutMarks(conversation))
       const [one, another] = [marked, plain].map(
-        (scan) => new ConversationDigests(scan, CONVERSE_CONVERSATION, SEED, 'm'),
+        (scan) => new ConversationDigests(scan, CONVERSE_CONVERSATION, SCOPE),
       )
       if (!one || !another) return
       if (marked.bytes.includes('cachePoint')) compared++

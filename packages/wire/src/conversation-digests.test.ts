@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from './chat/index.ts'
 import { ConversationDigests, type ConversationForm } from './conversation-digests.ts'
@@ -6,10 +7,15 @@ import { scanObject } from './json/json-scan.ts'
 import { MESSAGES_CONVERSATION } from './messages/index.ts'
 import { RESPONSES_CONVERSATION } from './responses/index.ts'
 
-const SEED = Buffer.from('seed')
+const KEY = createSecretKey(Buffer.alloc(32, 7))
+const SEED = '5eed'.repeat(16)
 
 function digests(form: ConversationForm, request: object, seed = SEED): ConversationDigests {
-  return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, seed, 'm')
+  return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, {
+    key: KEY,
+    seed,
+    model: 'm',
+  })
 }
 
 function last(form: ConversationForm, request: object, seed = SEED): string {
@@ -22,8 +28,8 @@ const hi = { role: 'user', content: 'hi' }
 describe('what separates conversations', () => {
   test('two seeds have no digest in common', () => {
     const request = { model: 'm', messages: [hi] }
-    expect(last(CHAT_CONVERSATION, request, Buffer.from('a'))).not.toBe(
-      last(CHAT_CONVERSATION, request, Buffer.from('b')),
+    expect(last(CHAT_CONVERSATION, request, 'a'.repeat(64))).not.toBe(
+      last(CHAT_CONVERSATION, request, 'b'.repeat(64)),
     )
   })
   test('cache_control in arguments or schemas is not a cache directive and separates conversations', () => {

@@ -5,8 +5,8 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import type { DigestRules, DigestStore } from '../digests/digest-store.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
+import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
 import { type Session, sessionTag } from './session.ts'
 
@@ -170,7 +170,7 @@ export class CallAffinity {
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
-    const found = this.#services.store.find([this.#digestOf(plan.request.model)], () => true)
+    const found = this.#services.store.find(searchFor(this.#digestOf(plan.request.model)), () => true)
     return found instanceof Promise
       ? found.then((later) => this.#arrangeBy(plan, later?.value))
       : this.#arrangeBy(plan, found?.value)

@@ -36,8 +36,17 @@ export function withCacheKey(
   return Buffer.concat([body.subarray(0, end), Buffer.from(`,${NAME}:"${key}"`), body.subarray(end)])
 }
 
-function takesCacheKey({ allow, base_url, provider }: Channel): boolean {
-  return allow.has('prompt_cache_key') || provider === 'azure' || isOpenAiHost(base_url) || isRouter(base_url)
+const TAKES_CACHE_KEY = new WeakMap<Channel, boolean>()
+
+/** Whether a channel takes a key. Remembered, because it depends on the parsed address. */
+function takesCacheKey(channel: Channel): boolean {
+  let takes = TAKES_CACHE_KEY.get(channel)
+  if (takes === undefined) {
+    const { allow, base_url: url, provider } = channel
+    takes = allow.has('prompt_cache_key') || provider === 'azure' || isOpenAiHost(url) || isRouter(url)
+    TAKES_CACHE_KEY.set(channel, takes)
+  }
+  return takes
 }
 
 /** Header values that may be forwarded. */

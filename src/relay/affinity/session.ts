@@ -46,7 +46,7 @@ export function sessionOf(
   const hasCacheKey = scan.has('prompt_cache_key')
   if (id !== undefined) return { id, isNamed: true, hasCacheKey }
   const digest = form && openingDigest(scan, form)
-  return digest && { id: digest.toString('base64url'), isNamed: false, hasCacheKey }
+  return digest === undefined ? undefined : { id: digest, isNamed: false, hasCacheKey }
 }
 
 /** Finds the session of a call when it is first needed, and once. */

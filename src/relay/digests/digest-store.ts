@@ -1,6 +1,16 @@
-import { DigestTable } from '../../domain/digest-table.ts'
+import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
 
-/** A digest that was found: its position in the list, and its number. */
+/**
+ * Digests that are searched, the most wanted first. A digest begins with its mark, 32 bits in little-endian order;
+ * it may cost much to compute, and is only needed where something with that mark is remembered.
+ */
+export interface DigestSearch {
+  readonly count: number
+  mark(index: number): number
+  digest(index: number): Buffer
+}
+
+/** A digest that was found: its position in the search, and its number. */
 export interface FoundDigest {
   readonly index: number
   readonly value: number
@@ -19,7 +29,7 @@ export interface Retention {
 export interface DigestStore {
   /** Finds the first digest that is remembered with a number for which `isPlausible` returns true. */
   find(
-    digests: readonly Buffer[],
+    search: DigestSearch,
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined | Promise<FoundDigest | undefined>
   remember(digest: Buffer, value: number, retention: Retention): void
@@ -40,6 +50,25 @@ export interface DigestRules {
   readonly changes: boolean
 }
 
+/** Maximum digests that are computed for one search. */
+export const MAX_COMPARED = 8
+
+/** The entry that has the digest at this position of the search. */
+export function foundAmong(
+  entries: readonly DigestEntry[],
+  search: DigestSearch,
+  index: number,
+): FoundDigest | undefined {
+  const digest = search.digest(index)
+  const entry = entries.find(({ key }) => digest.compare(key, 0, key.length, 0, key.length) === 0)
+  return entry && { index, value: entry.value }
+}
+
+/** Searches one digest. */
+export function searchFor(digest: Buffer): DigestSearch {
+  return { count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
+}
+
 /** Remembers digests in the memory of this process. */
 export class LocalDigests implements DigestStore {
   readonly #table: DigestTable
@@ -51,13 +80,30 @@ export class LocalDigests implements DigestStore {
     this.#nowMs = nowMs
   }
 
-  find(digests: readonly Buffer[], isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined {
+  find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined {
     const nowMs = this.#nowMs()
-    for (const [index, digest] of digests.entries()) {
-      const value = this.#table.get(digest, nowMs)
-      if (value !== undefined && isPlausible({ index, value })) return { index, value }
+    let compared = 0
+    for (let index = 0; index < search.count; index++) {
+      const entries = this.#table.startingWith(search.mark(index), nowMs)
+      if (entries.length === 0) continue
+      const found = foundAmong(entries, search, index)
+      if (found && isPlausible(found)) return found
+      if (++compared === MAX_COMPARED) return undefined
     }
     return undefined
+  }
+
+  /** The entries that begin with one of these marks, each with the index of its mark. */
+  startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
+    const nowMs = this.#nowMs()
+    const found: (DigestEntry & { readonly index: number })[] = []
+    let index = 0
+    for (const mark of marks) {
+      for (const entry of this.#table.startingWith(mark, nowMs)) found.push({ ...entry, index })
+      if (found.length >= most) return found
+      index++
+    }
+    return found
   }
 
   remember(digest: Buffer, value: number, { ms, most }: Retention): void {

@@ -1,9 +1,23 @@
 import { DIGEST_KEY_BYTES } from '../../domain/digest-table.ts'
 import type { Link } from '../../ipc/link.ts'
-import type { DigestKind, DigestStore, FoundDigest, LocalDigests, Retention } from './digest-store.ts'
+import {
+  type DigestKind,
+  type DigestSearch,
+  type DigestStore,
+  type FoundDigest,
+  foundAmong,
+  type LocalDigests,
+  MAX_COMPARED,
+  type Retention,
+} from './digest-store.ts'
 
-/** Maximum digests in one request. */
-const MAX_DIGESTS = 4_096
+/** Maximum digests that are searched in one request. */
+const MAX_MARKS = 4_096
+
+/** A remembered digest, and the position in the search at which it may be. */
+interface IndexedEntry extends FoundDigest {
+  readonly key: Uint8Array
+}
 
 /** Digests of the workers of one machine, which the owner of their database remembers. */
 export class OwnerDigests implements DigestStore {
@@ -16,14 +30,20 @@ export class OwnerDigests implements DigestStore {
   }
 
   async find(
-    digests: readonly Buffer[],
+    search: DigestSearch,
     isPlausible: (found: FoundDigest) => boolean,
   ): Promise<FoundDigest | undefined> {
-    const keys = digests.slice(0, MAX_DIGESTS).map((digest) => digest.subarray(0, DIGEST_KEY_BYTES))
-    const found = await this.#link
-      .request<readonly FoundDigest[]>(`find ${this.#kind}`, Buffer.concat(keys))
+    const marks = Uint32Array.from({ length: Math.min(search.count, MAX_MARKS) }, (_, index) =>
+      search.mark(index),
+    )
+    const entries = await this.#link
+      .request<readonly IndexedEntry[]>(`find ${this.#kind}`, marks)
       .catch(() => [])
-    return found.find(isPlausible)
+    for (const { index, key, value } of entries) {
+      const found = foundAmong([{ key: Buffer.from(key), value }], search, index)
+      if (found && isPlausible(found)) return found
+    }
+    return undefined
   }
 
   // The owner reads this before the settlement of the call, which is sent later over the same socket.
@@ -37,18 +57,8 @@ export class OwnerDigests implements DigestStore {
 
 /** Answers the requests of a worker. */
 export function answerDigests(link: Link, kind: DigestKind, store: LocalDigests): void {
-  link.answer(`find ${kind}`, (keys: Uint8Array) => {
-    const digests: Buffer[] = []
-    for (let at = 0; at < keys.length; at += DIGEST_KEY_BYTES)
-      digests.push(Buffer.from(keys.subarray(at, at + DIGEST_KEY_BYTES)))
-    const found: FoundDigest[] = []
-    store.find(digests, (one) => found.push(one) === MAX_FOUND)
-    return found
-  })
+  link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPARED))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
     store.remember(Buffer.from(key), value, { ms, most }),
   )
 }
-
-/** Number of digests that are returned, in case the first are not plausible. */
-const MAX_FOUND = 8

@@ -4,10 +4,14 @@ import { withTimeout } from '../../limits/peers.ts'
 import { RedisConnection } from '../../redis/redis-connection.ts'
 import {
   type DigestRules,
+  type DigestSearch,
   type DigestStore,
   type FoundDigest,
+  foundAmong,
   LocalDigests,
+  MAX_COMPARED,
   type Retention,
+  searchFor,
 } from './digest-store.ts'
 
 /** Maximum digests that are looked up in Redis: those of the latest turns. */
@@ -62,16 +66,17 @@ export class RedisDigests implements DigestStore {
   }
 
   find(
-    digests: readonly Buffer[],
+    search: DigestSearch,
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined | Promise<FoundDigest | undefined> {
-    const own = this.#local.find(digests, isPlausible)
+    const own = this.#local.find(search, isPlausible)
     // Another node may know more of it, unless all but the appended turns are known here.
-    const newer = digests.slice(0, Math.min(own?.index ?? digests.length, MAX_DIGESTS))
+    const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
-    if (!client || newer.length < (own ? MIN_NEWER : this.#rules.minSearched)) return own
-    return withTimeout(client.mGet(newer.map((digest) => this.#nameOf(digest))), TIMEOUT_MS)
-      .then((entries) => this.#firstOf(newer, entries, isPlausible) ?? own)
+    if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
+    const names = Array.from({ length: newer }, (_, index) => this.#nameOf(search.mark(index)))
+    return withTimeout(client.mGet(names), TIMEOUT_MS)
+      .then((entries) => this.#firstOf(search, entries, isPlausible) ?? own)
       .catch(() => own)
   }
 
@@ -83,9 +88,8 @@ export class RedisDigests implements DigestStore {
     if (!client) return
     const entry = sealed(this.#options.key, digest, value, Math.floor(this.#nowMs() + retention.ms))
     const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
-    client.set(this.#nameOf(digest), entry, { expiration }).catch(() => {})
-    if (known !== undefined && known !== value)
-      client.publish(this.#channel, `${digest.toString('base64url')}.${entry}`).catch(() => {})
+    client.set(this.#nameOf(digest.readUInt32LE()), entry, { expiration }).catch(() => {})
+    if (known !== undefined && known !== value) client.publish(this.#channel, entry).catch(() => {})
   }
 
   async close(): Promise<void> {
@@ -94,17 +98,20 @@ export class RedisDigests implements DigestStore {
 
   /** Takes over a change of another node, if this node knows the entry and would not ask Redis for it. */
   #onChange(message: Buffer): void {
-    const [digest, entry] = message.length > MAX_CHANGE_LENGTH ? NO_CHANGE : changeOf(message)
-    const opened = openedEntry(this.#options.key, digest, entry)
+    const opened =
+      message.length > MAX_ENTRY_LENGTH
+        ? undefined
+        : openedEntry(this.#options.key, message.toString('latin1'))
     if (!opened) return this.#options.onUntrusted()
-    const ms = opened.expiresMs - this.#nowMs()
+    const { digest, value, expiresMs } = opened
+    const ms = expiresMs - this.#nowMs()
     const known = this.#knownHere(digest)
-    if (ms > 0 && known !== undefined && known !== opened.value)
-      this.#local.remember(digest, opened.value, { ms, most: this.#most })
+    if (ms > 0 && known !== undefined && known !== value)
+      this.#local.remember(digest, value, { ms, most: this.#most })
   }
 
   #knownHere(digest: Buffer): number | undefined {
-    return this.#local.find([digest], () => true)?.value
+    return this.#local.find(searchFor(digest), () => true)?.value
   }
 
   get #channel(): string {
@@ -112,61 +119,61 @@ export class RedisDigests implements DigestStore {
   }
 
   #firstOf(
-    digests: readonly Buffer[],
+    search: DigestSearch,
     entries: unknown,
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined {
     if (!Array.isArray(entries)) return undefined
-    for (const [index, digest] of digests.entries()) {
-      const entry: unknown = entries[index]
+    let compared = 0
+    for (const [index, entry] of (entries as unknown[]).entries()) {
       if (entry === null || entry === undefined) continue
-      const opened = openedEntry(this.#options.key, digest, entry)
+      const opened = openedEntry(this.#options.key, entry)
       if (!opened) this.#options.onUntrusted()
-      else if (opened.expiresMs > this.#nowMs() && isPlausible({ index, value: opened.value }))
-        return { index, value: opened.value }
+      else if (opened.expiresMs > this.#nowMs()) {
+        // Another conversation may have the same mark.
+        const found = foundAmong([{ key: opened.digest, value: opened.value }], search, index)
+        if (found && isPlausible(found)) return found
+        if (++compared === MAX_COMPARED) return undefined
+      }
     }
     return undefined
   }
 
-  #nameOf(digest: Buffer): string {
-    return `${this.#options.namespace}:${this.#rules.kind}:${digest.toString('base64url', 0, DIGEST_KEY_BYTES)}`
+  #nameOf(mark: number): string {
+    return `${this.#options.namespace}:${this.#rules.kind}:${mark.toString(16)}`
   }
 }
 
 /** Clients usually append two turns: the answer, and what follows it. */
 const MIN_NEWER = 3
 
-const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{43})$/
-const MAX_ENTRY_LENGTH = 80
-const MAX_CHANGE_LENGTH = 44 + MAX_ENTRY_LENGTH
+/** Number, expiry, digest and seal. */
+const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{32})\.([\w-]{43})$/
+const MAX_ENTRY_LENGTH = 112
 
-const NO_CHANGE = [Buffer.alloc(0), ''] as const
-
-function changeOf(message: Buffer): readonly [digest: Buffer, entry: string] {
-  const text = message.toString('latin1')
-  const dot = text.indexOf('.')
-  return [Buffer.from(text.slice(0, dot), 'base64url'), text.slice(dot + 1)]
+/** What a node remembers for the others. */
+interface SharedEntry {
+  readonly digest: Buffer
+  readonly value: number
+  readonly expiresMs: number
 }
 
+/** `digest`: covers user, channel, model and conversation. */
 function sealed(key: Buffer, digest: Buffer, value: number, expiresMs: number): string {
-  return `${value}.${expiresMs}.${tagOf(key, digest, value, expiresMs).toString('base64url')}`
+  const entry = `${value}.${expiresMs}.${digest.toString('base64url', 0, DIGEST_KEY_BYTES)}`
+  return `${entry}.${sealOf(key, entry).toString('base64url')}`
 }
 
-/** The digest covers user, channel, model and conversation. */
-function tagOf(key: Buffer, digest: Buffer, value: number, expiresMs: number): Buffer {
-  return createHmac('sha256', key).update('entry\n').update(digest).update(`${value}.${expiresMs}`).digest()
+function sealOf(key: Buffer, entry: string): Buffer {
+  return createHmac('sha256', key).update('entry\n').update(entry).digest()
 }
 
-/** Opens an entry; undefined if it was not sealed with this key for this digest. */
-function openedEntry(
-  key: Buffer,
-  digest: Buffer,
-  entry: unknown,
-): { readonly value: number; readonly expiresMs: number } | undefined {
+/** Opens an entry; undefined if it was not sealed with this key. */
+function openedEntry(key: Buffer, entry: unknown): SharedEntry | undefined {
   if (typeof entry !== 'string' || entry.length > MAX_ENTRY_LENGTH) return undefined
-  const [, value, expires, tag = ''] = ENTRY.exec(entry) ?? []
+  const [, value, expires, digest = '', seal = ''] = ENTRY.exec(entry) ?? []
   if (value === undefined) return undefined
-  const opened = { value: Number(value), expiresMs: Number(expires) }
-  const wanted = tagOf(key, digest, opened.value, opened.expiresMs)
-  return timingSafeEqual(Buffer.from(tag, 'base64url'), wanted) ? opened : undefined
+  const wanted = sealOf(key, entry.slice(0, -seal.length - 1))
+  if (!timingSafeEqual(Buffer.from(seal, 'base64url'), wanted)) return undefined
+  return { digest: Buffer.from(digest, 'base64url'), value: Number(value), expiresMs: Number(expires) }
 }

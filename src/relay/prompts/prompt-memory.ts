@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
 import { promptTokens } from '@sluice/wire/usage'
@@ -9,14 +9,20 @@ import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
 import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
-import type { DigestRules, DigestStore, FoundDigest } from '../digests/digest-store.ts'
+import type { DigestRules, DigestSearch, DigestStore, FoundDigest } from '../digests/digest-store.ts'
 
 /** Services of a prompt memory. */
 export interface PromptMemoryServices {
   readonly store: DigestStore
-  /** Key of the digests. */
+  /** Key of the digests: 32 bytes. */
   readonly key: Buffer
   readonly metrics: Metrics
+}
+
+/** The key as digests need it. */
+interface DigestServices extends PromptMemoryServices {
+  readonly digestKey: KeyObject
+  readonly seedKey: string
 }
 
 /** How digests of prompts are remembered. The first turn of a conversation continues no prompt. */
@@ -32,10 +38,11 @@ const RETRY_MS = 25
  * no more than that and what was appended. `docs/ledger.md: Continued conversations`.
  */
 export class PromptMemory {
-  readonly #services: PromptMemoryServices
+  readonly #services: DigestServices
 
   constructor(services: PromptMemoryServices) {
-    this.#services = services
+    const { key } = services
+    this.#services = { ...services, digestKey: createSecretKey(key), seedKey: key.toString('hex') }
   }
 
   /** The prompts of a call; undefined if nothing is remembered of it. */
@@ -54,15 +61,15 @@ export class PromptMemory {
 interface KnownPrompt {
   /** Upper bound on its tokens, from an earlier call; undefined if there was none. */
   readonly bound: number | undefined
-  /** Digest of the whole conversation, and whether it is plausible that it has this many tokens. */
-  readonly whole?: { readonly digest: Buffer; readonly isPlausible: (tokens: number) => boolean }
+  /** Digest of the whole conversation, and bytes of its text. Nothing that would keep the body in memory. */
+  readonly whole?: { readonly digest: Buffer; readonly textBytes: number }
 }
 
 const UNKNOWN: KnownPrompt = { bound: undefined }
 
 /** The prompts of one call, as its channels get them. */
 export class CallPrompts {
-  readonly #services: PromptMemoryServices
+  readonly #services: DigestServices
   readonly #userId: number
   readonly #model: string
   readonly #options: Options
@@ -70,7 +77,7 @@ export class CallPrompts {
   /** The bound by which the call was admitted. */
   #heldBound = Number.POSITIVE_INFINITY
 
-  constructor(services: PromptMemoryServices, userId: number, model: string, options: Options) {
+  constructor(services: DigestServices, userId: number, model: string, options: Options) {
     this.#services = services
     this.#userId = userId
     this.#model = model
@@ -120,7 +127,7 @@ export class CallPrompts {
     if (!isComplete || !reported || reported.promptIsUnknown) return
     const tokens = promptTokens(reported)
     const whole = this.#known.get(channel)?.whole
-    if (!whole || !whole.isPlausible(tokens)) return
+    if (!whole || !isPlausible(tokens, whole.textBytes)) return
     const { remember_prompts: ms, remember_prompts_max: most } = this.#options
     this.#services.store.remember(whole.digest, tokens, { ms, most })
   }
@@ -144,26 +151,23 @@ export class CallPrompts {
 
   #lookUp(plan: ChannelPlan, sent: SentConversation | undefined): KnownPrompt | Promise<KnownPrompt> {
     if (!sent || sent.form.isUnforeseeable?.(sent.scan)) return this.#note(plan, UNKNOWN)
-    const { scan, form, upstreamModel } = sent
+    const { scan, form, upstreamModel: model } = sent
     const seed = this.#seedOf(plan, sent)
-    const digests = new ConversationDigests(scan, form, seed, upstreamModel)
+    const digests = new ConversationDigests(scan, form, { key: this.#services.digestKey, seed, model })
     const { turns } = digests
     if (turns === 0) return this.#note(plan, UNKNOWN)
     const turnAt = (index: number): number => turns - index
-    const isPlausible = (turn: number, tokens: number): boolean =>
-      Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= digests.textBytes(turn)
-    // A copy, so that the digests of the other turns are not kept during the call.
-    const digest = Buffer.from(digests.digest(turns))
-    const textBytes = digests.textBytes(turns)
-    const whole: KnownPrompt['whole'] = {
-      digest,
-      isPlausible: (tokens) => tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes,
-    }
+    const digest = digests.digest(turns)
+    const whole = { digest, textBytes: digests.textBytes(turns) }
     const knownBy = (found: FoundDigest | undefined): KnownPrompt =>
       this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.value) })
-    const longestFirst = Array.from({ length: turns }, (_, index) => digests.digest(turnAt(index)))
+    const longestFirst: DigestSearch = {
+      count: turns,
+      mark: (index) => digests.mark(turnAt(index)),
+      digest: (index) => (index === 0 ? digest : digests.digest(turnAt(index))),
+    }
     const found = this.#services.store.find(longestFirst, ({ index, value }) =>
-      isPlausible(turnAt(index), value),
+      isPlausible(value, digests.textBytes(turnAt(index))),
     )
     return found instanceof Promise ? found.then(knownBy) : knownBy(found)
   }
@@ -173,29 +177,32 @@ export class CallPrompts {
     return known
   }
 
-  #seedOf({ channel }: ChannelPlan, { dialect, upstreamModel, headers }: SentConversation): Buffer {
+  #seedOf({ channel }: ChannelPlan, { dialect, upstreamModel, headers }: SentConversation): string {
     const { pass_through: passThrough } = this.#options
-    return createHmac('sha256', this.#services.key)
-      .update(textOf(channel))
-      .update(JSON.stringify([this.#userId, this.#model, dialect, upstreamModel, headers, passThrough]))
-      .digest()
+    const facts = [this.#userId, this.#model, dialect, upstreamModel, headers, passThrough]
+    return hash('sha256', `${this.#services.seedKey}${digestOf(channel)}${JSON.stringify(facts)}`, 'hex')
   }
 }
 
-const TEXTS = new WeakMap<Channel, string>()
+/** Whether a text of this size may have this many tokens. */
+function isPlausible(tokens: number, textBytes: number): boolean {
+  return Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes
+}
 
-/** Everything of a channel that may change a prompt or how it is counted. */
-function textOf(channel: Channel): string {
-  let text = TEXTS.get(channel)
-  if (text === undefined) {
+const DIGESTS = new WeakMap<Channel, string>()
+
+/** Digest of everything of a channel that may change a prompt or how it is counted. */
+function digestOf(channel: Channel): string {
+  let digest = DIGESTS.get(channel)
+  if (digest === undefined) {
     const { name, provider, base_url, api_version, region, project, location, system_prompt, override } =
       channel
     const { allow, disable_store, pass_through, headers } = channel
     const { set, default: usual, remove } = override
     const place = [name, provider, base_url, api_version, region, project, location]
     const edits = [system_prompt, [...set], [...usual], remove, [...allow], disable_store, pass_through]
-    text = JSON.stringify([place, edits, [...headers]])
-    TEXTS.set(channel, text)
+    digest = hash('sha256', JSON.stringify([place, edits, [...headers]]), 'hex')
+    DIGESTS.set(channel, digest)
   }
-  return text
+  return digest
 }

@@ -71,6 +71,12 @@ export class ScannedObject {
     return KINDS[first] as JsonKind
   }
 
+  /** Whether a value is an object or an array. */
+  isContainer(node: Node): boolean {
+    const first = this.bytes[this.startOf(node)]
+    return first === OPENING_BRACE || first === OPENING_BRACKET
+  }
+
   startOf(node: Node): number {
     return this.tape[node] as number
   }
@@ -180,6 +186,8 @@ export function hasBytesAt(bytes: Buffer, start: number, others: Buffer): boolea
 }
 
 const BACKSLASH = 0x5c
+const OPENING_BRACE = 0x7b
+const OPENING_BRACKET = 0x5b
 
 /** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
 export function keyText(bytes: Buffer, start: number, end: number): string {

@@ -1,0 +1,356 @@
+import { hasBytesAt, type Member, type Node, type ScannedObject } from './json/scanned-object.ts'
+import type { FoundMedia, PromptLevels } from './prompt-text.ts'
+import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
+
+/** Describes how the conversations of a dialect are compared. */
+export interface ConversationForm {
+  readonly levels: PromptLevels
+  /** Top-level members that may differ. They add at most one token for each of their bytes, which count. */
+  readonly uncompared: ReadonlySet<string>
+  /** Members of a top-level member that may differ, because they only control sampling. */
+  readonly sampling?: { readonly of: string; readonly names: ReadonlySet<string> }
+  /** Whether a text has the same meaning as a list of one text part. */
+  readonly textIsPart?: true
+  /**
+   * Reports whether the tokens of the prompt are unpredictable, because a part of it is stored elsewhere, or
+   * because the provider may leave out parts.
+   */
+  readonly isUnforeseeable?: (scan: ScannedObject) => boolean
+  /** Tokens of a turn beyond its bytes, besides its media. */
+  readonly extraTokens?: (scan: ScannedObject, turn: Node) => number
+}
+
+/** Counts over the conversation up to one position. */
+interface Sums {
+  /** Bytes that the digest covers. */
+  bytes: number
+  /** Bytes of the data of media. */
+  mediaBytes: number
+  /** Upper bound on tokens in addition to one for each byte; negative if media have fewer. */
+  beyondBytes: number
+  /** Upper bound on the tokens of media given by an address, whose content may have changed since. */
+  elsewhere: number
+}
+
+/** The end of a turn. */
+export interface TurnEnd extends Readonly<Sums> {
+  /** Number of offsets in the list of spans up to there, and where the last span ends. */
+  readonly spans: number
+  readonly end: number
+}
+
+/** The parts of the bytes that a digest covers. */
+export class Spans {
+  /** Begins and ends in turn. */
+  readonly offsets: number[] = []
+
+  add(start: number, end: number): void {
+    const { offsets } = this
+    const last = offsets.length - 1
+    if (start === end) return
+    if (offsets[last] === start) offsets[last] = end
+    else offsets.push(start, end)
+  }
+}
+
+/** A part of the bytes. */
+type Span = readonly [start: number, end: number]
+
+/** Names of cache directives, as members, and as the only member of a block. */
+const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
+const DIRECTIVE_NAMES = [...DIRECTIVES].map((name) => Buffer.from(`"${name}`))
+/** Types of text parts of a client. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
+/** Members with parts that may have cache directives. */
+const HOLDERS: ReadonlySet<string> = new Set(['content', 'output', 'toolResult'])
+/** Members that may be given as a text or as parts. */
+const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
+/** Top-level members other than turns that may have cache directives. */
+const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
+
+/** Beginning of a line that Claude Code writes into each request with another value. */
+const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const LETTER_N = 0x6e
+/** Shorter data may be an address or an id. */
+const MIN_DATA_BYTES = 512
+/** Number of leading bytes that distinguish an address from data. */
+const ADDRESS_BYTES = 24
+const DATA_URL = Buffer.from('"data:')
+
+/** Top-level members that come before the turns of a conversation, in all dialects. */
+const OPENING_MEMBERS: ReadonlySet<string> = new Set([
+  'instructions',
+  'system',
+  'systemInstruction',
+  'system_instruction',
+  'tools',
+])
+/** Roles of turns that are instructions. */
+const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
+
+/** Walks over a conversation, and collects the parts that a digest of it covers. */
+export class DigestWalk {
+  readonly #sums: Sums = { bytes: 0, mediaBytes: 0, beyondBytes: 0, elsewhere: 0 }
+  readonly #scan: ScannedObject
+  readonly #form: ConversationForm
+  readonly #model: string
+  readonly #hasDirectives: boolean
+  /** The member with the turns. */
+  readonly #turns: Member | undefined
+  readonly #turnLevel: string
+
+  constructor(scan: ScannedObject, form: ConversationForm, model: string) {
+    const { turns, levels } = form.levels
+    this.#scan = scan
+    this.#form = form
+    this.#model = model
+    this.#hasDirectives = DIRECTIVE_NAMES.some((name) => scan.hasStringFrom(name))
+    this.#turns = [...scan.members.values()].find(({ key }) => this.#spelled(key) === turns)
+    this.#turnLevel = levels.request.read[turns] ?? ''
+  }
+
+  turns(): readonly Node[] {
+    const node = this.#turns?.node
+    if (node === undefined) return []
+    return this.#scan.kindOf(node) === 'array' ? this.#scan.elements(node) : [node]
+  }
+
+  /** The counts up to here. */
+  endAt({ offsets }: Spans): TurnEnd {
+    return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
+  }
+
+  /** Everything but the turns, in the order of the names. */
+  head(spans: Spans): void {
+    const { uncompared, sampling } = this.#form
+    const members = [...this.#scan.members.values()]
+      .filter((member) => member !== this.#turns && !uncompared.has(member.key))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    for (const { key, keyStart, end, node } of members) {
+      const left: Span[] = []
+      if (sampling && this.#spelled(key) === sampling.of)
+        this.#leaveOutMembers(node, (name) => sampling.names.has(this.#spelled(name)), left)
+      else if (HEAD_HOLDERS.has(key)) {
+        if (key === 'system') this.#leaveOutBilling(node, left)
+        this.#visit(key, node, left)
+      }
+      this.#add(spans, keyStart, end, left)
+      this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
+    }
+  }
+
+  opening(): Spans | undefined {
+    const spans = new Spans()
+    const members = [...this.#scan.members.values()]
+      .filter(({ key }) => OPENING_MEMBERS.has(key))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    for (const { key, keyStart, end, node } of members) {
+      const left: Span[] = []
+      if (key === 'system') this.#leaveOutBilling(node, left)
+      if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
+      this.#add(spans, keyStart, end, left)
+    }
+    for (const turn of this.turns()) {
+      const isInstruction = this.#isInstruction(turn)
+      const text = isInstruction ? undefined : this.#onlyTextOf(turn)
+      if (text === undefined) this.#addTurn(spans, turn)
+      else spans.add(this.#scan.startOf(text), this.#scan.endOf(text))
+      if (!isInstruction) return spans
+    }
+    return undefined
+  }
+
+  #isInstruction(turn: Node): boolean {
+    const scan = this.#scan
+    const role = scan.kindOf(turn) === 'object' ? scan.memberOf(turn, 'role') : undefined
+    return role !== undefined && INSTRUCTION_ROLES.has(scan.textOf(role))
+  }
+
+  /** The text of a turn that consists of one text. */
+  #onlyTextOf(turn: Node): Node | undefined {
+    const scan = this.#scan
+    if (scan.kindOf(turn) !== 'object') return scan.kindOf(turn) === 'string' ? turn : undefined
+    const content = scan.memberOf(turn, 'content')
+    if (content === undefined) return undefined
+    if (scan.kindOf(content) === 'array') return this.#onlyText(content)
+    return scan.kindOf(content) === 'string' ? content : undefined
+  }
+
+  /** One turn, and the comma between it and the previous one. */
+  turn(spans: Spans, node: Node, previous: Node | undefined): void {
+    if (previous !== undefined) {
+      const comma = this.#scan.bytes.indexOf(COMMA, this.#scan.endOf(previous))
+      spans.add(comma, comma + 1)
+    }
+    this.#addTurn(spans, node)
+    this.#sums.beyondBytes += this.#form.extraTokens?.(this.#scan, node) ?? 0
+    this.#findMedia(this.#turnLevel, node)
+  }
+
+  #addTurn(spans: Spans, node: Node): void {
+    const scan = this.#scan
+    const left: Span[] = []
+    if (scan.kindOf(node) === 'object') this.#visit('', node, left)
+    this.#add(spans, scan.startOf(node), scan.endOf(node), left)
+  }
+
+  #add(spans: Spans, start: number, end: number, left: readonly Span[]): void {
+    let from = start
+    for (const [leftStart, leftEnd] of left.toSorted(([one], [other]) => one - other)) {
+      spans.add(from, leftStart)
+      this.#sums.bytes += leftStart - from
+      from = leftEnd
+    }
+    spans.add(from, end)
+    this.#sums.bytes += end - from
+  }
+
+  /** Collects what is left out of a value: cache directives, and the brackets around a single text. */
+  #visit(key: string, node: Node, left: Span[]): void {
+    const scan = this.#scan
+    const kind = scan.kindOf(node)
+    if (kind === 'array') {
+      const text = this.#form.textIsPart && TEXTS.has(key) ? this.#onlyText(node) : undefined
+      if (text !== undefined) {
+        left.push([scan.startOf(node), scan.startOf(text)], [scan.endOf(text), scan.endOf(node)])
+        return
+      }
+      const elements = scan.elements(node)
+      if (this.#hasDirectives)
+        this.#leaveOut(
+          elements.map((one) => [one, one, this.#isDirective(one)]),
+          left,
+        )
+      for (const one of elements)
+        if (scan.kindOf(one) === 'object' && !this.#isDirective(one)) this.#visit('', one, left)
+    } else if (kind === 'object') {
+      if (this.#hasDirectives) this.#leaveOutMembers(node, (name) => DIRECTIVES.has(name), left)
+      for (let at = scan.firstKey(node); at !== undefined; at = scan.nextKey(at, node)) {
+        const value = scan.valueOf(at)
+        if (!scan.isContainer(value)) continue
+        const name = scan.keyText(at)
+        if (HOLDERS.has(name) || (name === 'tools' && key === 'toolConfig')) this.#visit(name, value, left)
+      }
+    }
+  }
+
+  #leaveOutMembers(object: Node, isLeftOut: (name: string) => boolean, left: Span[]): void {
+    const scan = this.#scan
+    if (scan.kindOf(object) !== 'object') return
+    this.#leaveOut(
+      scan.values(object).map((value) => [value - 3, value, isLeftOut(scan.keyText(value - 3))]),
+      left,
+    )
+  }
+
+  /** Leaves out children of a value, each together with one comma. */
+  #leaveOut(
+    children: readonly (readonly [first: Node, last: Node, isLeftOut: boolean])[],
+    left: Span[],
+  ): void {
+    const scan = this.#scan
+    let keptEnd: number | undefined
+    for (const [index, [first, last, isLeftOut]] of children.entries()) {
+      const end = scan.endOf(last)
+      if (!isLeftOut) keptEnd = end
+      else if (keptEnd !== undefined) {
+        left.push([keptEnd, end])
+        keptEnd = end
+      } else {
+        const next = children[index + 1]
+        left.push([scan.startOf(first), next ? scan.startOf(next[0]) : end])
+      }
+    }
+  }
+
+  /** Whether a block consists of a cache directive only. */
+  #isDirective(node: Node): boolean {
+    const scan = this.#scan
+    if (!this.#hasDirectives || scan.kindOf(node) !== 'object') return false
+    const key = scan.firstKey(node)
+    return key !== undefined && scan.nextKey(key, node) === undefined && DIRECTIVES.has(scan.keyText(key))
+  }
+
+  /** The text of a list that consists of one text part, apart from cache directives. */
+  #onlyText(list: Node): Node | undefined {
+    const scan = this.#scan
+    const parts = scan.elements(list)
+    const [part] = parts
+    if (parts.length !== 1 || part === undefined || scan.kindOf(part) !== 'object') return undefined
+    let text: Node | undefined
+    let hasType = false
+    for (const value of scan.values(part)) {
+      const name = scan.keyText(value - 3)
+      if (DIRECTIVES.has(name)) continue
+      if (name === 'type' && !hasType && TEXT_TYPES.has(scan.textOf(value))) hasType = true
+      else if (name === 'text' && text === undefined && scan.kindOf(value) === 'string') text = value
+      else return undefined
+    }
+    return hasType ? text : undefined
+  }
+
+  #leaveOutBilling(system: Node, left: Span[]): void {
+    const scan = this.#scan
+    const blocks = scan.kindOf(system) === 'array' ? scan.elements(system) : [system]
+    for (const block of blocks) {
+      const text = scan.kindOf(block) === 'object' ? scan.memberOf(block, 'text') : block
+      if (text === undefined || scan.kindOf(text) !== 'string') continue
+      const start = scan.startOf(text)
+      if (!hasBytesAt(scan.bytes, start, BILLING_LINE)) continue
+      left.push([start + 1, this.#endOfLine(start + 1, scan.endOf(text) - 1)])
+    }
+  }
+
+  #endOfLine(start: number, end: number): number {
+    const { bytes } = this.#scan
+    for (let at = start; at < end; at++) {
+      if (bytes[at] !== BACKSLASH) continue
+      if (bytes[at + 1] === LETTER_N) return at
+      at++
+    }
+    return end
+  }
+
+  #findMedia(reading: string, node: Node): void {
+    const scan = this.#scan
+    if (scan.kindOf(node) === 'array') {
+      for (const element of scan.elements(node)) this.#findMedia(reading, element)
+      return
+    }
+    const level = this.#form.levels.levels[reading]
+    if (!level || scan.kindOf(node) !== 'object') return
+    const media = level.media?.(scan, node)
+    if (media) this.#addMedia(media)
+    for (const value of scan.values(node)) {
+      if (!scan.isContainer(value)) continue
+      const read = level.read[this.#spelled(scan.keyText(value - 3))]
+      if (read !== undefined) this.#findMedia(read, value)
+    }
+  }
+
+  #addMedia(media: FoundMedia): void {
+    const scan = this.#scan
+    const { data } = media
+    const beyond = mediaTokensBeyondBytes(scan, media, this.#model)
+    const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
+    this.#sums.beyondBytes += beyond
+    if (data !== undefined && this.#isHere(data)) this.#sums.mediaBytes += bytes
+    else this.#sums.elsewhere += Math.max(0, beyond + bytes)
+  }
+
+  /** Whether data are base64 or a `data:` URL, rather than an address. */
+  #isHere(data: Node): boolean {
+    const { bytes } = this.#scan
+    const start = this.#scan.startOf(data)
+    if (hasBytesAt(bytes, start, DATA_URL)) return true
+    if (this.#scan.endOf(data) - start < MIN_DATA_BYTES) return false
+    return !bytes.subarray(start, start + ADDRESS_BYTES).includes(COLON)
+  }
+
+  #spelled(key: string): string {
+    return this.#form.levels.spelled?.(key) ?? key
+  }
+}
