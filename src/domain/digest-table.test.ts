@@ -4,28 +4,23 @@ import { DigestTable } from './digest-table.ts'
 
 const key = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 
-function numberOf(table: DigestTable, digest: Buffer, nowMs: number): number | undefined {
-  const entries = table.startingWith(digest.readUInt32LE(), nowMs)
-  return entries.find((entry) => entry.key.equals(digest.subarray(0, entry.key.length)))?.value
-}
-
 describe('a table of digests', () => {
   test('a prompt is found until it expires, and only by its complete key', () => {
     const prompts = new DigestTable()
     prompts.put(key('a'), 123_456, 2000, 1000, 10)
-    expect(numberOf(prompts, key('a'), 1900)).toBe(123_456)
-    expect(numberOf(prompts, key('a'), 2000)).toBeUndefined()
+    expect(prompts.get(key('a'), 1900)).toBe(123_456)
+    expect(prompts.get(key('a'), 2000)).toBeUndefined()
     for (let at = 0; at < 24; at++) {
       const other = Buffer.from(key('a'))
       other[at] = (other[at] ?? 0) ^ 1
-      expect(numberOf(prompts, other, 1000), `byte ${at}`).toBeUndefined()
+      expect(prompts.get(other, 1000), `byte ${at}`).toBeUndefined()
     }
   })
   test('the same prompt is remembered once, with its latest tokens', () => {
     const prompts = new DigestTable()
     for (const tokens of [1, 2, 3]) prompts.put(key('a'), tokens, 5000, 0, 10)
     expect(prompts.size).toBe(1)
-    expect(numberOf(prompts, key('a'), 0)).toBe(3)
+    expect(prompts.get(key('a'), 0)).toBe(3)
   })
   test.each([1, 7, 100, 5000])(
     'of many prompts, never more than %s are remembered, the latest among them',
@@ -33,11 +28,10 @@ describe('a table of digests', () => {
       const prompts = new DigestTable()
       for (let index = 0; index < most * 4; index++) {
         prompts.put(key(index), index, 1_000_000 + index * 100, 0, most)
-        if (numberOf(prompts, key(index), 0) !== index || prompts.size > most)
-          throw new Error(`prompt ${index}`)
+        if (prompts.get(key(index), 0) !== index || prompts.size > most) throw new Error(`prompt ${index}`)
       }
       expect(prompts.size).toBe(most)
-      const known = Array.from({ length: most * 4 }, (_, index) => numberOf(prompts, key(index), 0)).filter(
+      const known = Array.from({ length: most * 4 }, (_, index) => prompts.get(key(index), 0)).filter(
         (tokens) => tokens !== undefined,
       )
       expect(known).toHaveLength(most)
@@ -55,13 +49,15 @@ describe('a table of digests', () => {
     other[4] = (other[4] ?? 0) ^ 1
     prompts.put(key('a'), 1, 5000, 0, 10)
     prompts.put(other, 2, 5000, 0, 10)
+    expect(prompts.hasMark(other.readUInt32LE(), 0)).toBe(true)
+    expect(prompts.hasMark(other.readUInt32LE(), 5000)).toBe(false)
     expect(prompts.startingWith(other.readUInt32LE(), 0).map(({ value }) => value)).toEqual([1, 2])
-    expect(numberOf(prompts, other, 0)).toBe(2)
+    expect(prompts.get(other, 0)).toBe(2)
   })
   test('expired prompts give way to new ones', () => {
     const prompts = new DigestTable()
     for (let index = 0; index < 10; index++) prompts.put(key(index), index, 1000, 0, 10)
     for (let index = 10; index < 20; index++) prompts.put(key(index), index, 9000, 2000, 10)
-    for (let index = 10; index < 20; index++) expect(numberOf(prompts, key(index), 2000)).toBe(index)
+    for (let index = 10; index < 20; index++) expect(prompts.get(key(index), 2000)).toBe(index)
   })
 })

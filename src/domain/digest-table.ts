@@ -20,8 +20,6 @@ export interface DigestEntry {
   readonly value: number
 }
 
-const NO_ENTRIES: readonly DigestEntry[] = []
-
 /**
  * Numbers by digest, in a memory of fixed size: 48 bytes for each digest that may be remembered. A new one
  * displaces the one that was remembered longest ago among those in its place.
@@ -51,30 +49,46 @@ export class DigestTable {
    * Remembers a number until `expiresMs`, by a monotonic clock that began at 0. `most`: the maximum
    * number of entries; another one than before forgets all.
    */
-  put(key: Uint8Array, value: number, expiresMs: number, nowMs: number, most: number): void {
+  put(key: Buffer, value: number, expiresMs: number, nowMs: number, most: number): void {
     if (most !== this.#most) this.#resize(most)
     if (most === 0 || value > MAX_WORD) return
-    const place = wordsOf(key)
-    const own = this.#find(place)
-    const at = own ?? this.#freeEntry(place, nowMs)
+    const at = this.#find(key) ?? this.#freeEntry(key, nowMs)
     if (this.#expiryAt(at) === 0) this.#size++
-    this.#words.set(place, at)
+    for (let i = 0; i < KEY_WORDS; i++) this.#words[at + i] = wordOf(key, i)
     this.#words[at + VALUE] = value
     this.#words[at + EXPIRES] = Math.max(1, Math.floor(expiresMs / TICK_MS))
   }
 
+  /** The number of a key; undefined if it is not remembered. */
+  get(key: Buffer, nowMs: number): number | undefined {
+    if (this.#size === 0) return undefined
+    const at = this.#find(key)
+    return at === undefined || this.#isExpired(at, nowMs) ? undefined : this.#words[at + VALUE]
+  }
+
+  /** Whether a key is remembered that begins with these 32 bits. */
+  hasMark(mark: number, nowMs: number): boolean {
+    return this.#nextOf(mark, this.#placeOf(mark), nowMs) !== undefined
+  }
+
   /** The entries whose keys begin with these 32 bits. */
-  startingWith(mark: number, nowMs: number): readonly DigestEntry[] {
-    if (this.#size === 0) return NO_ENTRIES
-    let entries: DigestEntry[] | undefined
-    const words = this.#words
-    const first = this.#placeOf(mark)
-    for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
-      if (words[at] !== mark || this.#expiryAt(at) === 0 || this.#isExpired(at, nowMs)) continue
-      const key = Buffer.from(words.slice(at, at + KEY_WORDS).buffer)
-      entries = [...(entries ?? []), { key, value: words[at + VALUE] as number }]
+  startingWith(mark: number, nowMs: number): DigestEntry[] {
+    const entries: DigestEntry[] = []
+    let at = this.#nextOf(mark, this.#placeOf(mark), nowMs)
+    for (; at !== undefined; at = this.#nextOf(mark, at + WORDS, nowMs)) {
+      const key = Buffer.from(this.#words.slice(at, at + KEY_WORDS).buffer)
+      entries.push({ key, value: this.#words[at + VALUE] as number })
     }
-    return entries ?? NO_ENTRIES
+    return entries
+  }
+
+  /** The next entry with this mark in its place, from this position on. */
+  #nextOf(mark: number, from: number, nowMs: number): number | undefined {
+    if (this.#size === 0) return undefined
+    const end = this.#placeOf(mark) + WAYS * WORDS
+    for (let at = from; at < end; at += WORDS)
+      if (this.#words[at] === mark && this.#expiryAt(at) !== 0 && !this.#isExpired(at, nowMs)) return at
+    return undefined
   }
 
   #resize(most: number): void {
@@ -84,21 +98,22 @@ export class DigestTable {
     this.#size = 0
   }
 
-  #find(key: Uint32Array): number | undefined {
+  #find(key: Buffer): number | undefined {
     const words = this.#words
-    const first = this.#placeOf(key[0] as number)
+    const mark = wordOf(key, 0)
+    const first = this.#placeOf(mark)
     for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
-      if (words[at] !== key[0] || this.#expiryAt(at) === 0) continue
+      if (words[at] !== mark || this.#expiryAt(at) === 0) continue
       let i = 1
-      while (i < KEY_WORDS && words[at + i] === key[i]) i++
+      while (i < KEY_WORDS && words[at + i] === wordOf(key, i)) i++
       if (i === KEY_WORDS) return at
     }
     return undefined
   }
 
   /** An entry that is empty, expired, or displaced. */
-  #freeEntry(key: Uint32Array, nowMs: number): number {
-    const first = this.#placeOf(key[0] as number)
+  #freeEntry(key: Buffer, nowMs: number): number {
+    const first = this.#placeOf(wordOf(key, 0))
     let oldest = first
     for (let at = first; at < first + WAYS * WORDS; at += WORDS) {
       const expiry = this.#expiryAt(at)
@@ -145,7 +160,6 @@ export class DigestTable {
   }
 }
 
-// A copy, because words must be aligned.
-function wordsOf(key: Uint8Array): Uint32Array {
-  return new Uint32Array(Uint8Array.from(key.subarray(0, DIGEST_KEY_BYTES)).buffer)
+function wordOf(key: Buffer, index: number): number {
+  return key.readUInt32LE(index * 4)
 }

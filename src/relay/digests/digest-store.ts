@@ -53,15 +53,9 @@ export interface DigestRules {
 /** Maximum digests that are computed for one search. */
 export const MAX_COMPARED = 8
 
-/** The entry that has the digest at this position of the search. */
-export function foundAmong(
-  entries: readonly DigestEntry[],
-  search: DigestSearch,
-  index: number,
-): FoundDigest | undefined {
-  const digest = search.digest(index)
-  const entry = entries.find(({ key }) => digest.compare(key, 0, key.length, 0, key.length) === 0)
-  return entry && { index, value: entry.value }
+/** Whether a remembered key is that of the digest at this position of the search. */
+export function isDigestAt(search: DigestSearch, index: number, key: Uint8Array): boolean {
+  return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
 /** Searches one digest. */
@@ -84,10 +78,9 @@ export class LocalDigests implements DigestStore {
     const nowMs = this.#nowMs()
     let compared = 0
     for (let index = 0; index < search.count; index++) {
-      const entries = this.#table.startingWith(search.mark(index), nowMs)
-      if (entries.length === 0) continue
-      const found = foundAmong(entries, search, index)
-      if (found && isPlausible(found)) return found
+      if (!this.#table.hasMark(search.mark(index), nowMs)) continue
+      const value = this.#table.get(search.digest(index), nowMs)
+      if (value !== undefined && isPlausible({ index, value })) return { index, value }
       if (++compared === MAX_COMPARED) return undefined
     }
     return undefined

@@ -5,7 +5,7 @@ import {
   type DigestSearch,
   type DigestStore,
   type FoundDigest,
-  foundAmong,
+  isDigestAt,
   type LocalDigests,
   MAX_COMPARED,
   type Retention,
@@ -39,11 +39,7 @@ export class OwnerDigests implements DigestStore {
     const entries = await this.#link
       .request<readonly IndexedEntry[]>(`find ${this.#kind}`, marks)
       .catch(() => [])
-    for (const { index, key, value } of entries) {
-      const found = foundAmong([{ key: Buffer.from(key), value }], search, index)
-      if (found && isPlausible(found)) return found
-    }
-    return undefined
+    return entries.find((entry) => isDigestAt(search, entry.index, entry.key) && isPlausible(entry))
   }
 
   // The owner reads this before the settlement of the call, which is sent later over the same socket.

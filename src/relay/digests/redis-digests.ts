@@ -7,7 +7,7 @@ import {
   type DigestSearch,
   type DigestStore,
   type FoundDigest,
-  foundAmong,
+  isDigestAt,
   LocalDigests,
   MAX_COMPARED,
   type Retention,
@@ -131,8 +131,8 @@ export class RedisDigests implements DigestStore {
       if (!opened) this.#options.onUntrusted()
       else if (opened.expiresMs > this.#nowMs()) {
         // Another conversation may have the same mark.
-        const found = foundAmong([{ key: opened.digest, value: opened.value }], search, index)
-        if (found && isPlausible(found)) return found
+        const { digest, value } = opened
+        if (isDigestAt(search, index, digest) && isPlausible({ index, value })) return { index, value }
         if (++compared === MAX_COMPARED) return undefined
       }
     }
