@@ -10,7 +10,7 @@ import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
 import type { LowLimitNews, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
-import { type EndingModel, ModelEndings } from './model-endings.ts'
+import { type ModelEnding, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox is read. */
@@ -33,7 +33,7 @@ interface AlertDependencies extends ConditionSources {
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
   readonly deliveries: Pick<LastDeliveries, 'note'>
   /** The models that end. */
-  readonly ending: () => Iterable<EndingModel>
+  readonly ending: () => Iterable<ModelEnding>
   readonly log: Pick<Logger, 'warn'>
 }
 

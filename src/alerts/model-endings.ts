@@ -2,7 +2,7 @@ import type { ModelEndEvent } from '../domain/alert.ts'
 import { daysUntil, ENDING_DAYS } from '../domain/model-end.ts'
 
 /** A model that ends, and the model that succeeds it. */
-export interface EndingModel {
+export interface ModelEnding {
   readonly model: string
   /** `2026-10-23` */
   readonly on: string
@@ -18,7 +18,7 @@ export class ModelEndings {
   #reported = new Map<string, string>()
 
   /** The endings to report. Of several thresholds that were passed, only the last one counts. */
-  due(models: Iterable<EndingModel>, nowMs: number): ModelEndEvent[] {
+  due(models: Iterable<ModelEnding>, nowMs: number): ModelEndEvent[] {
     const due: ModelEndEvent[] = []
     const reported = new Map<string, string>()
     for (const { model, on, successor } of models) {

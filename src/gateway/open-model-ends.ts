@@ -1,3 +1,4 @@
+import type { ModelEnding } from '../alerts/model-endings.ts'
 import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Settings } from '../domain/settings.ts'
 import { hmacOf, type Secrets } from '../store/secrets.ts'
@@ -42,10 +43,7 @@ export async function openModelEnds(
 }
 
 /** The models that end, with the models that succeed them. */
-export function endingModels(
-  ends: ModelEnds,
-  settings: Settings,
-): readonly { readonly model: string; readonly on: string; readonly successor: string | null }[] {
+export function endingModels(ends: ModelEnds, settings: Settings): readonly ModelEnding[] {
   return ends.of(settings).ending.map(({ model, end: { on } }) => ({
     model,
     on,

@@ -79,9 +79,10 @@ export class Routing {
 
   /**
    * Finds the models of a call with their groups and channels: the requested one and, if `mayFallBack`, its
-   * available fallbacks. Once the requested one has no channel left, its successor takes its place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed`
-   * for a group that the user may not use; `model_not_found` if there is no channel, with a hint if there is
-   * one for another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
+   * available fallbacks. Once the requested one has no channel left, its successor takes its place. Throws
+   * `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a group that the user may
+   * not use; `model_not_found` if there is no channel, with a hint if there is one for another endpoint;
+   * `unsupported_endpoint` if no channel of the model has the endpoint.
    */
   resolve(
     settings: Settings,
@@ -102,8 +103,8 @@ export class Routing {
       (other) =>
         this.#fallback(settings, caller, { ...call, name: other }, called, name.slice(plain.length)) ?? [],
     )
-    const heir = mayFallBack ? this.#successor(settings, caller, call, called, { requestedModel, own }) : own
-    const resolutions = heir ? [heir, ...others] : others
+    const first = mayFallBack ? this.#successor(settings, caller, call, called, { requestedModel, own }) : own
+    const resolutions = first ? [first, ...others] : others
     if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
     return { requestedModel, resolutions }
   }

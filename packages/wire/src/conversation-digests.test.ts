@@ -1,4 +1,4 @@
-import { createSecretKey } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from './chat/index.ts'
 import { ConversationDigests, type ConversationForm } from './conversation-digests.ts'
@@ -153,4 +153,41 @@ test.each([
   const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
   expect(form.isUnforeseeable?.(scan(member))).toBe(true)
   expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
+})
+
+// Texts of more than 8 KB are digested in another way than short ones.
+describe.each([
+  ['short', 1],
+  ['long', 2_000],
+])('a conversation of %s texts', (_, repeated) => {
+  const text = 'some text. '.repeat(repeated)
+  const said = [hi, { role: 'assistant', content: text }, { role: 'user', content: text }]
+  const of = (messages: readonly object[]): ConversationDigests => digests(CHAT_CONVERSATION, { messages })
+  const whole = of([...said, { role: 'assistant', content: text }, hi])
+
+  test('begins with the digest and the mark of the earlier one', () => {
+    const earlier = of(said)
+    expect(whole.digest(3)).toEqual(earlier.digest(3))
+    expect(whole.digest(3).readUInt32LE()).toBe(earlier.mark(3))
+  })
+  test('is another one if one byte differs, whether first, last, or in between', () => {
+    for (const at of [0, Math.floor(text.length / 2), text.length - 1]) {
+      const other = `${text.slice(0, at)}#${text.slice(at + 1)}`
+      const edited = of([hi, { role: 'assistant', content: other }, { role: 'user', content: text }])
+      expect(edited.digest(1)).toEqual(whole.digest(1))
+      expect(edited.digest(3)).not.toEqual(whole.digest(3))
+      // The length is the same, so only the digest itself tells them apart.
+      expect(edited.mark(3)).toBe(whole.mark(3))
+    }
+  })
+  test('has another digest under another key if it is long, and with another seed in any case', () => {
+    const scan = scanObject(Buffer.from(JSON.stringify({ messages: said })))
+    const under = (scope: { readonly key?: KeyObject; readonly seed?: string }): Buffer =>
+      new ConversationDigests(scan, CHAT_CONVERSATION, { key: KEY, seed: SEED, model: 'm', ...scope }).digest(
+        3,
+      )
+    expect(under({ seed: 'a'.repeat(64) })).not.toEqual(under({}))
+    const otherKey = createSecretKey(Buffer.alloc(32, 8))
+    expect(under({ key: otherKey }).equals(under({}))).toBe(repeated === 1)
+  })
 })

@@ -5,11 +5,11 @@ import { MESSAGE_TOKENS } from './prompt-tokens.ts'
 
 export type { ConversationForm } from './conversation-walk.ts'
 
-/** Number of bytes of a digest. */
-export const DIGEST_BYTES = 24
-/** Bytes of a digest after its mark. */
-const REST_BYTES = DIGEST_BYTES - 4
-/** Up to this size SHA-256 costs less than the objects that a GMAC needs. */
+/** Size of a digest. */
+const DIGEST_BYTES = 24
+/** Size of the mark. */
+const MARK_BYTES = 4
+/** Maximum size of a text that is hashed by SHA-256: it costs less than the objects that a GMAC needs. */
 const MAX_HASHED_BYTES = 8_192
 const NO_NONCE = Buffer.alloc(12)
 
@@ -25,12 +25,12 @@ export interface DigestScope {
 
 /**
  * Digests of a conversation at the end of each of its turns. A digest covers everything that the model reads up to
- * there: system, tools, unknown members and turns as they are written, without cache directives. It is only
- * computed when it is needed; its mark, which depends on the length alone, costs nothing.
+ * there: system, tools, unknown members and turns as they are written, without cache directives. It is computed on
+ * demand. Its first 32 bits, the mark, depend only on the seed, the turn and the length, and cost almost nothing.
  *
- * A digest is a SHA-256 of a GMAC of the bytes. GMAC passes over a megabyte in 30 µs, SHA-256 in 500. The key and
- * the outer hash keep it as hard to forge as SHA-256: without the key nobody can compute two texts with the same
- * GMAC, and the GMAC itself is never stored.
+ * A digest is the SHA-256 of a GMAC of the bytes, or of their SHA-256 if there are few. Two texts with the same
+ * GMAC cannot be found without the key, and only the outer SHA-256 is stored.
+ * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {
   /** Number of turns. */
@@ -76,16 +76,12 @@ export class ConversationDigests {
       const last = i + 2 === spans ? end : (this.#spans[i + 1] as number)
       parts.push(bytes.subarray(this.#spans[i], last))
     }
-    const tag =
+    const inner =
       length <= MAX_HASHED_BYTES ? hash('sha256', Buffer.concat(parts), 'base64url') : gmacOf(parts, key)
+    const outer = hash('sha256', `${seed}${turn} ${this.#at(0).bytes} ${length} ${inner}`, 'hex')
     const digest = Buffer.allocUnsafe(DIGEST_BYTES)
     digest.writeUInt32LE(this.mark(turn))
-    digest.write(
-      hash('sha256', `${seed}${turn} ${this.#at(0).bytes} ${length} ${tag}`, 'hex'),
-      4,
-      REST_BYTES,
-      'hex',
-    )
+    digest.write(outer, MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
     return digest
   }
 
@@ -112,7 +108,7 @@ function gmacOf(parts: readonly Buffer[], key: KeyObject): string {
   const cipher = createCipheriv('aes-256-gcm', key, NO_NONCE)
   for (const part of parts) cipher.setAAD(part)
   cipher.final()
-  return cipher.getAuthTag().toString('latin1')
+  return cipher.getAuthTag().toString('base64url')
 }
 
 /** Spreads all bits of a number over 32 bits. */
