@@ -186,7 +186,8 @@ describe.each([
       new ConversationDigests(scan, CHAT_CONVERSATION, { key: KEY, seed: SEED, model: 'm', ...scope }).digest(
         3,
       )
-    expect(under({ seed: 'a'.repeat(64) })).not.toEqual(under({}))
+    // Beyond the mark, which a seed changes as well.
+    expect(under({ seed: 'a'.repeat(64) }).subarray(4)).not.toEqual(under({}).subarray(4))
     const otherKey = createSecretKey(Buffer.alloc(32, 8))
     expect(under({ key: otherKey }).equals(under({}))).toBe(repeated === 1)
   })
