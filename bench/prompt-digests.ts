@@ -16,7 +16,7 @@ import { agentConversation } from './agent-conversation.ts'
 const LIMIT = 0.6
 const BYTES = 1_000_000
 const ROUNDS = 41
-const SCOPE = { key: createSecretKey(Buffer.alloc(32)), seed: '00'.repeat(32), model: 'm' }
+const SCOPE = { key: createSecretKey(Buffer.alloc(32)), seed: { text: '', mark: 0 }, model: 'm' }
 const { values: options } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 
 const LONG = Array.from({ length: 4 }, (_, index) => ({

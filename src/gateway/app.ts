@@ -299,11 +299,12 @@ export class App {
 // States the limits of the key and the end of the model. The figures are read when the head is written, so that they include the calls that came in the meantime.
 function stateFacts(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
   const formOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
-  const headersOf = formOf && relay.limitsOf(exchange, caller) ? formOf : undefined
-  if (!headersOf && !relay.hasEnds) return
+  if (!formOf && !relay.hasEnds) return
   exchange.response.headersAtHead = () => {
-    const figures = headersOf && relay.limitsOf(exchange, caller)
-    return { ...(figures && headersOf(figures, Date.now())), ...relay.endHeadersOf(exchange) }
+    const figures = formOf && relay.limitsOf(exchange, caller)
+    const limits = figures && formOf(figures, Date.now())
+    const ends = relay.endHeadersOf(exchange)
+    return limits && ends ? { ...limits, ...ends } : (limits ?? ends)
   }
 }
 

@@ -6,7 +6,7 @@ import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
-import { sessionFinder, sessionOf } from './affinity/session.ts'
+import { sessionFinder } from './affinity/session.ts'
 import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
@@ -56,7 +56,7 @@ export function parseRequest(
   const region = regionName(member('inference_geo'))
   const lifetimes = namedLifetimes(scan)
   const { conversation } = dialect
-  const session = conversation && sessionFinder(() => sessionOf(headers, scan, conversation))
+  const session = conversation && sessionFinder(headers, scan, conversation)
   const cachesForADay = member('prompt_cache_retention') === '24h'
   const request = dialect.read(scan, headers, reader)
   if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session) return request

@@ -1,5 +1,5 @@
 import type { Response } from '@sluice/http1'
-import type { Session } from './affinity/session.ts'
+import type { SessionFinder } from './affinity/session.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { Rate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -85,8 +85,8 @@ export interface ParsedRequest {
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if none. */
   readonly region?: string
-  /** Returns the session of the request. Absent if the endpoint has no conversations. */
-  readonly session?: () => Session | undefined
+  /** Finds the session of the request. Absent if the endpoint has no conversations. */
+  readonly session?: SessionFinder
   /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** Content type of the client's stream, if it does not consist of events. */

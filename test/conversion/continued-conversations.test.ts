@@ -19,7 +19,7 @@ import { responsesRequests } from '../generators/responses-requests.ts'
 import { lawRuns } from '../tier.ts'
 import { ALL_PROTOCOLS } from './convert-through.ts'
 
-const SCOPE = { key: createSecretKey(Buffer.alloc(32, 7)), seed: '5eed'.repeat(16), model: 'm' }
+const SCOPE = { key: createSecretKey(Buffer.alloc(32, 7)), seed: { text: '', mark: 0 }, model: 'm' }
 
 const FORMS: Readonly<Record<ClientProtocol, ConversationForm>> = {
   chat: CHAT_CONVERSATION,

@@ -1,14 +1,14 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from './chat/index.ts'
-import { ConversationDigests, type ConversationForm } from './conversation-digests.ts'
+import { ConversationDigests, type ConversationForm, type DigestSeed } from './conversation-digests.ts'
 import { GEMINI_CONVERSATION } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
 import { MESSAGES_CONVERSATION } from './messages/index.ts'
 import { RESPONSES_CONVERSATION } from './responses/index.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
-const SEED = '5eed'.repeat(16)
+const SEED: DigestSeed = { text: 'seed', mark: 0x5eed }
 
 function digests(form: ConversationForm, request: object, seed = SEED): ConversationDigests {
   return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, {
@@ -28,8 +28,8 @@ const hi = { role: 'user', content: 'hi' }
 describe('what separates conversations', () => {
   test('two seeds have no digest in common', () => {
     const request = { model: 'm', messages: [hi] }
-    expect(last(CHAT_CONVERSATION, request, 'a'.repeat(64))).not.toBe(
-      last(CHAT_CONVERSATION, request, 'b'.repeat(64)),
+    expect(last(CHAT_CONVERSATION, request, { text: 'other', mark: 1 })).not.toBe(
+      last(CHAT_CONVERSATION, request),
     )
   })
   test('cache_control in arguments or schemas is not a cache directive and separates conversations', () => {
@@ -182,12 +182,11 @@ describe.each([
   })
   test('has another digest under another key if it is long, and with another seed in any case', () => {
     const scan = scanObject(Buffer.from(JSON.stringify({ messages: said })))
-    const under = (scope: { readonly key?: KeyObject; readonly seed?: string }): Buffer =>
+    const under = (scope: { readonly key?: KeyObject; readonly seed?: DigestSeed }): Buffer =>
       new ConversationDigests(scan, CHAT_CONVERSATION, { key: KEY, seed: SEED, model: 'm', ...scope }).digest(
         3,
       )
-    // Beyond the mark, which a seed changes as well.
-    expect(under({ seed: 'a'.repeat(64) }).subarray(4)).not.toEqual(under({}).subarray(4))
+    expect(under({ seed: { ...SEED, text: 'other' } })).not.toEqual(under({}))
     const otherKey = createSecretKey(Buffer.alloc(32, 8))
     expect(under({ key: otherKey }).equals(under({}))).toBe(repeated === 1)
   })

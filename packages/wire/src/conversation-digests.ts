@@ -13,12 +13,18 @@ const MARK_BYTES = 4
 const MAX_HASHED_BYTES = 8_192
 const NO_NONCE = Buffer.alloc(12)
 
+/** A text that begins with a secret of a fixed length, and a number of 32 bits that depends on it. */
+export interface DigestSeed {
+  readonly text: string
+  readonly mark: number
+}
+
 /** What separates conversations that are not compared with each other. */
 export interface DigestScope {
   /** A secret of 32 bytes. */
   readonly key: KeyObject
-  /** Hex digits that are derived from a secret. Conversations with different ones have no digest in common. */
-  readonly seed: string
+  /** Conversations with different texts have no digest in common, and those with different numbers no mark. */
+  readonly seed: DigestSeed
   /** As in `promptText`. */
   readonly model: string
 }
@@ -28,15 +34,14 @@ export interface DigestScope {
  * there: system, tools, unknown members and turns as they are written, without cache directives. It is computed on
  * demand. Its first 32 bits, the mark, depend only on the seed, the turn and the length, and cost almost nothing.
  *
- * A digest is the SHA-256 of a GMAC of the bytes, or of their SHA-256 if there are few. Two texts with the same
- * GMAC cannot be found without the key, and only the outer SHA-256 is stored.
+ * A digest is the SHA-256 of the seed and the bytes, or of their GMAC if there are many. Two texts with the same
+ * GMAC cannot be found without the key, and only the SHA-256 is stored.
  * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {
   /** Number of turns. */
   readonly turns: number
   readonly #scope: DigestScope
-  readonly #seedMark: number
   readonly #scan: ScannedObject
   readonly #spans: readonly number[]
   /** Counts up to the end of each turn; the first are those of the head. */
@@ -54,7 +59,6 @@ export class ConversationDigests {
     }
     this.turns = turns.length
     this.#scope = scope
-    this.#seedMark = Number.parseInt(scope.seed.slice(0, 8), 16)
     this.#scan = scan
     this.#spans = spans.offsets
     this.#ends = ends
@@ -63,25 +67,23 @@ export class ConversationDigests {
   /** The first 32 bits of the digest at the end of this turn; turns count from 1. */
   mark(turn: number): number {
     const { bytes } = this.#at(turn)
-    return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#seedMark ^ turn))
+    return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#scope.seed.mark ^ turn))
   }
 
   /** The digest at the end of this turn; it begins with the mark. */
   digest(turn: number): Buffer {
     const { key, seed } = this.#scope
-    const { bytes } = this.#scan
     const { spans, end, bytes: length } = this.#at(turn)
-    const parts: Buffer[] = []
-    for (let i = 0; i < spans; i += 2) {
-      const last = i + 2 === spans ? end : (this.#spans[i + 1] as number)
-      parts.push(bytes.subarray(this.#spans[i], last))
-    }
-    const inner =
-      length <= MAX_HASHED_BYTES ? hash('sha256', Buffer.concat(parts), 'base64url') : gmacOf(parts, key)
-    const outer = hash('sha256', `${seed}${turn} ${this.#at(0).bytes} ${length} ${inner}`, 'hex')
+    const parts = partsAt(this.#scan.bytes, this.#spans, spans - 2)
+    parts.push(this.#scan.bytes.subarray(this.#spans[spans - 2], end))
+    const facts = `${seed.text}${turn} ${this.#at(0).bytes} ${length} `
+    const covered =
+      length <= MAX_HASHED_BYTES
+        ? Buffer.concat([Buffer.from(facts), ...parts])
+        : facts + gmacOf(parts, key).toString('base64url')
     const digest = Buffer.allocUnsafe(DIGEST_BYTES)
     digest.writeUInt32LE(this.mark(turn))
-    digest.write(outer, MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
+    digest.write(hash('sha256', covered, 'hex'), MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
     return digest
   }
 
@@ -104,11 +106,11 @@ export class ConversationDigests {
   }
 }
 
-function gmacOf(parts: readonly Buffer[], key: KeyObject): string {
+function gmacOf(parts: readonly Buffer[], key: KeyObject): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key, NO_NONCE)
   for (const part of parts) cipher.setAAD(part)
   cipher.final()
-  return cipher.getAuthTag().toString('base64url')
+  return cipher.getAuthTag()
 }
 
 /** Spreads all bits of a number over 32 bits. */
@@ -120,15 +122,20 @@ function mixed(value: number): number {
 }
 
 /**
- * Digest of the beginning of a conversation: tools, system texts, and the first turn that is not an instruction,
- * without cache directives. A text and a list of one text part are equal. Undefined for a conversation without such a turn.
+ * The bytes that the beginning of a conversation consists of: tools, system texts, and the first turn that is not an
+ * instruction, without cache directives. A text and a list of one text part are equal. Undefined for a conversation
+ * without such a turn.
  */
-export function openingDigest(scan: ScannedObject, form: ConversationForm): string | undefined {
+export function openingOf(scan: ScannedObject, form: ConversationForm): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
-  if (!offsets) return undefined
+  return offsets && partsAt(scan.bytes, offsets, offsets.length)
+}
+
+/** The parts of the bytes at the first `count` of these begins and ends. */
+function partsAt(bytes: Buffer, offsets: readonly number[], count: number): Buffer[] {
   const parts: Buffer[] = []
-  for (let i = 0; i < offsets.length; i += 2) parts.push(scan.bytes.subarray(offsets[i], offsets[i + 1]))
-  return hash('sha256', Buffer.concat(parts), 'base64url')
+  for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
+  return parts
 }
 
 /** Reports whether one of these members is given. */

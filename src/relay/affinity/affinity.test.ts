@@ -5,6 +5,7 @@ import { LocalDigests } from '../digests/digest-store.ts'
 import type { Plans } from '../plan.ts'
 import type { Target } from '../request-stages.ts'
 import { Affinity, SESSION_DIGESTS } from './affinity.ts'
+import type { SessionOwner } from './session.ts'
 
 const MINUTE_MS = 60_000
 const KEYS = ['one', 'two', 'three'].map((value) => ({ value }))
@@ -38,7 +39,7 @@ class SessionCalls {
     const request = {
       model,
       cachesForADay,
-      session: () => ({ id, isNamed: true, hasCacheKey: false }),
+      session: ({ userId }: SessionOwner) => ({ tag: `${userId} ${id}`, isNamed: true, hasCacheKey: false }),
     }
     const plans = [
       { request, settings: { options: OPTIONS }, channels: [{ channel: CHANNEL }] },

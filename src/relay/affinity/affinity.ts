@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto'
+import { createHash, createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -8,7 +8,7 @@ import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
-import { type Session, sessionTag } from './session.ts'
+import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
 /** Services of the affinity of sessions. */
 export interface AffinityServices {
@@ -42,24 +42,27 @@ export const SESSION_DIGESTS: DigestRules = {
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class Affinity {
   readonly #services: AffinityServices
+  readonly #key: KeyObject
   readonly #recent: RecentCalls
 
   constructor(services: AffinityServices) {
     this.#services = services
+    this.#key = createSecretKey(services.key)
     this.#recent = new RecentCalls(services.nowMs)
   }
 
-  /** What the row of a call names its session by; empty if it has none. */
+  /** What the row of a call names its session by, 16 hex digits; empty if it has none. */
   tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
-    const session = isFree ? undefined : find?.()
-    return session ? sessionTag(this.#services.key, userId, session, 16) : ''
+    const session = isFree ? undefined : find?.({ key: this.#key, userId })
+    return session?.tag.slice(0, 16) ?? ''
   }
 
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
-    return new CallAffinity(this.#services, this.#recent, userId, request.session, plans)
+    const owner = { key: this.#key, userId }
+    return new CallAffinity(this.#services, this.#recent, owner, request.session, plans)
   }
 }
 
@@ -77,9 +80,9 @@ interface Binding {
 export class CallAffinity {
   readonly #services: AffinityServices
   readonly #recent: RecentCalls
-  readonly #userId: number
+  readonly #owner: SessionOwner
   readonly #options: Options
-  readonly #findSession: () => Session | undefined
+  readonly #findSession: SessionFinder
   /** Whether there is more than one channel or key, without which a binding is of no use. */
   readonly #binds: boolean
   /** Bindings by the model that serves the call. */
@@ -91,13 +94,13 @@ export class CallAffinity {
   constructor(
     services: AffinityServices,
     recent: RecentCalls,
-    userId: number,
-    findSession: () => Session | undefined,
+    owner: SessionOwner,
+    findSession: SessionFinder,
     plans: Plans,
   ) {
     this.#services = services
     this.#recent = recent
-    this.#userId = userId
+    this.#owner = owner
     this.#findSession = findSession
     this.#options = plans[0].settings.options
     this.#binds = plans.some(leavesChoice) && this.session !== undefined
@@ -105,7 +108,7 @@ export class CallAffinity {
 
   /** The session of the call. It is found when it is first needed. */
   get session(): Session | undefined {
-    return this.#findSession()
+    return this.#findSession(this.#owner)
   }
 
   /**
@@ -166,7 +169,7 @@ export class CallAffinity {
   get cacheKey(): string | undefined {
     const session = this.#options.affinity.cache_key ? this.session : undefined
     if (!session?.isNamed || session.hasCacheKey) return undefined
-    return sessionTag(this.#services.key, this.#userId, session, 32)
+    return session.tag.slice(0, 32)
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
@@ -201,24 +204,15 @@ export class CallAffinity {
     return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
   }
 
-  // A name that cannot be guessed without the key. An HMAC would cost as much as the rest of the affinity.
+  // Cannot be guessed, as the tag cannot.
   #digestOf(model: string): Buffer {
     let digest = this.#digests.get(model)
     if (!digest) {
-      const { isNamed, id } = this.session ?? {}
-      const facts = ['binding', secretText(this.#services.key), this.#userId, model, isNamed, id]
-      this.#digests.set(model, (digest = hash('sha256', JSON.stringify(facts), 'buffer')))
+      digest = hash('sha256', `binding ${this.session?.tag} ${model}`, 'buffer')
+      this.#digests.set(model, digest)
     }
     return digest
   }
-}
-
-const SECRETS = new WeakMap<Buffer, string>()
-
-function secretText(key: Buffer): string {
-  let text = SECRETS.get(key)
-  if (text === undefined) SECRETS.set(key, (text = key.toString('base64url')))
-  return text
 }
 
 function leavesChoice({ channels }: Plan): boolean {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from '@sluice/wire/chat'
 import { GEMINI_CONVERSATION } from '@sluice/wire/gemini'
@@ -6,7 +6,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
 import { RESPONSES_CONVERSATION } from '@sluice/wire/responses'
 import type { Headers } from '../../http/request.ts'
-import { SESSION_HEADERS, sessionOf, sessionTag } from './session.ts'
+import { SESSION_HEADERS, type Session, type SessionOwner, sessionOf } from './session.ts'
 
 const FORMS = {
   chat: CHAT_CONVERSATION,
@@ -15,8 +15,20 @@ const FORMS = {
   gemini: GEMINI_CONVERSATION,
 }
 
-function session(body: object, headers: Headers = {}, dialect: keyof typeof FORMS = 'messages') {
-  return sessionOf(headers, scanObject(Buffer.from(JSON.stringify(body))), FORMS[dialect])
+const OWNER: SessionOwner = { key: createSecretKey(Buffer.alloc(32, 7)), userId: 1 }
+
+function session(
+  body: object,
+  headers: Headers = {},
+  dialect: keyof typeof FORMS = 'messages',
+  owner = OWNER,
+): Session | undefined {
+  return sessionOf(owner, headers, scanObject(Buffer.from(JSON.stringify(body))), FORMS[dialect])
+}
+
+/** The tag of the session with this id. */
+function named(id: string): string | undefined {
+  return session({}, { 'x-session-id': id })?.tag
 }
 
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] }
@@ -27,7 +39,7 @@ describe('a named session', () => {
     for (const [index, name] of SESSION_HEADERS.toReversed().entries()) {
       given[name] = `id ${index}`
       expect(session({ ...HELLO, session_id: 'body' }, given)).toMatchObject({
-        id: `id ${index}`,
+        tag: named(`id ${index}`),
         isNamed: true,
       })
     }
@@ -36,20 +48,21 @@ describe('a named session', () => {
   test('an id that is empty or longer than 256 characters is passed over', () => {
     const long = 'x'.repeat(257)
     expect(session({ ...HELLO, prompt_cache_key: 'key' }, { 'x-session-id': long, session_id: '' })).toEqual({
-      id: 'key',
+      tag: named('key'),
       isNamed: true,
       hasCacheKey: true,
     })
-    expect(session({ ...HELLO, session_id: long, prompt_cache_key: 'x'.repeat(256) })?.id).toHaveLength(256)
+    const longest = 'x'.repeat(256)
+    expect(session({ ...HELLO, session_id: long, prompt_cache_key: longest })?.tag).toBe(named(longest))
   })
 
   test('session_id comes before prompt_cache_key, and both before metadata.user_id', () => {
     const metadata = { user_id: 'user_1_account_2_session_0f-3' }
-    expect(session({ ...HELLO, session_id: 'a', prompt_cache_key: 'b', metadata })?.id).toBe('a')
-    expect(session({ ...HELLO, prompt_cache_key: 'b', metadata })?.id).toBe('b')
-    expect(session({ ...HELLO, session_id: 7, metadata })?.id).toBe('session_0f-3')
-    expect(session({ ...HELLO, metadata: { user_id: '{"device_id":"d","session_id":"0f-3"}' } })?.id).toBe(
-      '0f-3',
+    expect(session({ ...HELLO, session_id: 'a', prompt_cache_key: 'b', metadata })?.tag).toBe(named('a'))
+    expect(session({ ...HELLO, prompt_cache_key: 'b', metadata })?.tag).toBe(named('b'))
+    expect(session({ ...HELLO, session_id: 7, metadata })?.tag).toBe(named('session_0f-3'))
+    expect(session({ ...HELLO, metadata: { user_id: '{"device_id":"d","session_id":"0f-3"}' } })?.tag).toBe(
+      named('0f-3'),
     )
     for (const user_id of ['ann', '{"session_id":7}', '{', '{"a":1}', 'null', 7])
       expect(session({ ...HELLO, metadata: { user_id } })?.isNamed).toBe(false)
@@ -57,7 +70,7 @@ describe('a named session', () => {
 })
 
 describe('a session by how its conversation begins', () => {
-  const idOf = (body: object, dialect: keyof typeof FORMS = 'messages') => session(body, {}, dialect)?.id
+  const tagOf = (body: object, dialect: keyof typeof FORMS = 'messages') => session(body, {}, dialect)?.tag
   const mark = { cache_control: { type: 'ephemeral' } }
 
   test('later turns, sampling and cache directives do not change it', () => {
@@ -73,18 +86,18 @@ describe('a session by how its conversation begins', () => {
         { role: 'user', content: 'more' },
       ],
     }
-    expect(idOf(later)).toBe(idOf(plain))
+    expect(tagOf(later)).toBe(tagOf(plain))
   })
 
   test('tools, system and first message each change it', () => {
     const body = { system: 'be kind', tools: [{ name: 'a' }], ...HELLO }
-    const ids = [
+    const tags = [
       body,
       { ...body, system: 'be brief' },
       { ...body, tools: [{ name: 'b' }] },
       { ...body, messages: [{ role: 'user', content: 'hello!' }] },
-    ].map((one) => idOf(one))
-    expect(new Set(ids).size).toBe(4)
+    ].map((one) => tagOf(one))
+    expect(new Set(tags).size).toBe(4)
   })
 
   test('the nonce of a billing header does not change it', () => {
@@ -95,12 +108,12 @@ describe('a session by how its conversation begins', () => {
         { type: 'text', text: 'be kind' },
       ],
     })
-    expect(idOf(body('1'))).toBe(idOf(body('2')))
+    expect(tagOf(body('1'))).toBe(tagOf(body('2')))
   })
 
   test('system messages of chat are part of the beginning', () => {
     const chat = (system: string, ...more: object[]) =>
-      idOf(
+      tagOf(
         { messages: [{ role: 'system', content: system }, { role: 'user', content: 'hello' }, ...more] },
         'chat',
       )
@@ -110,14 +123,14 @@ describe('a session by how its conversation begins', () => {
 
   test('the input of responses is a text or its items', () => {
     const item = { role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
-    const of = (input: unknown) => idOf({ instructions: 'be kind', input }, 'responses')
+    const of = (input: unknown) => tagOf({ instructions: 'be kind', input }, 'responses')
     expect(of([item, { role: 'assistant', content: 'hi' }])).toBe(of('hello'))
     expect(of('hello!')).not.toBe(of('hello'))
   })
 
   test('contents of gemini', () => {
     const of = (text: string, ...more: object[]) =>
-      idOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
+      tagOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
     expect(of('hello', { role: 'model', parts: [{ text: 'hi' }] })).toBe(of('hello'))
     expect(of('hello!')).not.toBe(of('hello'))
   })
@@ -128,14 +141,17 @@ describe('a session by how its conversation begins', () => {
   })
 })
 
-test('the tag of a session differs by user, by session, and by how it is named', () => {
-  const key = randomBytes(32)
+test('a tag differs by secret, by user, by session, and by how the session is named', () => {
+  const key = createSecretKey(Buffer.alloc(32, 8))
+  const text = JSON.stringify('hello')
   const tags = [
-    sessionTag(key, 1, { id: 'a', isNamed: true }, 16),
-    sessionTag(key, 2, { id: 'a', isNamed: true }, 16),
-    sessionTag(key, 1, { id: 'b', isNamed: true }, 16),
-    sessionTag(key, 1, { id: 'a', isNamed: false }, 16),
-  ]
-  expect(new Set(tags).size).toBe(4)
-  for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{16}$/)
+    session({}, { 'x-session-id': text }),
+    session({}, { 'x-session-id': text }, 'messages', { ...OWNER, key }),
+    session({}, { 'x-session-id': text }, 'messages', { ...OWNER, userId: 2 }),
+    session({}, { 'x-session-id': 'b' }),
+    // Its beginning consists of the same bytes.
+    session(HELLO),
+  ].map((one) => one?.tag)
+  expect(new Set(tags).size).toBe(5)
+  for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{64}$/)
 })

@@ -1,12 +1,12 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import { type ConversationForm, openingDigest } from '@sluice/wire/conversation-digests'
+import { createHmac, type KeyObject } from 'node:crypto'
+import { type ConversationForm, openingOf } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
 
 /** The conversation to which a call belongs. */
 export interface Session {
-  /** An id that the client sent, or the digest of the conversation's beginning. */
-  readonly id: string
+  /** HMAC of the user and of the id that the client sent or how the conversation begins, in hex digits. */
+  readonly tag: string
   /** Whether the client named it, in a header or in the body. */
   readonly isNamed: boolean
   /** Whether the client sent a `prompt_cache_key`. */
@@ -33,48 +33,50 @@ const MAX_USER_ID_LENGTH = 4_096
 /** The part of a `user_id` of Claude Code that names the session. */
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 
+/** Whose session it is, and the secret that makes its tag. */
+export interface SessionOwner {
+  readonly key: KeyObject
+  readonly userId: number
+}
+
+/** Finds the session of a call; undefined if it has none. */
+export type SessionFinder = (owner: SessionOwner) => Session | undefined
+
 /**
  * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation. Undefined for a
  * request without a conversation. `form` describes the client's dialect.
  */
 export function sessionOf(
+  owner: SessionOwner,
   headers: Headers,
   scan: ScannedObject,
-  form: ConversationForm | undefined,
+  form: ConversationForm,
 ): Session | undefined {
   const id = namedId(headers, scan)
-  const hasCacheKey = scan.has('prompt_cache_key')
-  if (id !== undefined) return { id, isNamed: true, hasCacheKey }
-  const digest = form && openingDigest(scan, form)
-  return digest === undefined ? undefined : { id: digest, isNamed: false, hasCacheKey }
+  const opening = id === undefined ? openingOf(scan, form) : [id]
+  if (!opening) return undefined
+  const isNamed = id !== undefined
+  return { tag: tagOf(owner, isNamed, opening), isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
-/** Finds the session of a call when it is first needed, and once. */
-export function sessionFinder(find: () => Session | undefined): () => Session | undefined {
+/** Finds the session when it is first needed, and once. */
+export function sessionFinder(
+  headers: Headers,
+  scan: ScannedObject,
+  form: ConversationForm,
+): SessionFinder {
   let session: Session | false | undefined
-  return () => (session ??= find() ?? false) || undefined
+  return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
 }
 
-/** Identifies the session of a user to others, such as logs and providers. `length`: number of hex digits. */
-export function sessionTag(
-  key: Buffer,
-  userId: number,
-  { id, isNamed }: Pick<Session, 'id' | 'isNamed'>,
-  length: number,
+function tagOf(
+  { key, userId }: SessionOwner,
+  isNamed: boolean,
+  parts: readonly (string | Buffer)[],
 ): string {
-  return createHmac('sha256', keyObjectOf(key))
-    .update(JSON.stringify(['session', userId, isNamed, id]))
-    .digest('hex')
-    .slice(0, length)
-}
-
-const KEY_OBJECTS = new WeakMap<Buffer, KeyObject>()
-
-/** The key as an object: to make one for each call would cost five times as much as the HMAC. */
-function keyObjectOf(key: Buffer): KeyObject {
-  let object = KEY_OBJECTS.get(key)
-  if (!object) KEY_OBJECTS.set(key, (object = createSecretKey(key)))
-  return object
+  const hmac = createHmac('sha256', key).update(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
+  for (const part of parts) hmac.update(part)
+  return hmac.digest('hex')
 }
 
 function namedId(headers: Headers, scan: ScannedObject): string | undefined {

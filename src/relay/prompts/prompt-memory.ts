@@ -1,6 +1,6 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ConversationDigests } from '@sluice/wire/conversation-digests'
+import { ConversationDigests, type DigestSeed } from '@sluice/wire/conversation-digests'
 import { promptTokens } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
@@ -177,10 +177,11 @@ export class CallPrompts {
     return known
   }
 
-  #seedOf({ channel }: ChannelPlan, { dialect, upstreamModel, headers }: SentConversation): string {
+  #seedOf({ channel }: ChannelPlan, { dialect, upstreamModel, headers }: SentConversation): DigestSeed {
     const { pass_through: passThrough } = this.#options
-    const facts = [this.#userId, this.#model, dialect, upstreamModel, headers, passThrough]
-    return hash('sha256', `${this.#services.seedKey}${digestOf(channel)}${JSON.stringify(facts)}`, 'hex')
+    const facts = JSON.stringify([this.#userId, this.#model, dialect, upstreamModel, headers, passThrough])
+    const { digest, mark } = channelSeed(channel)
+    return { text: `${this.#services.seedKey}${digest}${facts}`, mark: markOf(facts, mark) }
   }
 }
 
@@ -189,20 +190,33 @@ function isPlausible(tokens: number, textBytes: number): boolean {
   return Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes
 }
 
-const DIGESTS = new WeakMap<Channel, string>()
+/** What a channel adds to a seed. */
+interface ChannelSeed {
+  readonly digest: string
+  readonly mark: number
+}
 
-/** Digest of everything of a channel that may change a prompt or how it is counted. */
-function digestOf(channel: Channel): string {
-  let digest = DIGESTS.get(channel)
-  if (digest === undefined) {
+const SEEDS = new WeakMap<Channel, ChannelSeed>()
+
+/** Covers everything of a channel that may change a prompt or how it is counted. */
+function channelSeed(channel: Channel): ChannelSeed {
+  let seed = SEEDS.get(channel)
+  if (!seed) {
     const { name, provider, base_url, api_version, region, project, location, system_prompt, override } =
       channel
     const { allow, disable_store, pass_through, headers } = channel
     const { set, default: usual, remove } = override
     const place = [name, provider, base_url, api_version, region, project, location]
     const edits = [system_prompt, [...set], [...usual], remove, [...allow], disable_store, pass_through]
-    digest = hash('sha256', JSON.stringify([place, edits, [...headers]]), 'hex')
-    DIGESTS.set(channel, digest)
+    const digest = hash('sha256', JSON.stringify([place, edits, [...headers]]), 'hex')
+    SEEDS.set(channel, (seed = { digest, mark: Number.parseInt(digest.slice(0, 8), 16) }))
   }
-  return digest
+  return seed
+}
+
+/** FNV-1a of 32 bits. A mark only has to be rare: the digest decides. */
+function markOf(text: string, start: number): number {
+  let mark = start
+  for (let i = 0; i < text.length; i++) mark = Math.imul(mark ^ text.charCodeAt(i), 0x0100_0193)
+  return mark
 }

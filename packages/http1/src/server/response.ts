@@ -49,7 +49,7 @@ export class Response {
   #headers: ResponseHeaders = {}
   /** Headers that were set before `writeHead`. */
   #presetHeaders: ResponseHeaders | undefined
-  #headersAtHead: (() => ResponseHeaders) | undefined
+  #headersAtHead: (() => ResponseHeaders | undefined) | undefined
   #isHeadSent = false
   #hasContinued = false
   #framing: 'length' | 'chunks' | 'until closed' | 'no body' = 'chunks'
@@ -112,15 +112,16 @@ export class Response {
   }
 
   /** Adds headers that are only known when the head is settled. */
-  set headersAtHead(make: () => ResponseHeaders) {
+  set headersAtHead(make: () => ResponseHeaders | undefined) {
     this.#headersAtHead = make
   }
 
   /** Settles status and headers; the headers win over `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
-    if (this.#headersAtHead) this.#presetHeaders = { ...this.#presetHeaders, ...this.#headersAtHead() }
-    this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
+    const preset = merged(this.#presetHeaders, this.#headersAtHead?.())
+    this.#presetHeaders = preset
+    this.#headers = merged(preset, headers) ?? headers
     return this
   }
 
@@ -254,6 +255,10 @@ export class Response {
     if (bytes.length <= MAX_COALESCED_BYTES) return this.#sink.send(coalesced(before, bytes, after))
     return this.#sink.sendParts(after === '' ? [before, bytes] : [before, bytes, after])
   }
+}
+
+function merged(one: ResponseHeaders | undefined, other: ResponseHeaders | undefined): ResponseHeaders | undefined {
+  return one && other ? { ...one, ...other } : (one ?? other)
 }
 
 function sizeLine(chunk: Buffer): string {

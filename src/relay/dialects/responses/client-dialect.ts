@@ -22,7 +22,7 @@ import type { Conversions } from '../conversions.ts'
 import type { Dialect, Reader } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
-import { sessionFinder, sessionOf } from '../../affinity/session.ts'
+import { sessionFinder } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Settings that a kept response repeats. */
@@ -43,7 +43,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       const read = relayed(request, scan, referred, reader)
       if (!composed) return read
       // How a stored conversation begins is not in the request that continues it.
-      return { ...read, session: sessionFinder(() => sessionOf(headers, composed, RESPONSES_CONVERSATION)) }
+      return { ...read, session: sessionFinder(headers, composed, RESPONSES_CONVERSATION) }
     },
   }
 
