@@ -1,5 +1,6 @@
-import { hasBytesAt, type Member, type Node, type ScannedObject } from './json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from './prompt-text.ts'
+import { hasBytesAt } from './json/bytes.ts'
+import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
+import type { FindMedia, FoundMedia, PromptLevels } from './prompt-text.ts'
 import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
 
 /** Describes how the conversations of a dialect are compared. */
@@ -58,11 +59,11 @@ type Span = readonly [start: number, end: number]
 
 /** Names of cache directives, as members, and as the only member of a block. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
-const DIRECTIVE_NAMES = [...DIRECTIVES].map((name) => Buffer.from(`"${name}`))
 /** Types of text parts of a client. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
 /** Members with parts that may have cache directives. */
-const HOLDERS: ReadonlySet<string> = new Set(['content', 'output', 'toolResult'])
+const HOLDERS = ['content', 'output', 'toolResult'] as const
+const TOOL_CONFIG_HOLDERS = [...HOLDERS, 'tools'] as const
 /** Members that may be given as a text or as parts. */
 const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
 /** Top-level members other than turns that may have cache directives. */
@@ -101,15 +102,17 @@ export class DigestWalk {
   /** The member with the turns. */
   readonly #turns: Member | undefined
   readonly #turnLevel: string
+  readonly #mediaLevels: ReadonlyMap<string, MediaLevel>
 
   constructor(scan: ScannedObject, form: ConversationForm, model: string) {
     const { turns, levels } = form.levels
     this.#scan = scan
     this.#form = form
     this.#model = model
-    this.#hasDirectives = DIRECTIVE_NAMES.some((name) => scan.hasStringFrom(name))
+    this.#hasDirectives = scan.notes.directive
     this.#turns = [...scan.members.values()].find(({ key }) => this.#spelled(key) === turns)
     this.#turnLevel = levels.request.read[turns] ?? ''
+    this.#mediaLevels = mediaLevelsOf(form.levels)
   }
 
   turns(): readonly Node[] {
@@ -182,11 +185,12 @@ export class DigestWalk {
   /** One turn, and the comma between it and the previous one. */
   turn(spans: Spans, node: Node, previous: Node | undefined): void {
     if (previous !== undefined) {
-      const comma = this.#scan.bytes.indexOf(COMMA, this.#scan.endOf(previous))
+      let comma = this.#scan.endOf(previous)
+      while (this.#scan.bytes[comma] !== COMMA) comma++
       spans.add(comma, comma + 1)
     }
     this.#addTurn(spans, node)
-    this.#sums.beyondBytes += this.#form.extraTokens?.(this.#scan, node) ?? 0
+    if (this.#form.extraTokens) this.#sums.beyondBytes += this.#form.extraTokens(this.#scan, node)
     this.#findMedia(this.#turnLevel, node)
   }
 
@@ -199,7 +203,8 @@ export class DigestWalk {
 
   #add(spans: Spans, start: number, end: number, left: readonly Span[]): void {
     let from = start
-    for (const [leftStart, leftEnd] of left.toSorted(([one], [other]) => one - other)) {
+    const inOrder = left.length > 1 ? left.toSorted(([one], [other]) => one - other) : left
+    for (const [leftStart, leftEnd] of inOrder) {
       spans.add(from, leftStart)
       this.#sums.bytes += leftStart - from
       from = leftEnd
@@ -210,6 +215,7 @@ export class DigestWalk {
 
   /** Collects what is left out of a value: cache directives, and the brackets around a single text. */
   #visit(key: string, node: Node, left: Span[]): void {
+    if (!this.#hasDirectives && !this.#form.textIsPart) return
     const scan = this.#scan
     const kind = scan.kindOf(node)
     if (kind === 'array') {
@@ -231,8 +237,8 @@ export class DigestWalk {
       for (let at = scan.firstKey(node); at !== undefined; at = scan.nextKey(at, node)) {
         const value = scan.valueOf(at)
         if (!scan.isContainer(value)) continue
-        const name = scan.keyText(at)
-        if (HOLDERS.has(name) || (name === 'tools' && key === 'toolConfig')) this.#visit(name, value, left)
+        const holders = key === 'toolConfig' ? TOOL_CONFIG_HOLDERS : HOLDERS
+        for (const name of holders) if (scan.isKey(at, name)) this.#visit(name, value, left)
       }
     }
   }
@@ -315,20 +321,25 @@ export class DigestWalk {
   }
 
   #findMedia(reading: string, node: Node): void {
+    const level = this.#mediaLevels.get(reading)
+    if (!level) return
     const scan = this.#scan
-    if (scan.kindOf(node) === 'array') {
-      for (const element of scan.elements(node)) this.#findMedia(reading, element)
-      return
-    }
-    const level = this.#form.levels.levels[reading]
-    if (!level || scan.kindOf(node) !== 'object') return
+    const kind = scan.kindOf(node)
+    if (kind === 'array') for (const element of scan.elements(node)) this.#findMedia(reading, element)
+    if (kind !== 'object') return
     const media = level.media?.(scan, node)
     if (media) this.#addMedia(media)
-    for (const value of scan.values(node)) {
+    for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
+      const value = scan.valueOf(key)
       if (!scan.isContainer(value)) continue
-      const read = level.read[this.#spelled(scan.keyText(value - 3))]
-      if (read !== undefined) this.#findMedia(read, value)
+      for (const { name, reading: below } of level.below)
+        if (this.#isNamed(key, name)) this.#findMedia(below, value)
     }
+  }
+
+  #isNamed(key: Node, name: string): boolean {
+    const { spelled } = this.#form.levels
+    return spelled ? spelled(this.#scan.keyText(key)) === name : this.#scan.isKey(key, name)
   }
 
   #addMedia(media: FoundMedia): void {
@@ -353,4 +364,33 @@ export class DigestWalk {
   #spelled(key: string): string {
     return this.#form.levels.spelled?.(key) ?? key
   }
+}
+
+/** A level that may have media, in itself or further down. */
+interface MediaLevel {
+  readonly media: FindMedia | undefined
+  /** Members that may have media, and how they are read. */
+  readonly below: readonly { readonly name: string; readonly reading: string }[]
+}
+
+const MEDIA_LEVELS = new WeakMap<PromptLevels, ReadonlyMap<string, MediaLevel>>()
+
+function mediaLevelsOf(all: PromptLevels): ReadonlyMap<string, MediaLevel> {
+  let found = MEDIA_LEVELS.get(all)
+  if (!found) MEDIA_LEVELS.set(all, (found = findMediaLevels(all)))
+  return found
+}
+
+function findMediaLevels({ levels }: PromptLevels): ReadonlyMap<string, MediaLevel> {
+  const found = new Map<string, MediaLevel>()
+  // Levels may contain each other, so that they are looked through until no more are found.
+  for (let size = -1; size !== found.size; ) {
+    size = found.size
+    for (const [level, { media, read }] of Object.entries(levels)) {
+      const members = Object.entries(read).filter(([, reading]) => reading === level || found.has(reading))
+      if (media || members.some(([, reading]) => found.has(reading)))
+        found.set(level, { media, below: members.map(([name, reading]) => ({ name, reading })) })
+    }
+  }
+  return found
 }

@@ -60,20 +60,12 @@ export function sessionOf(
 }
 
 /** Finds the session when it is first needed, and once. */
-export function sessionFinder(
-  headers: Headers,
-  scan: ScannedObject,
-  form: ConversationForm,
-): SessionFinder {
+export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
   let session: Session | false | undefined
   return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
 }
 
-function tagOf(
-  { key, userId }: SessionOwner,
-  isNamed: boolean,
-  parts: readonly (string | Buffer)[],
-): string {
+function tagOf({ key, userId }: SessionOwner, isNamed: boolean, parts: readonly (string | Buffer)[]): string {
   const hmac = createHmac('sha256', key).update(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
   for (const part of parts) hmac.update(part)
   return hmac.digest('hex')

@@ -257,7 +257,10 @@ export class Response {
   }
 }
 
-function merged(one: ResponseHeaders | undefined, other: ResponseHeaders | undefined): ResponseHeaders | undefined {
+function merged(
+  one: ResponseHeaders | undefined,
+  other: ResponseHeaders | undefined,
+): ResponseHeaders | undefined {
   return one && other ? { ...one, ...other } : (one ?? other)
 }
 

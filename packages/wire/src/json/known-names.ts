@@ -1,5 +1,6 @@
 import { WireError } from '../wire-error.ts'
-import { type Node, type ScannedObject, hasBytesAt } from './scanned-object.ts'
+import { hasBytesAt } from './bytes.ts'
+import type { Node, ScannedObject } from './scanned-object.ts'
 
 /** Name of a member in one of the spellings that requests may use. */
 interface KnownName {

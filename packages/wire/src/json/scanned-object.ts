@@ -1,3 +1,6 @@
+import { hasBytesAt } from './bytes.ts'
+import { notedStrings, type StringNotes } from './string-notes.ts'
+
 /** Kind of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
@@ -32,6 +35,7 @@ export class ScannedObject {
   /** For loops over all nodes; other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
+  #notes: StringNotes | undefined
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
@@ -83,6 +87,11 @@ export class ScannedObject {
 
   endOf(node: Node): number {
     return this.tape[node + 1] as number
+  }
+
+  /** Which names of interest are among its short strings. They are searched once. */
+  get notes(): StringNotes {
+    return (this.#notes ??= notedStrings(this.bytes, this.tape))
   }
 
   /** Reports whether any key or string begins with these bytes, which include the opening quote. */
@@ -161,12 +170,12 @@ export class ScannedObject {
     let found: Node | undefined
     const tape = this.tape
     const end = tape[node + 2] as number
-    for (let at = node + 3; at < end; at = tape[at + 5] as number) if (this.#isKey(at, key)) found = at + 3
+    for (let at = node + 3; at < end; at = tape[at + 5] as number) if (this.isKey(at, key)) found = at + 3
     return found
   }
 
   /** Compares `key`, in plain ASCII, with a key that may contain escapes. */
-  #isKey(node: Node, key: string): boolean {
+  isKey(node: Node, key: string): boolean {
     const start = this.startOf(node) + 1
     const size = this.endOf(node) - 1 - start
     if (size < key.length) return false
@@ -177,12 +186,6 @@ export class ScannedObject {
     }
     return true
   }
-}
-
-/** Reports whether `others` stand in `bytes` at `start`. */
-export function hasBytesAt(bytes: Buffer, start: number, others: Buffer): boolean {
-  for (let i = 0; i < others.length; i++) if (bytes[start + i] !== others[i]) return false
-  return true
 }
 
 const BACKSLASH = 0x5c

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from './json-scan.ts'
+import type { StringNotes } from './string-notes.ts'
+
+const NOTHING: StringNotes = {
+  directive: false,
+  cacheMember: false,
+  longLifetime: false,
+}
+
+const noted = (text: string): StringNotes => scanObject(Buffer.from(text)).notes
+
+describe('what is noted of the strings of a request', () => {
+  test.each<[string, string, Partial<StringNotes>]>([
+    ['words inside a text', '{"content":"a cache_control of 1h"}', {}],
+    ['an ordinary request', '{"content":"hi","cached":1,"prompt":"p"}', {}],
+    ['a directive', '{"cache_control":{}}', { directive: true, cacheMember: true }],
+    ['a breakpoint', '{"prompt_cache_breakpoint":{}}', { directive: true, cacheMember: true }],
+    ['a cache point', '[{"cachePoint":{}}]', { directive: true, cacheMember: true }],
+    ['a cache key', '{"prompt_cache_key":"k"}', { cacheMember: true }],
+    ['an hour', '{"ttl":"1h"}', { longLifetime: true }],
+    ['five minutes', '{"ttl":"5m"}', {}],
+    ['an escaped control character', String.raw`{"content":"\u001b[1m"}`, {}],
+    [
+      'an escaped letter',
+      String.raw`{"cache\u005fcontrol":{}}`,
+      { directive: true, cacheMember: true, longLifetime: true },
+    ],
+  ])('%s', (_, text, expected) => {
+    expect(noted(text.startsWith('[') ? `{"messages":${text}}` : text)).toEqual({ ...NOTHING, ...expected })
+  })
+})

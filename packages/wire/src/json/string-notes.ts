@@ -1,0 +1,70 @@
+import { hasBytesAt } from './bytes.ts'
+
+/**
+ * Which strings a request has, found in one pass over its short keys and texts. All are true if a letter of one is
+ * escaped: then nothing is certain.
+ */
+export interface StringNotes {
+  /** Whether any begins like the name of a cache directive. */
+  readonly directive: boolean
+  /** Whether any begins like the name of a member that controls a provider's cache. */
+  readonly cacheMember: boolean
+  /** Whether any is a lifetime of an hour or more. */
+  readonly longLifetime: boolean
+}
+
+const EVERYTHING: StringNotes = { directive: true, cacheMember: true, longLifetime: true }
+
+/** Beginnings of names, with the opening quote. */
+const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
+  Buffer.from(name),
+)
+const CACHE_MEMBERS = ['"cache_control', '"prompt_cache_', '"cachePoint'].map((name) => Buffer.from(name))
+const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
+/** Strings above this size are texts, not names or lifetimes. */
+const MAX_NAME_BYTES = 100
+const MAX_LIFETIME_BYTES = 5
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+/** Whether a byte is the first of a name or lifetime above, as it is or as an escape. */
+const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte === BACKSLASH || [...CACHE_MEMBERS, ...LONG_LIFETIMES].some((one) => one[1] === byte) ? 1 : 0,
+)
+
+/** `tape`: as in `ScannedObject`. */
+export function notedStrings(bytes: Buffer, tape: readonly number[]): StringNotes {
+  let directive = false
+  let cacheMember = false
+  let longLifetime = false
+  for (let node = 0; node < tape.length; node += 3) {
+    const start = tape[node] as number
+    if (IS_FIRST[bytes[start + 1] as number] === 0 || bytes[start] !== QUOTE) continue
+    const end = tape[node + 1] as number
+    if (end - start > MAX_NAME_BYTES) continue
+    if (hasEscapedLetter(bytes, start, end)) return EVERYTHING
+    if (end - start <= MAX_LIFETIME_BYTES) longLifetime ||= isAnyAt(bytes, start, LONG_LIFETIMES)
+    else if (isAnyAt(bytes, start, CACHE_MEMBERS)) {
+      cacheMember = true
+      directive ||= isAnyAt(bytes, start, DIRECTIVES)
+    }
+  }
+  return { directive, cacheMember, longLifetime }
+}
+
+function isAnyAt(bytes: Buffer, start: number, texts: readonly Buffer[]): boolean {
+  for (const text of texts) if (hasBytesAt(bytes, start, text)) return true
+  return false
+}
+
+// Serializers escape control characters and a few signs, never letters, digits or underscores.
+function hasEscapedLetter(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start + 1; at < end - 1; at++) {
+    if (bytes[at] !== BACKSLASH) continue
+    at++
+    if (bytes[at] !== LETTER_U) continue
+    const code = Number.parseInt(bytes.toString('latin1', at + 1, at + 5), 16)
+    if (/\w/.test(String.fromCharCode(code))) return true
+  }
+  return false
+}
