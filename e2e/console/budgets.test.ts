@@ -30,6 +30,20 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR })
     return stage.call('scripted', key)
   }
+  /** Changes the key of the caller, as the caller. */
+  async function setOwnKey(fields: object): Promise<void> {
+    const { items } = await stage.api<{ items: Fields[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
+    const answer = await fetch(`${stage.gateway.url}/api/token/`, {
+      method: 'PUT',
+      headers: {
+        authorization: PEOPLE.caller.accessToken,
+        'gateway-user': String(PEOPLE.caller.id),
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ id: items[0]?.['id'], ...fields }),
+    })
+    expect(await answer.json()).toMatchObject({ success: true })
+  }
   const option = (key: string, value: object) =>
     stage.api('PUT', '/api/option/', { key, value: JSON.stringify(value) })
 
@@ -80,6 +94,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
     await stage.api('POST', '/api/channel/', { mode: 'single', channel })
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'sales' })
+    await setOwnKey({ budget: 4 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const resets = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + 1, 1))
     const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' }).format(resets)
@@ -92,15 +107,24 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       expect(await group.getAttribute('aria-valuenow')).toBe('10')
       await page.getByText('by the budget of the group sales').first().waitFor()
     }
+    const checkKey = async (page: Page): Promise<void> => {
+      const meter = page.getByRole('meter', { name: 'Budget of own' }).first()
+      await meter.getByText(`$0.10 of $4.00, resets ${day}`).waitFor()
+      // 2.5%, rounded.
+      expect(await meter.getAttribute('aria-valuenow')).toBe('3')
+    }
     const member = await stage.open('caller', '/')
     await check(member)
+    await checkKey(member)
     await member.getByText('$0.90', { exact: true }).waitFor()
     await member.goto('/keys')
     await check(member)
+    await checkKey(member)
     await member.getByRole('row', { name: /own.*\$0\.90/ }).waitFor()
     await member.getByRole('link', { name: 'own', exact: true }).click()
     await member.getByRole('heading', { name: 'own' }).waitFor()
     await check(member)
+    await checkKey(member)
     await member.context().close()
 
     const root = await stage.open('root', '/users')
@@ -111,6 +135,8 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       .waitFor()
     await root.goto(`/users/${PEOPLE.caller.id}`)
     await check(root)
+    await root.getByRole('tab', { name: 'Keys' }).click()
+    await checkKey(root)
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: DOLLAR / 10 })
     await root.reload()
     const full = root.getByRole('meter', { name: 'Budget of cal' })
@@ -118,6 +144,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     expect(await full.getAttribute('aria-valuenow')).toBe('100')
     await root.context().close()
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
+    await setOwnKey({ budget: 0, budget_period: '' })
   })
 
   test('73: a meter shows what calls under way hold beside what is spent, until they have ended', async () => {

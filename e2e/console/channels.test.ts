@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
@@ -19,6 +20,24 @@ interface Saved {
   readonly test_model: string
   readonly service_tier: string | null
 }
+
+/** The pages of an administrator, the last one without calls or channels. */
+const PAGES_OF_ADMINS = [
+  '/',
+  '/keys/1',
+  '/playground',
+  '/usage',
+  '/logs',
+  '/models',
+  '/live',
+  '/what-if',
+  '/channels',
+  '/routing',
+  '/users',
+  '/users/1',
+  '/audit',
+  '/account',
+]
 
 describe.skipIf(withoutBrowser())('the form of a channel', () => {
   let stage: ConsoleStage
@@ -66,6 +85,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Other, compatible with OpenAI' }).click()
     const name = page.getByRole('textbox', { name: 'Name', exact: true })
+    await expect.poll(() => name.inputValue()).toBe('channel')
     await name.fill('')
     const testing = page.getByRole('button', { name: 'Test connection' })
     const result = page.getByRole('status', { name: 'Test result' })
@@ -324,35 +344,21 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('109, 110: the routing page shows the channels of a model in order, recomputes without one of them, and simulates a call', async () => {
-    const page = await stage.open('root', '/routing')
-    await page.getByRole('combobox', { name: 'Model' }).click()
-    await page.getByRole('combobox', { name: 'Model' }).pressSequentially('shaky')
-    await page.getByRole('option', { name: 'shaky' }).click()
-    const items = page.getByRole('list', { name: 'Route' }).getByRole('listitem')
-    await expect
-      .poll(async () => (await items.allInnerTexts()).map((text) => /first|second/.exec(text)?.[0]))
-      .toEqual(['first', 'second'])
-    expect(await items.first().innerText()).toMatch(/priority 10[\s\S]*first[\s\S]*100%/)
-    await page.getByRole('switch', { name: 'Without first' }).check({ force: true })
-    await items.filter({ hasText: 'left out here' }).waitFor()
-    await page.getByRole('button', { name: 'Simulate a call' }).click()
-    const simulation = page.getByRole('region', { name: 'Simulation' })
-    await simulation.getByText('The call would go to: second.').waitFor()
-    expect(page.url()).toContain('model=shaky')
-    await page.context().close()
-  })
-
-  test('90: a failing channel is an incident on every page of an administrator, with suggested actions, until it works again', async () => {
+  test('90: a failing channel is an incident on every page of an administrator, and on none of a member, until it works again', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
+    stage.upstream.script('second', { kind: 'whole' }, { kind: 'status', status: 500 })
+    expect(await stage.call('shaky')).toBe(200)
+    expect(await stage.call('shaky')).toBeGreaterThanOrEqual(500)
     stage.upstream.script('second', { kind: 'whole' })
-    for (let call = 0; call < 2; call++) expect(await stage.call('shaky')).toBe(200)
-    const page = await stage.open('root', '/keys')
-    const incident = page.getByRole('region', { name: 'Incident' })
+    const page = await stage.open('admin', '/keys')
+    const incident = incidentOf(page, 'first')
     await incident.getByText(/Failing: 100% of its calls failed, since \d\d:\d\d\./).waitFor()
-    await incident.getByText(/2 answered by other channels, 0 lost\./).waitFor()
-    expect(await incident.getByRole('link').innerText()).toBe('first')
+    await incident.getByText(/1 answered by other channels, 1 lost\./).waitFor()
     expect(await incident.getByRole('button').allInnerTexts()).toEqual(['Drain', 'Disable', 'Test', 'Hide'])
+    for (const path of PAGES_OF_ADMINS) {
+      await page.goto(path)
+      await incident.waitFor()
+    }
     const member = await stage.open('member', '/keys')
     await member.getByRole('heading', { level: 1 }).waitFor()
     expect(await member.getByRole('region', { name: 'Incident' }).count()).toBe(0)
@@ -367,9 +373,62 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await incident.waitFor({ state: 'detached' })
     expect(await stage.call('shaky')).toBe(200)
     await page.reload()
-    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
     expect(await incident.count()).toBe(0)
     await page.context().close()
+  })
+
+  test('90: the buttons of an incident test its channel, and disable it, which one click undoes', async () => {
+    const page = await stage.open('admin', '/keys')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    const incident = incidentOf(page, 'first')
+    const fail = async (): Promise<void> => {
+      stage.upstream.script('first', { kind: 'status', status: 500 })
+      for (let call = 0; call < 2; call += 1) expect(await stage.call('shaky')).toBe(200)
+      await page.reload()
+      await incident.waitFor()
+      stage.upstream.forget('first')
+    }
+    const testing = incident.getByRole('button', { name: 'Test', exact: true })
+    await fail()
+    await testing.click()
+    await page.getByText(/^Failed/).waitFor()
+    expect(stage.upstream.received('first')).toHaveLength(1)
+    expect(await incident.count()).toBe(1)
+    stage.upstream.script('first', { kind: 'whole' })
+    await testing.click()
+    await page.getByText(/^Answered in/).waitFor()
+    expect(stage.upstream.received('first')).toHaveLength(1)
+    await incident.waitFor({ state: 'detached' })
+
+    const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
+      mode: 'single',
+      channel: {
+        name: 'ailing',
+        type: 1,
+        base_url: stage.upstream.baseUrl('ailing'),
+        key: 'k',
+        models: 'shaky',
+        group: 'default',
+        priority: 20,
+      },
+    })
+    const status = async (): Promise<number> =>
+      (await stage.api<{ status: number }>('GET', `/api/channel/${ids[0]}`)).status
+    stage.upstream.script('ailing', { kind: 'status', status: 500 })
+    for (let call = 0; call < 2; call += 1) expect(await stage.call('shaky')).toBe(200)
+    await page.reload()
+    const another = incidentOf(page, 'ailing')
+    await another.getByRole('button', { name: 'Disable' }).click()
+    await another.waitFor({ state: 'detached' })
+    expect(await status()).toBe(2)
+    stage.upstream.forget('ailing')
+    expect(await stage.call('shaky')).toBe(200)
+    expect(stage.upstream.received('ailing')).toHaveLength(0)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(status).toBe(1)
+    await page.context().close()
+    await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
   test('86: a key of a channel is added, retired and used again; its text is shown nowhere', async () => {
@@ -407,10 +466,35 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await row.getByText(/^(?:Works|Not called yet)$/).waitFor()
     await page.context().close()
   })
+
+  test('84: channels of all pages are found by name and condition', async () => {
+    const channel = { type: 1, key: 'k', models: 'bulk', group: 'default', base_url: 'http://127.0.0.1:9' }
+    for (let n = 1; n <= 120; n += 1)
+      await stage.api('POST', '/api/channel/', { mode: 'single', channel: { ...channel, name: `bulk ${n}` } })
+    const page = await stage.open('root', '/channels')
+    const rows = page.getByRole('table', { name: 'Channels' }).locator('tbody').getByRole('link')
+    await rows.nth(20).waitFor()
+    expect(await rows.count()).toBeLessThan(120)
+    await page.getByRole('searchbox', { name: 'Filter channels' }).fill('bulk 119')
+    await expect.poll(() => rows.allInnerTexts()).toEqual(['bulk 119'])
+    await page.getByRole('searchbox', { name: 'Filter channels' }).fill('bulk 1')
+    await page.getByRole('radio', { name: 'Not called yet' }).check()
+    // 1, 10 to 19 and 100 to 120.
+    await expect.poll(() => rows.count()).toBe(32)
+    await page.getByRole('radio', { name: 'Works' }).check()
+    await page.getByText('No channel matches.').waitFor()
+    await page.context().close()
+  })
 })
 
 /** A channel without what differs between two with the same fields. */
 function comparable(channel: Saved): Omit<Saved, never> {
   const { version: _, created_time: __, ...fields } = channel as Saved & Record<string, unknown>
   return fields
+}
+
+/** The notice about a channel that is in trouble. */
+function incidentOf(page: Page, name: string): Locator {
+  const region = page.getByRole('region', { name: 'Incident' })
+  return region.getByRole('alert').filter({ has: page.getByRole('link', { name, exact: true }) })
 }

@@ -1,8 +1,8 @@
 /**
  * Takes pictures of every page of the console in a world of three months, in both themes, three widths and both
- * languages, and prints what axe finds, headings that are missing, and pages that are wider than the window:
- * `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375 --theme dark --language en`
- * takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
+ * languages, and prints what axe finds, headings that are missing, errors in the browser's log, and pages and tables
+ * that are wider than the window: `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375
+ * --theme dark --language en` takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { chromiumPath } from './chromium.ts'
-import { startConsoleStage } from './console-stage.ts'
+import { ANSWERED, startConsoleStage } from './console-stage.ts'
 import { PASSWORDS } from './world-catalogue.ts'
 
 const TARGET = join(import.meta.dirname, 'screenshots')
@@ -101,7 +101,13 @@ async function openAs(
     const answer = await context.request.post('/api/user/login', { data })
     if (!answer.ok()) throw new Error(`${user} cannot sign in: ${await answer.text()}`)
   }
-  return context.newPage()
+  const page = await context.newPage()
+  const log = (text: string): void => report(`${page.url()} at ${width} in ${theme}, ${language}`, text)
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !ANSWERED.test(message.text())) log(message.text())
+  })
+  page.on('pageerror', ({ message }) => log(message))
+  return page
 }
 
 /** The path of a page; those of calls are found in the log. */
@@ -125,12 +131,14 @@ async function settle(page: Page): Promise<void> {
 async function picture(page: Page, name: string, { theme, width, language }: Look): Promise<void> {
   const file = `${name}-${width}-${theme}-${language}`
   await settle(page)
-  const { scrollWidth, headings } = await page.evaluate(() => ({
+  const { scrollWidth, headings, wide } = await page.evaluate(() => ({
     scrollWidth: document.documentElement.scrollWidth,
     headings: document.querySelectorAll('h1').length,
+    wide: [...document.querySelectorAll('[data-wide] table')].map((one) => one.getAttribute('aria-label')),
   }))
   if (scrollWidth > width) report(file, `is ${scrollWidth} pixels wide`)
   if (headings !== 1) report(file, `has ${headings} headings of the first level`)
+  for (const table of wide) report(file, `the table ${table} is wider than its place`)
   const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
   for (const { id, nodes } of violations)
     for (const { html, failureSummary } of nodes) report(file, `${id}: ${html} ${failureSummary}`)

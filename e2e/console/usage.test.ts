@@ -7,6 +7,11 @@ import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts
 /** USD that a call of the model `scripted` costs. */
 const COST = 0.0012
 
+/** A day in a time zone, as `2026-11-24`, this many days from that time. */
+function dayIn(timeZone: string, offset: number, at = Date.now()): string {
+  return new Intl.DateTimeFormat('en-CA', { timeZone }).format(at + offset * 86_400_000)
+}
+
 interface Totals {
   readonly totals: { readonly requests: number; readonly quota: number }
 }
@@ -133,6 +138,40 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     expect(at.searchParams.get('period')).toBe('custom')
     await page.context().close()
   })
+
+  test.each([
+    ['Yesterday', 'yesterday', -1, 0],
+    ['Last month', 'last-month', undefined, undefined],
+    ['Chosen days', 'custom', -3, -1],
+  ] as const)(
+    '93: the period %s is the same time in usage and in the log, in the zone of the account',
+    async (name, value, first, end) => {
+      const zone = { timezoneId: 'Pacific/Auckland' }
+      const page = await stage.open('root', '/usage', zone)
+      await page.getByRole('combobox', { name: 'Period' }).click()
+      await page.getByRole('option', { name, exact: true }).click()
+      if (value === 'custom') {
+        await page.getByLabel('From', { exact: true }).fill(dayIn(zone.timezoneId, -3))
+        await page.getByLabel('To', { exact: true }).fill(dayIn(zone.timezoneId, -2))
+      }
+      await expect.poll(() => new URL(page.url()).searchParams.get('period')).toBe(value)
+      const { search } = new URL(page.url())
+      const range = async (path: string, api: RegExp, names: readonly string[]) => {
+        const asked = page.waitForRequest(api)
+        await page.goto(`${path}${search}`)
+        const { searchParams } = new URL((await asked).url())
+        return names.map((one) => Number(searchParams.get(one)))
+      }
+      const ofUsage = await range('/usage', /\/api\/usage\?/, ['from', 'to'])
+      const ofLog = await range('/logs', /\/api\/log\/\?/, ['start_timestamp', 'end_timestamp'])
+      // `end_timestamp` is included, `to` is not.
+      expect([ofLog[0], (ofLog[1] ?? 0) + 1]).toEqual(ofUsage)
+      const days = ofUsage.map((at) => dayIn(zone.timezoneId, 0, at * 1000))
+      if (first === undefined) expect(days.map((day) => day.slice(-2))).toEqual(['01', '01'])
+      else expect(days).toEqual([first, end].map((offset) => dayIn(zone.timezoneId, offset)))
+      await page.context().close()
+    },
+  )
 
   test('92: filters of the log suggest values of the period by a part of their name, and take several', async () => {
     await open().then((page) => page.context().close())
