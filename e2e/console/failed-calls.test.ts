@@ -54,6 +54,24 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
+  test('62: the details of a failed call that was charged do not say that it was not', async () => {
+    stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'reset' })
+    const { headers } = await call(
+      stage.gateway.url,
+      { model: 'scripted', stream: true, messages: [{ role: 'user', content: 'hi' }] },
+      { key: PEOPLE.caller.key },
+    )
+    const id = String(headers['x-request-id'])
+    await expect
+      .poll(() => stage.api<{ items: object[] }>('GET', `/api/log/?request_id=${id}`))
+      .toMatchObject({ items: [{ cause: 'provider_broken', quota: expect.any(Number) }] })
+    const page = await stage.open('caller', `/logs/${id}`)
+    const sheet = page.getByRole('dialog', { name: 'Call details' })
+    await sheet.getByText('The provider’s answer broke off.').waitFor()
+    expect(await sheet.getByText('Not charged.').count()).toBe(0)
+    await page.context().close()
+  })
+
   test('63: the words of each attempt are shown to administrators, and not to a member who was not sent them', async () => {
     const words = 'the first provider is out of machines'
     stage.upstream.script('first', { kind: 'status', status: 500, body: errorBody(words) })

@@ -27,6 +27,13 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await connect.getByRole('link', { name: 'Create key' }).waitFor()
     const status = connect.getByRole('status', { name: 'First call' })
     await status.getByText(/^Waiting for a call/).waitFor()
+    // A call of somebody else is not the one that is waited for.
+    await stage.call('demo-chat')
+    const rows = (): Promise<{ total: number }> => stage.api('GET', '/api/log/')
+    await expect.poll(async () => (await rows()).total).toBe(1)
+    const polled = (): Promise<unknown> => page.waitForResponse(/\/api\/log\/self/)
+    for (let poll = 0; poll < 2; poll += 1) await polled()
+    await status.getByText(/^Waiting for a call/).waitFor()
     await stage.call('demo-chat', PEOPLE.caller.key)
     await status.getByText('Your first call arrived').waitFor()
     // Asked again, it waits for another one.
@@ -91,9 +98,15 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await undo.waitFor()
     await page.waitForTimeout(500)
     expect(await coveredButtons(page)).toEqual([])
-    for (const path of ['/playground', '/settings', '/models']) {
+    for (const [path, heading] of [
+      ['/playground', 'Playground'],
+      ['/settings', 'Settings'],
+      ['/models', 'Models'],
+    ] as const) {
       await page.evaluate((to) => history.pushState({}, '', to), path)
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
       await page.waitForTimeout(300)
+      expect(await undo.isVisible()).toBe(true)
       expect(await coveredButtons(page)).toEqual([])
     }
     await undo.click()

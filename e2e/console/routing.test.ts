@@ -12,9 +12,9 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
   let stage: ConsoleStage
   beforeAll(async () => {
     stage = await startConsoleStage()
-    for (const [name, priority] of [
-      ['front', 10],
-      ['rear', 0],
+    for (const [name, priority, group] of [
+      ['front', 10, 'default,vip'],
+      ['rear', 0, 'default'],
     ] as const)
       await stage.api('POST', '/api/channel/', {
         mode: 'single',
@@ -25,7 +25,7 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
           base_url: stage.upstream.baseUrl(name),
           key: 'k',
           models: 'routed',
-          group: 'default',
+          group,
         },
       })
     await stage.api('PUT', '/api/models/price', { model: 'routed', price: { input: 1, output: 2 } })
@@ -65,6 +65,11 @@ describe.skipIf(withoutBrowser())('the page of routes', () => {
     const left = items.filter({ hasText: 'left out here' })
     await left.waitFor()
     expect(await left.innerText()).toMatch(/front\s+0%/)
+    await page.getByRole('switch', { name: 'Without front' }).uncheck({ force: true })
+    await page.getByRole('combobox', { name: 'Group' }).click()
+    await page.getByRole('option', { name: 'vip' }).click()
+    await expect.poll(order).toEqual(['front'])
+    expect(page.url()).toContain('group=vip')
     await page.context().close()
   })
 

@@ -27,11 +27,13 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['key', '/keys/1', 'root'],
   ['create-key', '/keys?new=1', 'root'],
   ['playground', '/playground', 'root'],
+  ['playground-two', '/playground?model=gpt-5-mini&model2=claude-haiku-4-5', 'root'],
   ['usage', '/usage', 'root'],
   ['usage-users', '/usage?period=90d&by=user', 'root'],
   ['usage-errors', '/usage?period=30d&by=channel', 'root'],
   ['logs', '/logs', 'root'],
   ['logs-failed', '/logs?status=failed&period=7d', 'root'],
+  ['logs-refused', '/logs?status=refused&period=7d', 'root'],
   ['call', 'call', 'root'],
   ['failed-call', 'failed-call', 'root'],
   ['models', '/models', 'root'],
@@ -43,14 +45,21 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['routing', '/routing?model=gpt-5-mini', 'root'],
   ['users', '/users', 'root'],
   ['user', '/users/3', 'root'],
+  ['user-keys', '/users/3?tab=keys', 'root'],
+  ['user-usage', '/users/3?tab=usage', 'root'],
   ['add-user', '/users?new=1', 'root'],
   ['audit', '/audit', 'root'],
   ['setup', '/setup', 'root'],
   ['settings', '/settings', 'root'],
+  ['import', '/import', 'root'],
   ['account', '/account', 'root'],
   ['member-overview', '/', 'ann'],
   ['member-keys', '/keys', 'ann'],
   ['member-models', '/models', 'ann'],
+  ['member-usage', '/usage', 'ann'],
+  ['member-logs', '/logs', 'ann'],
+  ['member-failed-call', 'failed-call', 'ann'],
+  ['gone', '/keys/9999', 'ann'],
   ['sign-in', '/login', ''],
 ]
 
@@ -111,10 +120,10 @@ async function openAs(
 }
 
 /** The path of a page; those of calls are found in the log. */
-async function pathOf(page: Page, path: string): Promise<string> {
+async function pathOf(page: Page, path: string, user: string): Promise<string> {
   if (path.startsWith('/')) return path
   const query = path === 'failed-call' ? 'reason=failed' : 'reason=complete'
-  const answer = await page.request.get(`/api/log/?page_size=1&${query}`)
+  const answer = await page.request.get(`/api/log/${user === 'root' ? '' : 'self'}?page_size=1&${query}`)
   const { data } = (await answer.json()) as { data: { items: { id?: string; request_id?: string }[] } }
   const [call] = data.items
   return `/logs/${call?.request_id ?? call?.id}`
@@ -163,7 +172,7 @@ async function takeAll(browser: Browser, url: string): Promise<void> {
     for (const user of new Set(pages.map(([, , one]) => one))) {
       const page = await openAs(browser, url, user, look)
       for (const [name, path] of pages.filter(([, , one]) => one === user)) {
-        await page.goto(await pathOf(page, path))
+        await page.goto(await pathOf(page, path, user))
         await picture(page, name, look)
       }
       await page.context().close()

@@ -192,8 +192,28 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.getByRole('option', { name: 'cal / own' }).click()
     await sums.getByText(/^1 call\b/).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('table', { name: 'Calls' }).getByRole('cell', { name: 'shaky' }).click()
-    await page.getByRole('dialog', { name: 'Call details' }).waitFor()
+    const filter = (name: string): string | null => new URL(page.url()).searchParams.get(name)
+    expect(filter('key')).not.toBeNull()
+    // A row opens wherever it is clicked.
+    const row = page.getByRole('table', { name: 'Calls' }).locator('tbody tr')
+    const details = page.getByRole('dialog', { name: 'Call details' })
+    for (const label of ['Model', 'Channel', 'Cost']) {
+      await row.locator(`td[data-label="${label}"]`).click()
+      await details.waitFor()
+      await page.keyboard.press('Escape')
+      await details.waitFor({ state: 'detached' })
+    }
+    await page.goto('/logs')
+    for (const [label, typed, option, name] of [
+      ['User', 'CA', 'cal', 'user'],
+      ['Channel', 'irs', 'first', 'channel'],
+    ] as const) {
+      await page.getByRole('combobox', { name: label }).fill(typed)
+      await page.getByRole('option', { name: option, exact: true }).click()
+      await sums.getByText(/^1 call\b/).waitFor()
+      await page.keyboard.press('Escape')
+      expect(filter(name)).toBe(option)
+    }
     await page.context().close()
   })
 })
