@@ -69,12 +69,19 @@ export function useCallColumns(): readonly Column<Call>[] {
       ),
     },
     { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
-    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => <CutText text={token_name} /> },
+    {
+      key: 'key',
+      label: logs.key,
+      phone: 'hidden',
+      isOptional: true,
+      cell: ({ token_name }) => <CutText text={token_name} />,
+    },
     { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
     {
       key: 'channel',
       label: logs.channel,
       phone: 'hidden',
+      isOptional: true,
       cell: ({ channel }) => <CutText text={channel ?? ''} />,
     },
     {
@@ -86,10 +93,16 @@ export function useCallColumns(): readonly Column<Call>[] {
       key: 'cause',
       label: logs.cause,
       phone: 'hidden',
-      cell: ({ cause }) => causes[cause] ?? cause,
+      cell: ({ cause }) => <CutText text={causes[cause] ?? cause} />,
     },
-    { key: 'tier', label: logs.tier, phone: 'hidden', cell: tiers.textOf },
-    { key: 'region', label: logs.region, phone: 'hidden', cell: ({ region }) => region },
+    {
+      key: 'tier',
+      label: logs.tier,
+      phone: 'hidden',
+      isOptional: true,
+      cell: (one) => <CutText text={tiers.textOf(one)} />,
+    },
+    { key: 'region', label: logs.region, phone: 'hidden', isOptional: true, cell: ({ region }) => region },
     {
       key: 'tokens',
       label: logs.tokens,
@@ -114,6 +127,7 @@ export function useCallColumns(): readonly Column<Call>[] {
       label: logs.firstToken,
       isNumber: true,
       phone: 'hidden',
+      isOptional: true,
       cell: ({ first_byte_ms }) => (first_byte_ms === null ? '–' : duration(first_byte_ms)),
     },
     {

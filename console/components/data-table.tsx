@@ -15,6 +15,8 @@ export interface Column<Row> {
    * lines below.
    */
   readonly phone?: 'title' | 'value' | 'line' | 'hidden' | 'actions'
+  /** Whether the column is hidden where the table has less than 900 pixels. */
+  readonly isOptional?: boolean
   /** A column without a visible heading. */
   readonly isLabelHidden?: boolean
   /**
@@ -149,7 +151,7 @@ function followRowLink({ target }: MouseEvent): void {
 }
 
 function Heading<Row>({
-  column: { label, isNumber, isLabelHidden, phone },
+  column: { label, isNumber, isLabelHidden, isOptional, phone },
   field,
   order,
   onOrder,
@@ -168,6 +170,7 @@ function Heading<Row>({
       scope="col"
       data-number={isNumber || undefined}
       data-phone={phone}
+      data-optional={isOptional || undefined}
       aria-sort={isChosen ? direction : undefined}
     >
       {field !== undefined ? (
@@ -188,8 +191,15 @@ function Heading<Row>({
 }
 
 function Cells<Row>({ columns, row }: { readonly columns: readonly Column<Row>[]; readonly row: Row }) {
-  return columns.map(({ key, label, cell, isNumber, phone = 'line' }) => (
-    <td key={key} role="cell" data-number={isNumber || undefined} data-phone={phone} data-label={label}>
+  return columns.map(({ key, label, cell, isNumber, isOptional, phone = 'line' }) => (
+    <td
+      key={key}
+      role="cell"
+      data-number={isNumber || undefined}
+      data-phone={phone}
+      data-optional={isOptional || undefined}
+      data-label={label}
+    >
       {cell(row)}
     </td>
   ))

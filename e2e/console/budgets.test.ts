@@ -30,6 +30,20 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: TENTH_OF_A_DOLLAR })
     return stage.call('scripted', key)
   }
+  /** Changes the key of the caller, as the caller. */
+  async function setOwnKey(fields: object): Promise<void> {
+    const { items } = await stage.api<{ items: Fields[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
+    const answer = await fetch(`${stage.gateway.url}/api/token/`, {
+      method: 'PUT',
+      headers: {
+        authorization: PEOPLE.caller.accessToken,
+        'gateway-user': String(PEOPLE.caller.id),
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ id: items[0]?.['id'], ...fields }),
+    })
+    expect(await answer.json()).toMatchObject({ success: true })
+  }
   const option = (key: string, value: object) =>
     stage.api('PUT', '/api/option/', { key, value: JSON.stringify(value) })
 
@@ -80,6 +94,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
     await stage.api('POST', '/api/channel/', { mode: 'single', channel })
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'sales' })
+    await setOwnKey({ budget: 5 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const resets = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + 1, 1))
     const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' }).format(resets)
@@ -92,32 +107,86 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
       expect(await group.getAttribute('aria-valuenow')).toBe('10')
       await page.getByText('by the budget of the group sales').first().waitFor()
     }
+    const checkKey = async (page: Page): Promise<void> => {
+      const meter = page.getByRole('meter', { name: 'Budget of own' }).first()
+      await meter.getByText(`$0.10 of $5.00, resets ${day}`).waitFor()
+      expect(await meter.getAttribute('aria-valuenow')).toBe('2')
+    }
     const member = await stage.open('caller', '/')
     await check(member)
+    await checkKey(member)
     await member.getByText('$0.90', { exact: true }).waitFor()
     await member.goto('/keys')
     await check(member)
+    await checkKey(member)
     await member.getByRole('row', { name: /own.*\$0\.90/ }).waitFor()
     await member.getByRole('link', { name: 'own', exact: true }).click()
     await member.getByRole('heading', { name: 'own' }).waitFor()
     await check(member)
+    await checkKey(member)
     await member.context().close()
 
     const root = await stage.open('root', '/users')
     await root
       .getByRole('row', { name: /cal/ })
       .getByRole('meter', { name: 'Budget of cal' })
-      .getByText('$0.10 of $2.00')
+      .getByText(`$0.10 of $2.00, resets ${day}`)
       .waitFor()
+    await root.getByRole('row', { name: /cal.*\$0\.90.*by the budget of the group sales/ }).waitFor()
     await root.goto(`/users/${PEOPLE.caller.id}`)
     await check(root)
-    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: DOLLAR / 10 })
-    await root.reload()
+    await root.getByRole('tab', { name: 'Keys' }).click()
+    await checkKey(root)
+    await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: DOLLAR / 20 })
+    await root.goto(`/users/${PEOPLE.caller.id}`)
     const full = root.getByRole('meter', { name: 'Budget of cal' })
-    await full.getByText(`$0.10 of $0.10, resets ${day}, used up`).waitFor()
+    await full.getByText(`$0.10 of $0.05, resets ${day}, used up`).waitFor()
     expect(await full.getAttribute('aria-valuenow')).toBe('100')
     await root.context().close()
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, group: 'default' })
+    await setOwnKey({ budget: 0, budget_period: '' })
+  })
+
+  test('75: a meter whose pace ends its budget before the reset says on which day it will be used up', async () => {
+    await stage.api('POST', '/api/user/', {
+      username: 'pat',
+      password: 'a password of pat',
+      role: 1,
+      quota: 10 * DOLLAR,
+      budget: DOLLAR,
+      budget_period: 'month',
+    })
+    const { items } = await stage.api<{ items: Fields[] }>('GET', '/api/user/search?keyword=pat')
+    const id = Number(items[0]?.['id'])
+    const { key } = await stage.api<{ key: string }>('POST', `/api/user/${id}/tokens`, {
+      name: 'paced',
+      expired_time: -1,
+      remain_quota: 0,
+      unlimited_quota: true,
+    })
+    for (let call = 0; call < 8; call += 1) expect(await spend(key)).toBe(200)
+    const now = new Date()
+    const [start = 0, reset = 0] = [0, 1].map((month) =>
+      Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + month, 1),
+    )
+    const page = await stage.open('root', '/account')
+    // At half of the month, $0.80 of $1.00 are spent: it lasts for five eighths of the month.
+    await page.clock.setFixedTime((start + reset) / 2)
+    await page.goto(`/users/${id}`)
+    const end = new Date(start + (reset - start) * (5 / 8))
+    const day = new Intl.DateTimeFormat('en-GB', {
+      day: 'numeric',
+      month: 'short',
+      timeZone: 'Europe/Berlin',
+    }).format(end)
+    const meter = page.getByRole('meter', { name: 'Budget of pat' })
+    await meter.getByText(`, used up on ${day}`).waitFor()
+    // A twentieth of the month is not over.
+    await page.clock.setFixedTime(start + (reset - start) / 21)
+    await page.reload()
+    await meter.waitFor()
+    expect(await meter.getByText('used up').count()).toBe(0)
+    await page.context().close()
   })
 
   test('73: a meter shows what calls under way hold beside what is spent, until they have ended', async () => {

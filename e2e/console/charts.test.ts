@@ -137,6 +137,36 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
+  test('97: series differ by labels beside their colours, and lines of one colour by dashes', async () => {
+    const page = await open('?period=today&by=user')
+    const marks = (name: string) =>
+      page
+        .getByRole('figure', { name })
+        .getByRole('listitem')
+        .evaluateAll((items) =>
+          items.map((item) => {
+            const mark = item.querySelector('i')
+            return {
+              label: item.innerText.trim(),
+              colour: mark === null ? '' : getComputedStyle(mark).borderTopColor,
+              isDashed: mark?.dataset['dashed'] === 'true',
+            }
+          }),
+        )
+    for (const name of ['Spend', 'Calls', 'Tokens', 'Latency', 'Errors']) {
+      const series = await marks(name)
+      expect(series.map(({ label }) => label)).not.toContain('')
+      expect(new Set(series.map(({ label }) => label)).size).toBe(series.length)
+      expect(new Set(series.map(({ colour, isDashed }) => `${colour} ${isDashed}`)).size).toBe(series.length)
+    }
+    const latency = await marks('Latency')
+    expect(latency.map(({ isDashed }) => isDashed)).toEqual([false, true, false, true])
+    const lines = page.getByRole('figure', { name: 'Latency' }).locator('.recharts-line-curve')
+    const dashes = await lines.evaluateAll((all) => all.map((one) => getComputedStyle(one).strokeDasharray))
+    expect(dashes.map((one) => /^4px, 3px$/.test(one))).toEqual([false, true, false, true])
+    await page.context().close()
+  })
+
   test('88: a renamed channel is one line of usage under its new name, and has it in the log', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')

@@ -112,6 +112,9 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
         cells.nth(cell).locator('[title]').getAttribute('title')
       expect(await exact(1)).toBe(`${quota / UNITS_PER_USD} USD`)
       for (const time of [2, 3]) expect(await cells.nth(time).innerText()).toMatch(/^[\d.,]+ (?:ms|s)$/)
+      expect(await cells.nth(4).innerText()).toMatch(/^[\d.,]*[1-9][\d.,]*$/)
+      const column = columns.filter({ has: page.getByText(name, { exact: true }) })
+      expect(await column.getByRole('link', { name: /^Call details: \$/ }).count()).toBe(1)
       expect(await exact(5)).toBe(`${(quota * 1000 * 30) / UNITS_PER_USD} USD`)
     }
     // The address has the models, and a column can be left out again.

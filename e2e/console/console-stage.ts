@@ -17,7 +17,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const BUILT = join(ROOT, 'console/built')
 
 /** The message that a browser logs for every response with an error status; these are not faults. */
-const ANSWERED = /^Failed to load resource: the server responded with a status of/
+export const ANSWERED = /^Failed to load resource: the server responded with a status of/
 
 /** The users that sign in. */
 export const PEOPLE = {

@@ -76,6 +76,38 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
+  test('118: an administrator ends the identity of a user, who then cannot sign in with it', async () => {
+    provider.people.set('p4', { preferred_username: 'otto' })
+    provider.who = 'p4'
+    const user = await stage.open(undefined, '/keys')
+    await user.getByRole('link', { name: 'Sign in with corp' }).click()
+    await user.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+    const { items } = await stage.api<{ items: { id: number }[] }>('GET', '/api/user/search?keyword=otto')
+    const page = await stage.open('admin', `/users/${items[0]?.id}`)
+    const identities = page.getByRole('region', { name: 'Identities' })
+    await identities.getByRole('row', { name: /p4/ }).getByRole('button', { name: 'Unlink' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Unlink' })
+    await dialog.getByText('“otto” cannot sign in with it any more').waitFor()
+    await dialog.getByRole('button', { name: 'Unlink' }).click()
+    await identities.getByText('No identity provider opens this account.').waitFor()
+    await page.context().close()
+    // The session has ended, and the name belongs to an account that the identity no longer opens.
+    await user.goto('/')
+    await user.getByRole('link', { name: 'Sign in with corp' }).click()
+    await user.getByRole('heading', { level: 1, name: 'Sign-in refused' }).waitFor()
+    await user.context().close()
+  })
+
+  test('121: a user of a directory is not offered a password', async () => {
+    provider.people.set('p5', { preferred_username: 'paula' })
+    provider.who = 'p5'
+    const page = await stage.open(undefined, '/keys')
+    await page.getByRole('link', { name: 'Sign in with corp' }).click()
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
+    expect(await page.getByRole('link', { name: 'Set a password' }).count()).toBe(0)
+    await page.context().close()
+  })
+
   test('a directory sign-in that is refused ends on a page that says why, and links back', async () => {
     provider.people.set('p3', { preferred_username: 'root' })
     provider.who = 'p3'

@@ -29,11 +29,13 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     return option
   }
 
-  test('113: Enter opens a key found by its last four characters, a user, a channel and a call', async () => {
+  test('113: Enter opens a key found by its name or its last four characters, a model, a user, a channel and a call', async () => {
     const page = await stage.open('root', '/usage')
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
     for (const [text, name, path] of [
       [PEOPLE.root.key.slice(-4), /^Key first/, /^\/keys\/\d+$/],
+      ['firs', /^Key first/, /^\/keys\/\d+$/],
+      ['gpt-4o-mi', 'Model gpt-4o-mini', /^\/models$/],
       ['ann', 'User ann', /^\/users\/\d+$/],
       ['azure-e', 'Channel azure-eu', /^\/channels\/\d+$/],
     ] as const) {
@@ -79,6 +81,11 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await typed(page, 'add user', 'Add user')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Add user' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog', { name: 'Add user' }).waitFor({ state: 'detached' })
+    await typed(page, 'create key', 'Create key')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Create key' }).waitFor()
     await page.context().close()
   })
 

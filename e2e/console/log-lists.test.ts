@@ -3,21 +3,32 @@ import { usageText } from '../../test/fixtures/behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
-/** Makes a call, and three that are refused: by the model, by the budget and by the key. */
+/** The status of a call of a model without a price. */
+const UNPRICED = 400
+
+/** Makes a call, and four that are refused: by the model, its price, the budget and the key. */
 async function fill(stage: ConsoleStage): Promise<void> {
+  await stage.api('POST', '/api/channel/', {
+    name: 'priceless',
+    type: 1,
+    base_url: stage.upstream.baseUrl('scripted'),
+    key: 'k',
+    models: 'priceless',
+  })
   stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
   expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(200)
   expect(await stage.call('no-such-model', PEOPLE.caller.key)).toBe(503)
+  expect(await stage.call('priceless', PEOPLE.caller.key)).toBe(UNPRICED)
   await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 1, budget_period: 'month' })
   const soon = { timeout: 60_000, interval: 100 }
   await vi.waitFor(async () => expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(403), soon)
   await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 0, budget_period: '' })
   expect(await stage.call('scripted', `sk-${'z'.repeat(48)}`)).toBe(401)
   const refused = () => stage.api<{ total: number }>('GET', '/api/log/refused')
-  await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(3), soon)
+  await vi.waitFor(async () => expect((await refused()).total).toBeGreaterThanOrEqual(4), soon)
   // Suggestions of filters come from the sums, which are written later.
   const counted = () => stage.api<{ total: number }>('GET', '/api/usage/refusals')
-  await vi.waitFor(async () => expect((await counted()).total).toBeGreaterThanOrEqual(3), soon)
+  await vi.waitFor(async () => expect((await counted()).total).toBeGreaterThanOrEqual(4), soon)
 }
 
 describe.skipIf(withoutBrowser())('lists of calls', () => {
@@ -32,8 +43,21 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
 
   test('69: refused calls are listed with what refused them; their details lead to what has to change', async () => {
     for (const [person, links] of [
-      ['root', { 'Refused: budget': ['Open the user', `/users/${PEOPLE.caller.id}`] }],
-      ['caller', { 'Refused: budget': undefined, 'Refused: no such model': ['Open the key', '/keys/'] }],
+      [
+        'root',
+        {
+          'Refused: budget': ['Open the user', `/users/${PEOPLE.caller.id}`],
+          'Refused: model without a price': ['Open the prices of models', '/models'],
+        },
+      ],
+      [
+        'caller',
+        {
+          'Refused: budget': undefined,
+          'Refused: model without a price': undefined,
+          'Refused: no such model': ['Open the key', '/keys/'],
+        },
+      ],
     ] as const) {
       const page = await stage.open(person, '/logs')
       await page.getByRole('table', { name: 'Calls' }).waitFor()

@@ -18,9 +18,21 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     const address = connect.getByRole('textbox', { name: 'Base URL' })
     expect(await address.inputValue()).toBe(`${stage.gateway.url}/v1`)
     await connect.getByRole('tablist', { name: 'Snippets' }).waitFor()
+    const allowed = await stage.api<{ model: string }[]>('GET', '/api/models')
+    const snippet = await connect.getByRole('tabpanel').innerText()
+    expect(snippet).toContain(`${stage.gateway.url}/v1/chat/completions`)
+    const called = /"model":"([^"]+)"/.exec(snippet)?.[1]
+    expect(allowed.map(({ model }) => model)).toContain(called)
     await connect.getByRole('button', { name: 'Copy base URL' }).waitFor()
     await connect.getByRole('link', { name: 'Create key' }).waitFor()
     const status = connect.getByRole('status', { name: 'First call' })
+    await status.getByText(/^Waiting for a call/).waitFor()
+    // A call of somebody else is not the one that is waited for.
+    await stage.call('demo-chat')
+    const rows = (): Promise<{ total: number }> => stage.api('GET', '/api/log/')
+    await expect.poll(async () => (await rows()).total).toBe(1)
+    const polled = (): Promise<unknown> => page.waitForResponse(/\/api\/log\/self/)
+    for (let poll = 0; poll < 2; poll += 1) await polled()
     await status.getByText(/^Waiting for a call/).waitFor()
     await stage.call('demo-chat', PEOPLE.caller.key)
     await status.getByText('Your first call arrived').waitFor()
@@ -49,9 +61,24 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test("120: an administrator's overview has 30 days, errors and p95 of all calls, and separately the own account", async () => {
-    const page = await stage.open('admin', '/')
+  test("120: an administrator's overview has 30 days, the pace of the month, errors, p95 and budgets, and separately the own account", async () => {
+    stage.upstream.script('scripted', { kind: 'status', status: 500 })
+    expect(await stage.call('scripted', PEOPLE.caller.key)).toBeGreaterThanOrEqual(500)
+    await stage.call('demo-chat', PEOPLE.caller.key)
+    type Sums = { readonly totals: { readonly requests: number; readonly failed: number } }
+    const sums = async () => (await stage.api<Sums>('GET', '/api/usage')).totals
+    await expect.poll(async () => (await sums()).failed).toBe(1)
+    await stage.api('PUT', '/api/user/', { id: 1, budget: 500_000, budget_period: 'month' })
+    const { requests, failed } = await sums()
+    const page = await stage.open('root', '/')
     const spend = page.getByRole('region', { name: 'Spend' })
+    await spend.getByText(/^at this pace \$\d/).waitFor()
+    await spend.getByText(`${Math.round((failed / (requests + failed)) * 100)}%`, { exact: true }).waitFor()
+    await spend.getByText(/^\d[\d.,]* (?:ms|s)$/).waitFor()
+    await page
+      .getByRole('region', { name: 'Budgets' })
+      .getByRole('meter', { name: 'Budget of root' })
+      .waitFor()
     await spend.getByRole('figure', { name: 'Last 30 days' }).getByRole('listitem').nth(29).waitFor()
     for (const label of ['This month', 'Errors', '95% answered within'])
       await spend.getByText(label).waitFor()
@@ -71,9 +98,15 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await undo.waitFor()
     await page.waitForTimeout(500)
     expect(await coveredButtons(page)).toEqual([])
-    for (const path of ['/playground', '/settings', '/models']) {
+    for (const [path, heading] of [
+      ['/playground', 'Playground'],
+      ['/settings', 'Settings'],
+      ['/models', 'Models'],
+    ] as const) {
       await page.evaluate((to) => history.pushState({}, '', to), path)
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
       await page.waitForTimeout(300)
+      expect(await undo.isVisible()).toBe(true)
       expect(await coveredButtons(page)).toEqual([])
     }
     await undo.click()

@@ -1,8 +1,8 @@
 /**
  * Takes pictures of every page of the console in a world of three months, in both themes, three widths and both
- * languages, and prints what axe finds, headings that are missing, and pages that are wider than the window:
- * `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375 --theme dark --language en`
- * takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
+ * languages, and prints what axe finds, headings that are missing, errors in the browser's log, and pages and tables
+ * that are wider than the window: `npm run screenshots`, after `npm run console`. `-- --only logs,usage --width 375
+ * --theme dark --language en` takes some of them; `--url http://127.0.0.1:5173` takes them of a running `npm run dev -- --world`.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { chromiumPath } from './chromium.ts'
-import { startConsoleStage } from './console-stage.ts'
+import { ANSWERED, startConsoleStage } from './console-stage.ts'
 import { PASSWORDS } from './world-catalogue.ts'
 
 const TARGET = join(import.meta.dirname, 'screenshots')
@@ -27,11 +27,13 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['key', '/keys/1', 'root'],
   ['create-key', '/keys?new=1', 'root'],
   ['playground', '/playground', 'root'],
+  ['playground-two', '/playground?model=gpt-5-mini&model2=claude-haiku-4-5', 'root'],
   ['usage', '/usage', 'root'],
   ['usage-users', '/usage?period=90d&by=user', 'root'],
   ['usage-errors', '/usage?period=30d&by=channel', 'root'],
   ['logs', '/logs', 'root'],
   ['logs-failed', '/logs?status=failed&period=7d', 'root'],
+  ['logs-refused', '/logs?status=refused&period=7d', 'root'],
   ['call', 'call', 'root'],
   ['failed-call', 'failed-call', 'root'],
   ['models', '/models', 'root'],
@@ -43,14 +45,21 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['routing', '/routing?model=gpt-5-mini', 'root'],
   ['users', '/users', 'root'],
   ['user', '/users/3', 'root'],
+  ['user-keys', '/users/3?tab=keys', 'root'],
+  ['user-usage', '/users/3?tab=usage', 'root'],
   ['add-user', '/users?new=1', 'root'],
   ['audit', '/audit', 'root'],
   ['setup', '/setup', 'root'],
   ['settings', '/settings', 'root'],
+  ['import', '/import', 'root'],
   ['account', '/account', 'root'],
   ['member-overview', '/', 'ann'],
   ['member-keys', '/keys', 'ann'],
   ['member-models', '/models', 'ann'],
+  ['member-usage', '/usage', 'ann'],
+  ['member-logs', '/logs', 'ann'],
+  ['member-failed-call', 'failed-call', 'ann'],
+  ['gone', '/keys/9999', 'ann'],
   ['sign-in', '/login', ''],
 ]
 
@@ -101,14 +110,20 @@ async function openAs(
     const answer = await context.request.post('/api/user/login', { data })
     if (!answer.ok()) throw new Error(`${user} cannot sign in: ${await answer.text()}`)
   }
-  return context.newPage()
+  const page = await context.newPage()
+  const log = (text: string): void => report(`${page.url()} at ${width} in ${theme}, ${language}`, text)
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !ANSWERED.test(message.text())) log(message.text())
+  })
+  page.on('pageerror', ({ message }) => log(message))
+  return page
 }
 
 /** The path of a page; those of calls are found in the log. */
-async function pathOf(page: Page, path: string): Promise<string> {
+async function pathOf(page: Page, path: string, user: string): Promise<string> {
   if (path.startsWith('/')) return path
   const query = path === 'failed-call' ? 'reason=failed' : 'reason=complete'
-  const answer = await page.request.get(`/api/log/?page_size=1&${query}`)
+  const answer = await page.request.get(`/api/log/${user === 'root' ? '' : 'self'}?page_size=1&${query}`)
   const { data } = (await answer.json()) as { data: { items: { id?: string; request_id?: string }[] } }
   const [call] = data.items
   return `/logs/${call?.request_id ?? call?.id}`
@@ -125,12 +140,14 @@ async function settle(page: Page): Promise<void> {
 async function picture(page: Page, name: string, { theme, width, language }: Look): Promise<void> {
   const file = `${name}-${width}-${theme}-${language}`
   await settle(page)
-  const { scrollWidth, headings } = await page.evaluate(() => ({
+  const { scrollWidth, headings, wide } = await page.evaluate(() => ({
     scrollWidth: document.documentElement.scrollWidth,
     headings: document.querySelectorAll('h1').length,
+    wide: [...document.querySelectorAll('[data-wide] table')].map((one) => one.getAttribute('aria-label')),
   }))
   if (scrollWidth > width) report(file, `is ${scrollWidth} pixels wide`)
   if (headings !== 1) report(file, `has ${headings} headings of the first level`)
+  for (const table of wide) report(file, `the table ${table} is wider than its place`)
   const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
   for (const { id, nodes } of violations)
     for (const { html, failureSummary } of nodes) report(file, `${id}: ${html} ${failureSummary}`)
@@ -155,7 +172,7 @@ async function takeAll(browser: Browser, url: string): Promise<void> {
     for (const user of new Set(pages.map(([, , one]) => one))) {
       const page = await openAs(browser, url, user, look)
       for (const [name, path] of pages.filter(([, , one]) => one === user)) {
-        await page.goto(await pathOf(page, path))
+        await page.goto(await pathOf(page, path, user))
         await picture(page, name, look)
       }
       await page.context().close()

@@ -21,7 +21,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     return JSON.parse(options.find(({ key }) => key === wanted)?.value ?? 'null')
   }
 
-  test('116: fallback, balance and budgets of groups are set; changes wait in a bar in view, with Discard', async () => {
+  test('72, 116: fallback, balance and budgets of groups are set; changes wait in a bar in view, with Discard', async () => {
     const page = await stage.open('root', '/settings')
     const budget = page
       .getByRole('region', { name: 'Budgets of groups' })
@@ -46,6 +46,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     for (const top of [0, 100_000]) {
       await page.mouse.wheel(0, top === 0 ? -100_000 : top)
       const box = await save.boundingBox()
+      expect(box?.y).toBeGreaterThanOrEqual(0)
       expect((box?.y ?? 900) + (box?.height ?? 0)).toBeLessThanOrEqual(800)
     }
     await save.click()

@@ -7,6 +7,11 @@ import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts
 /** USD that a call of the model `scripted` costs. */
 const COST = 0.0012
 
+/** A day in a time zone, as `2026-11-24`, this many days from that time. */
+function dayIn(timeZone: string, offset: number, at = Date.now()): string {
+  return new Intl.DateTimeFormat('en-CA', { timeZone }).format(at + offset * 86_400_000)
+}
+
 interface Totals {
   readonly totals: { readonly requests: number; readonly quota: number }
 }
@@ -134,6 +139,40 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
+  test.each([
+    ['Yesterday', 'yesterday', -1, 0],
+    ['Last month', 'last-month', undefined, undefined],
+    ['Chosen days', 'custom', -3, -1],
+  ] as const)(
+    '93: the period %s is the same time in usage and in the log, in the zone of the account',
+    async (name, value, first, end) => {
+      const zone = { timezoneId: 'Pacific/Auckland' }
+      const page = await stage.open('root', '/usage', zone)
+      await page.getByRole('combobox', { name: 'Period' }).click()
+      await page.getByRole('option', { name, exact: true }).click()
+      if (value === 'custom') {
+        await page.getByLabel('From', { exact: true }).fill(dayIn(zone.timezoneId, -3))
+        await page.getByLabel('To', { exact: true }).fill(dayIn(zone.timezoneId, -2))
+      }
+      await expect.poll(() => new URL(page.url()).searchParams.get('period')).toBe(value)
+      const { search } = new URL(page.url())
+      const range = async (path: string, api: RegExp, names: readonly string[]) => {
+        const asked = page.waitForRequest(api)
+        await page.goto(`${path}${search}`)
+        const { searchParams } = new URL((await asked).url())
+        return names.map((one) => Number(searchParams.get(one)))
+      }
+      const ofUsage = await range('/usage', /\/api\/usage\?/, ['from', 'to'])
+      const ofLog = await range('/logs', /\/api\/log\/\?/, ['start_timestamp', 'end_timestamp'])
+      // `end_timestamp` is included, `to` is not.
+      expect([ofLog[0], (ofLog[1] ?? 0) + 1]).toEqual(ofUsage)
+      const days = ofUsage.map((at) => dayIn(zone.timezoneId, 0, at * 1000))
+      if (first === undefined) expect(days.map((day) => day.slice(-2))).toEqual(['01', '01'])
+      else expect(days).toEqual([first, end].map((offset) => dayIn(zone.timezoneId, offset)))
+      await page.context().close()
+    },
+  )
+
   test('92: filters of the log suggest values of the period by a part of their name, and take several', async () => {
     await open().then((page) => page.context().close())
     const page = await stage.open('root', '/logs')
@@ -153,8 +192,28 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.getByRole('option', { name: 'cal / own' }).click()
     await sums.getByText(/^1 call\b/).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('table', { name: 'Calls' }).getByRole('cell', { name: 'shaky' }).click()
-    await page.getByRole('dialog', { name: 'Call details' }).waitFor()
+    const filter = (name: string): string | null => new URL(page.url()).searchParams.get(name)
+    expect(filter('key')).not.toBeNull()
+    // A row opens wherever it is clicked.
+    const row = page.getByRole('table', { name: 'Calls' }).locator('tbody tr')
+    const details = page.getByRole('dialog', { name: 'Call details' })
+    for (const label of ['Model', 'Channel', 'Cost']) {
+      await row.locator(`td[data-label="${label}"]`).click()
+      await details.waitFor()
+      await page.keyboard.press('Escape')
+      await details.waitFor({ state: 'detached' })
+    }
+    await page.goto('/logs')
+    for (const [label, typed, option, name] of [
+      ['User', 'CA', 'cal', 'user'],
+      ['Channel', 'irs', 'first', 'channel'],
+    ] as const) {
+      await page.getByRole('combobox', { name: label }).fill(typed)
+      await page.getByRole('option', { name: option, exact: true }).click()
+      await sums.getByText(/^1 call\b/).waitFor()
+      await page.keyboard.press('Escape')
+      expect(filter(name)).toBe(option)
+    }
     await page.context().close()
   })
 })

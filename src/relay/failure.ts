@@ -382,6 +382,12 @@ export function storeRefusal(error: unknown): GatewayError {
     : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }
 
+/** The cause of a failure for which the gateway has an error of its own. */
+function causeOfOwn({ code, kind }: GatewayError): FailureCause {
+  if (code === 'call_stopped') return 'stopped'
+  return kind.status < 500 ? causeOfStatus(kind.status) : 'gateway'
+}
+
 /**
  * The error that a client gets, with its cause: that of the last attempt if no upstream's error is forwarded.
  */
@@ -391,8 +397,8 @@ export function answeredError(thrown: unknown, last: Failure | undefined): Answe
     return { cause: causeOfStatus(status), status, type, code, message: thrown.message }
   }
   const error = thrown instanceof StoreUnavailable ? storeRefusal(thrown) : asGatewayError(thrown)
-  const { code, message, kind } = error ?? new GatewayError('internal_error', 'internal error')
-  const own = kind.status < 500 ? causeOfStatus(kind.status) : 'gateway'
-  const cause = code === 'upstream_error' ? (last?.failureCause ?? own) : own
+  const own = error ?? new GatewayError('internal_error', 'internal error')
+  const { code, message, kind } = own
+  const cause = (code === 'upstream_error' && last?.failureCause) || causeOfOwn(own)
   return { cause, status: kind.status, type: kind.type, code: kind.code ?? code, message }
 }

@@ -4,6 +4,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const ANN = { id: 3, accessToken: 'the-access-token-of-ann' }
 const LANES = ['good', 'half', 'broken', 'tested', 'first', 'second']
 
 interface Item {
@@ -49,7 +50,11 @@ beforeAll(async () => {
       ),
       channel('voice', upstream.baseUrl('voice'), { models: ['tts-1'] }),
     ],
-    users: [ROOT, user(2, 'ada', [token('ada')])],
+    users: [
+      ROOT,
+      user(2, 'ada', [token('ada')]),
+      user(3, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+    ],
   }))
 })
 afterAll(() => fixture?.close())
@@ -75,6 +80,8 @@ describe('the condition of a channel', () => {
     const id = (await itemOf('tested'))?.id
     await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${id}`)
     expect(await itemOf('tested')).toMatchObject({ state: 'works', condition: 'failing' })
+    // It had no calls.
+    expect(await incidentOf('tested')).toBeUndefined()
     fixture.upstream.script('tested', { kind: 'whole' })
     await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${id}`)
     expect(await itemOf('tested')).toMatchObject({ condition: 'works' })
@@ -125,6 +132,26 @@ describe('the condition of a channel', () => {
     expect(await itemOf('first')).toMatchObject({ condition: 'resting' })
     expect(await incidentOf('first')).toMatchObject({ calls: 5, failed: 5, rescued: 5, lost: 0 })
     expect(await incidentOf('second')).toBeUndefined()
+    const { data } = await manage<object>(fixture.gateway.url, ANN, 'GET /api/console')
+    expect(data).toMatchObject({ incidents: null })
+  })
+
+  test('85, 90: a channel that rested and is tried with one call is probing, and still an incident', async () => {
+    const answer = Promise.withResolvers<void>()
+    fixture.upstream.script('first', { kind: 'whole', after: answer.promise })
+    const calls: Promise<unknown>[] = []
+    await expect
+      .poll(() => {
+        calls.push(chat('shared'))
+        return fixture.upstream.received('first').length
+      })
+      .toBe(1)
+    expect(await itemOf('first')).toMatchObject({ condition: 'probing' })
+    expect(await incidentOf('first')).toMatchObject({ condition: 'probing', failed: 5 })
+    answer.resolve()
+    await Promise.all(calls)
+    expect(await itemOf('first')).toMatchObject({ condition: 'works' })
+    expect(await incidentOf('first')).toBeUndefined()
   })
 })
 

@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { errorBody } from '../fixtures/behaviour.ts'
-import { call, type FullResponse } from '../fixtures/client.ts'
+import { call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -15,6 +17,8 @@ let config: Record<string, unknown>
 beforeAll(async () => {
   fixture = await startFixture((upstream) => {
     const made = {
+      // So that the hold of a stream grows in small steps, until a budget is used up.
+      options: { hold_tokens: 100, hold_wait: 0 },
       rate_limits: { global: { requests: 0, window: '1s' } },
       models: priced(MODELS),
       channels: [
@@ -26,7 +30,9 @@ beforeAll(async () => {
       ],
       users: [
         ROOT,
-        user(2, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+        user(2, 'ann', [token('ann'), token('short', { remain_quota: 3000 })], {
+          access_token: ANN.accessToken,
+        }),
         user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
       ],
     }
@@ -60,9 +66,19 @@ const get = async <Data>(account: Account, path: string): Promise<Data> => {
   expect(status, path).toBe(200)
   return data
 }
-const idOf = ({ headers }: FullResponse): string => String(headers['x-request-id'])
+const idOf = ({ headers }: Pick<FullResponse, 'headers'>): string => String(headers['x-request-id'])
+const credentialsOf = ({ id, accessToken }: Account) => ({
+  authorization: accessToken,
+  'gateway-user': String(id),
+})
+
+/** The CSV file of the calls that a query selects. */
+async function csvOf(account: Account, query: string): Promise<FullResponse> {
+  const path = `/api/log/${account === ADA ? '' : 'self/'}export?${query}`
+  return call(fixture.gateway.url, undefined, { method: 'GET', path, headers: credentialsOf(account) })
+}
 // A call that was answered with an error is settled a moment later.
-async function detailOf(answer: FullResponse, account: Account = ADA): Promise<Detail> {
+async function detailOf(answer: Pick<FullResponse, 'headers'>, account: Account = ADA): Promise<Detail> {
   const path = `/api/log/${account === ADA ? '' : 'self/'}${idOf(answer)}` as const
   await expect.poll(async () => (await manage(fixture.gateway.url, account, `GET ${path}`)).status).toBe(200)
   return get(account, path)
@@ -135,18 +151,47 @@ describe('why a call failed', () => {
       expect(causes).toEqual(new Set(['provider_limited', 'provider_key']))
       const stat = `${path.replace(/\/$/, '')}/stat?cause=provider_limited`
       expect(await get(account, stat)).toMatchObject({ requests: 0, quota: 0 })
-      const file = await call(fixture.gateway.url, undefined, {
-        method: 'GET',
-        path: `${path.replace(/\/$/, '')}/export?request_id=${idOf(answer)}`,
-        headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
-      })
+      const file = await csvOf(account, `request_id=${idOf(answer)}`)
       const [head = '', line = ''] = file.text.split('\r\n')
       const names = head.split(',')
       expect(line.split(',')[names.indexOf('cause')]).toBe('provider_limited')
       expect(line.split(',')[names.indexOf('error_status')]).toBe('429')
+      expect(line.split(',')[names.indexOf('status')]).toBe('Failed')
     }
     const wrong = await manage(fixture.gateway.url, ADA, 'GET /api/log/?cause=bad_luck')
     expect(wrong.status).toBe(400)
+  })
+
+  test('61: the live stream of calls has the cause and the status of a failure', async () => {
+    for (const [account, path] of [
+      [ADA, '/api/log/stream'],
+      [ANN, '/api/log/self/stream'],
+    ] as const) {
+      const headers = credentialsOf(account)
+      const stream = await open(fixture.gateway.url, undefined, { method: 'GET', path, headers })
+      failing('one', 429)
+      const id = idOf(await fixture.chat('ann', ask('one')))
+      await stream.until(`"request_id":"${id}"`)
+      const [, data = ''] = new RegExp(`id: ${id}\ndata: (.*)\n`).exec(stream.text()) ?? []
+      expect(JSON.parse(data)).toMatchObject({ cause: 'provider_limited', error_status: 429 })
+      stream.abort()
+    }
+  })
+
+  test('61: a stream that ends because its quota is used up, and one that the gateway does not survive, have their causes', async () => {
+    fixture.upstream.script('one', { kind: 'stream', events: Number.POSITIVE_INFINITY, usage: null })
+    const spent = await (await fixture.live('short', askStream('one', { max_tokens: 50 }))).end()
+    expect(await detailOf(spent)).toMatchObject({
+      cause: 'spent',
+      error_status: 200,
+      error: { cause: 'spent', code: 'insufficient_quota' },
+    })
+    fixture.upstream.script('one', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
+    const live = await fixture.live('ann', askStream('one'))
+    await live.until('drip')
+    await fixture.gateway.kill()
+    await fixture.gateway.restart()
+    expect(await detailOf(live)).toMatchObject({ cause: 'gateway', reason: 'crash' })
   })
 
   test('63: the details of a failed call have the message that the caller was sent, and for administrators that of each attempt', async () => {
@@ -174,6 +219,22 @@ describe('why a call failed', () => {
     expect((await detailOf(refused)).attempts?.[0]?.message).toBe('the project proj_7 is suspended')
   })
 
+  test('63: neither an address nor a key is in the message that a caller was sent, and that is kept', async () => {
+    const address = fixture.upstream.baseUrl('one')
+    failing('one', 400, errorBody(`bad model at ${address}/chat/completions with a-very-secret-key`))
+    const answer = await fixture.chat('ann', ask('one'))
+    for (const account of [ANN, ADA]) {
+      const { error, attempts } = await detailOf(answer, account)
+      expect(error?.message).toMatch(/^bad model at /)
+      for (const text of [answer.text, JSON.stringify([error, attempts])]) {
+        expect(text).not.toContain(new URL(address).host)
+        expect(text).not.toContain('a-very-secret-key')
+      }
+    }
+    // A member is not told which channel it was, nor what others said.
+    expect(JSON.stringify(await detailOf(answer, ANN))).not.toMatch(/channel|attempts/)
+  })
+
   test("64: where a provider's message repeats the request, no 24 consecutive characters of it are stored", async () => {
     const secret = 'The patient Maria Schneider has an appointment on Friday at noon'
     const repetitions = [
@@ -190,6 +251,14 @@ describe('why a call failed', () => {
       const { error, attempts } = await detailOf(answer)
       expect(error?.message).toMatch(/^Invalid input: "?\\?"?….{0,3} is too long$/)
       expect(attempts?.[0]?.message).toBe(error?.message)
+    }
+    const kept = [(await csvOf(ADA, '')).text, fixture.gateway.logs(), ...filesOf(fixture.gateway.dataDir)]
+    const runs = Array.from({ length: secret.length - 23 }, (_, at) =>
+      secret.slice(at, at + 24).toLowerCase(),
+    )
+    for (const text of kept) {
+      const shown = withoutEscapes(text)
+      expect(runs.filter((run) => shown.includes(run))).toEqual([])
     }
     const whole = 'Invalid input: the context of this model is at most 8,192 tokens'
     failing('one', 400, errorBody(whole))
@@ -261,3 +330,21 @@ describe('why a call failed', () => {
     expect((await manage(fixture.gateway.url, ANN, 'GET /api/usage/failures')).status).toBe(403)
   })
 })
+
+/** The content of all files below a folder, with a character for each byte. */
+function filesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((file) => join(folder, file))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => readFileSync(path, 'latin1'))
+}
+
+/** A text in lower case, with its escapes of JSON and HTML decoded and runs of white space as one space. */
+function withoutEscapes(text: string): string {
+  return text
+    .replaceAll(/\\u([\da-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replaceAll(/&#(\d{1,4});/g, (_, code: string) => String.fromCharCode(Number(code)))
+    .replaceAll(/\\[nt]|\s/g, ' ')
+    .replaceAll(/ {2,}/g, ' ')
+    .toLowerCase()
+}

@@ -38,6 +38,8 @@ interface Row {
   readonly id: string
   readonly model_name: string
   readonly quota: number
+  readonly duration_ms: number
+  readonly first_byte_ms: number
 }
 interface Value {
   readonly value: string
@@ -114,6 +116,7 @@ describe('filters of logs and usage', () => {
     expect(column('cause')).toEqual(['', '', '', ''])
     const quota = column('quota').reduce((sum, one) => sum + Number(one), 0)
     expect(column('cost_usd').reduce((sum, one) => sum + Number(one), 0)).toBeCloseTo(quota / 500_000, 10)
+    expect((await get<{ quota: number }>(ADA, '/api/log/stat')).quota).toBe(quota)
     expect(got['content-disposition']).toBe('attachment; filename="sluice-calls.csv"')
     const named = async (from: string, to: string, tz = 'UTC', zone = 'Z'): Promise<unknown> => {
       const [start, end] = [from, to].map((text) => Date.parse(`${text}${zone}`) / 1000)
@@ -139,6 +142,16 @@ describe('filters of logs and usage', () => {
       [1, 2].map((page) => rows(ADA, `?sort=quota&order=desc&page_size=2&p=${page}`)),
     )
     expect(pages.flat().map(({ id }) => id)).toEqual(all.map(({ id }) => id).toReversed())
+    for (const field of ['duration_ms', 'first_byte_ms'] as const) {
+      const sorted = await rows(ADA, `?sort=${field}&order=asc`)
+      const keys = sorted.map((row) => `${String(row[field]).padStart(9, '0')} ${row.id}`)
+      expect(keys, field).toEqual(keys.toSorted())
+      const falling = await rows(ADA, `?sort=${field}&order=desc`)
+      expect(
+        falling.map(({ id }) => id),
+        field,
+      ).toEqual(sorted.map(({ id }) => id).toReversed())
+    }
     const oldest = await rows(ADA, '?sort=created_at&order=asc')
     expect(oldest.map(({ id }) => id)).toEqual((await rows(ADA, '')).map(({ id }) => id).toReversed())
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)

@@ -15,12 +15,16 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => {
     const made = {
       rate_limits: { global: { requests: 0, window: '1s' } },
+      groups: { default: {}, small: { budget: 30, budget_period: 'day' } },
       models: {
         ...priced(['m']),
         busy: { price: { input: 1, output: 1 }, rate_limit: { requests: 1, window: '60s' } },
         away: { price: { input: 1, output: 1 } },
       },
-      channels: [channel('m', upstream.baseUrl('m')), channel('busy', upstream.baseUrl('m'))],
+      channels: [
+        channel('m', upstream.baseUrl('m'), { groups: ['default', 'small'] }),
+        channel('busy', upstream.baseUrl('m')),
+      ],
       users: [
         ROOT,
         user(
@@ -36,6 +40,8 @@ beforeAll(async () => {
           { access_token: ANN.accessToken },
         ),
         user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+        user(5, 'cy', [token('cy')], { budget: 20, budget_period: 'week' }),
+        user(6, 'dee', [token('dee')], { group: 'small' }),
         user(4, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
       ],
     }
@@ -80,21 +86,34 @@ const messageOf = ({ text }: FullResponse): string => {
 describe('a refused call', () => {
   test('67: a refused call is listed 2 s later with key, model, status, code and sentence, and is in no sum', async () => {
     await fixture.chat('ann', ask('busy'))
-    const before = (await get<{ requests: number }>(ANN, '/api/log/self/stat')).data
-    const answers: [FullResponse, object][] = [
-      [await fixture.chat('limited', ask('m')), { status: 403, code: 'model_not_allowed', model_name: 'm' }],
-      [await fixture.chat('poor', ask('m')), { status: 403, code: 'insufficient_quota', model_name: 'm' }],
+    /** All that counts calls of the account, or what they cost. */
+    const sums = async () => {
+      const { data: usage } = await get<{ totals: object }>(ANN, '/api/usage/self')
+      const { data: profile } = await get<{ quota: number; used_quota: number }>(ANN, '/api/user/self')
+      const { data: log } = await get<{ total: number }>(ANN, '/api/log/self')
+      const stat = (await get<object>(ANN, '/api/log/self/stat')).data
+      return [usage.totals, profile.quota, profile.used_quota, log.total, stat]
+    }
+    await expect.poll(sums).toMatchObject([{ requests: 1 }, {}, {}, 1, { requests: 1 }])
+    const before = await sums()
+    const refused = async (key: string, body: object, status: number, code: string, model: string) =>
       [
-        await fixture.chat('capped', ask('m')),
-        { status: 403, code: 'budget_exceeded', token_name: 'token-capped' },
-      ],
-      [await fixture.chat('off', ask('m')), { status: 401, code: 'token_disabled', token_name: 'token-off' }],
-      [await fixture.chat('ann', ask('busy')), { status: 429, code: 'rate_limited', model_name: 'busy' }],
-      [await fixture.chat('ann', ask('away')), { status: 503, code: 'model_not_found', model_name: 'away' }],
-      [await fixture.chat('ann', { model: 'm' }), { status: 400 }],
+        await fixture.chat(key, body),
+        { status, code, model_name: model, token_name: `token-${key}` },
+      ] as const
+    const answers = [
+      await refused('limited', ask('m'), 403, 'model_not_allowed', 'm'),
+      await refused('poor', ask('m'), 403, 'insufficient_quota', 'm'),
+      await refused('capped', ask('m'), 403, 'budget_exceeded', 'm'),
+      // The models of these two are not looked at.
+      await refused('off', ask('m'), 401, 'token_disabled', ''),
+      await refused('ann', { model: 'm' }, 400, 'invalid_request', ''),
+      await refused('ann', ask('busy'), 429, 'rate_limited', 'busy'),
+      await refused('ann', ask('away'), 503, 'model_not_found', 'away'),
     ]
     await sleep(2_000)
     for (const [answer, expected] of answers) {
+      expect(answer.status, answer.text).toBe(expected.status)
       for (const account of [ADA, ANN]) {
         const row = await refusedRow(answer, account)
         expect(row, answer.text).toMatchObject({
@@ -102,7 +121,6 @@ describe('a refused call', () => {
           request_id: idOf(answer),
           type: 5,
           username: 'ann',
-          status: answer.status,
           message: messageOf(answer),
           ...expected,
         })
@@ -112,7 +130,7 @@ describe('a refused call', () => {
       const listed = await get<{ total: number }>(ADA, `/api/log/?request_id=${idOf(answer)}`)
       expect(listed.data.total).toBe(0)
     }
-    expect((await get(ANN, '/api/log/self/stat')).data).toMatchObject(before)
+    expect(await sums()).toEqual(before)
     const unknown = await fixture.chat('nobody', ask('m'))
     await sleep(2_000)
     expect(await refusedRow(unknown)).toMatchObject({ status: 401, username: '', token_name: '' })
@@ -159,12 +177,35 @@ describe('a refused call', () => {
       kind: 'budget',
       spent: 0,
       held: 0,
+      needed: quota?.limit?.['needed'],
       left: 10,
       resets_at: Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) / 1000,
     })
     expect(budget?.retry_after).toBeGreaterThan(0)
     expect(rate?.limit).toMatchObject({ subject: 'model', name: 'busy', kind: 'requests' })
     expect(none?.limit).toBeNull()
+  })
+
+  test('70: the subject of a budget that refused a call is its user or its group', async () => {
+    const [day, week] = [86_400, 7 * 86_400].map((length) => {
+      // Weeks begin on Mondays; the first of January 1970 was a Thursday.
+      const shift = length === 86_400 ? 0 : 4 * 86_400
+      const now = Date.now() / 1000
+      return (Math.floor((now - shift) / length) + 1) * length + shift
+    })
+    const expected = [
+      ['cy', { subject: 'user', id: 5, name: 'cy', left: 20, resets_at: week }],
+      ['dee', { subject: 'group', name: 'small', left: 30, resets_at: day }],
+    ] as const
+    for (const [key, limit] of expected) {
+      const answer = await fixture.chat(key, ask('m'))
+      await expect
+        .poll(() => refusedRow(answer))
+        .toMatchObject({
+          code: 'budget_exceeded',
+          limit: { kind: 'budget', spent: 0, needed: expect.any(Number), ...limit },
+        })
+    }
   })
 
   test('71: a limited number of refused calls is kept, and very many of one key do not displace those of other keys', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -5,6 +6,9 @@ import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const BEA = { id: 3, accessToken: 'the-access-token-of-bea' }
+
+/** Milliseconds in which a refused call is in the list of them: `docs/api.md: Refused calls`. */
+const REFUSALS_WRITTEN_MS = 2_000
 
 interface Step {
   readonly model: string
@@ -138,6 +142,21 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   const received = ['one', 'three', 'claude', 'later', 'backup'].map(
     (name) => fixture.upstream.received(name).length,
   )
+  /** What a call would change: the log, the sums, and the balance of its user. */
+  const traces = async () =>
+    Promise.all(
+      ['/api/log/', '/api/log/refused', '/api/usage?by=none', '/api/user/4'].map(
+        async (path) =>
+          (
+            await manage<{ total?: number; totals?: object; quota?: number; used_quota?: number }>(
+              fixture.gateway.url,
+              AS_ROOT,
+              `GET ${path}` as 'GET /',
+            )
+          ).data,
+      ),
+    ).then((all) => all.map(({ total, totals, quota, used_quota }) => [total, totals, quota, used_quota]))
+  const before = await traces()
   const { data: tokens } = await manage<{ items: { id: number }[] }>(
     fixture.gateway.url,
     AS_ROOT,
@@ -161,6 +180,8 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   )
   const off = await simulate({ model: 'm', token_id: ofCy.items[0]?.id })
   expect(off.refusal).toMatchObject({ status: 401, code: 'token_disabled' })
+  await sleep(REFUSALS_WRITTEN_MS)
+  expect(await traces()).toEqual(before)
   const unknown = await simulate({ model: 'unserved', group: 'default' })
   const { status, text } = await fixture.chat('ada', ask('unserved'))
   const { error } = JSON.parse(text) as { error: { code: string; message: string } }

@@ -148,7 +148,7 @@ test('112: a stopped stream ends with an error event, and is charged for what wa
   await requests.at(-1)?.ended
   expect(requests.at(-1)?.completed).toBe(false)
   const row = await rowOf(id)
-  expect(row).toMatchObject({ reason: 'stopped' })
+  expect(row).toMatchObject({ reason: 'stopped', cause: 'stopped' })
   expect(row['completion_tokens']).toBeGreaterThanOrEqual(3)
   expect(row['quota']).toBe(Number(row['prompt_tokens']) * INPUT + Number(row['completion_tokens']) * OUTPUT)
   expect((await stop('ann', id)).status).toBe(404)
@@ -187,6 +187,6 @@ test('112: a call without a stream that is stopped gets a 503, costs nothing, an
   expect([status, headers['x-should-retry']]).toEqual([503, 'false'])
   expect(JSON.parse(text)).toMatchObject({ error: { type: 'gateway_error', code: 'call_stopped' } })
   const row = await rowOf(items[0]?.id ?? '')
-  expect(row).toMatchObject({ reason: 'stopped', quota: 0 })
+  expect(row).toMatchObject({ reason: 'stopped', cause: 'stopped', error_status: 503, quota: 0 })
   expect(fixture.upstream.received('spare')).toHaveLength(asked)
 })

@@ -20,6 +20,7 @@ beforeAll(async () => {
       ...channel('m', upstream.baseUrl('m')),
       name,
       priority: index === 1 ? 5 : 0,
+      weight: [3, 1, 2][index],
     })),
     users: [
       ROOT,
@@ -99,6 +100,8 @@ describe('sorted lists', () => {
     expect(await of('?sort=group&order=desc')).toEqual(['max', 'ben', 'zoe', 'root'])
     expect(await of('?sort=status')).toEqual(['root', 'zoe', 'ben', 'max'])
     await expect.poll(() => of('search?keyword=e&sort=used_quota')).toEqual(['ben', 'zoe'])
+    expect((await of('?sort=used_quota&order=desc')).slice(0, 2)).toEqual(['zoe', 'ben'])
+    expect(await of('?sort=quota')).toEqual(['max', 'ben', 'zoe', 'root'])
     expect(await of('search?keyword=e&sort=quota&order=desc')).toEqual(['zoe', 'ben'])
     const latest = async () => (await of('?sort=last_active&order=desc')).slice(0, 2).toSorted()
     await expect.poll(latest).toEqual(['ben', 'zoe'])
@@ -110,7 +113,20 @@ describe('sorted lists', () => {
     const of = (query: string) => names(AS_ROOT, `/api/channel/${query}` as `/${string}`)
     expect(await of('?sort=name')).toEqual(['one', 'three', 'two'])
     expect(await of('search?sort=name&order=desc')).toEqual(['two', 'three', 'one'])
-    expect((await of('?sort=priority&order=desc'))[0]).toBe('one')
+    expect(await of('?sort=priority&order=desc')).toEqual(['one', 'two', 'three'])
+    expect(await of('?sort=weight')).toEqual(['one', 'three', 'two'])
+    expect(await of('?sort=weight&order=desc')).toEqual(['two', 'three', 'one'])
+    const { status } = await manage(fixture.gateway.url, AS_ROOT, 'POST /api/channel/', {
+      name: 'off',
+      type: 1,
+      key: 'k',
+      models: 'm',
+      base_url: fixture.upstream.baseUrl('m'),
+      status: 2,
+    })
+    expect(status).toBe(200)
+    expect((await of('?sort=status&order=desc'))[0]).toBe('off')
+    expect((await of('?sort=status')).at(-1)).toBe('off')
   })
 
   test('99: a field that a list is not sorted by is refused', async () => {

@@ -116,6 +116,7 @@ export const audit = {
     parallel: 'Calls at once',
     window: 'Window',
     model_ratio: 'Model ratio',
+    method: 'Method',
   },
   statuses: { 1: 'Enabled', 2: 'Disabled', 3: 'Expired', 4: 'Used up' },
   words: {
@@ -128,6 +129,9 @@ export const audit = {
     week: 'Week',
     month: 'Month',
     operator: 'an administrator',
+    password: 'password',
+    'access token': 'access token',
+    identity: 'identity provider',
   },
   vias: { console: 'console', api: 'API', command: 'command line', file: 'gateway.yaml' },
   nobody: 'Nobody',

@@ -118,6 +118,7 @@ export const audit: Texts['audit'] = {
     parallel: '并发调用数',
     window: '窗口',
     model_ratio: '模型倍率',
+    method: '方式',
   },
   statuses: { 1: '已启用', 2: '已禁用', 3: '已过期', 4: '已用完' },
   words: {
@@ -130,6 +131,9 @@ export const audit: Texts['audit'] = {
     week: '周',
     month: '月',
     operator: '管理员',
+    password: '密码',
+    'access token': '访问令牌',
+    identity: '身份提供方',
   },
   vias: { console: '控制台', api: 'API', command: '命令行', file: 'gateway.yaml' },
   nobody: '无',

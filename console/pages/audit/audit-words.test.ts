@@ -29,6 +29,15 @@ test('124: changes are written in words, in English and in Chinese', () => {
   expect(inWords('unlimited_quota', true, false)).toBe('Unlimited: Yes → No')
   expect(inWords('budget_period', '', 'month')).toBe('Budget period: Month')
   expect(inWords('password', null, 'changed', KEY, true)).toBe('密码: 已更改')
+  const session = { kind: 'session', id: 2, name: 'ann' } as AuditEntry['object']
+  for (const [method, word, inChinese] of [
+    ['password', 'password', '密码'],
+    ['access token', 'access token', '访问令牌'],
+    ['identity', 'identity provider', '身份提供方'],
+  ] as const) {
+    expect(inWords('method', null, method, session)).toBe(`Method: ${word}`)
+    expect(inWords('method', null, method, session, true)).toBe(`方式: ${inChinese}`)
+  }
   const price = { kind: 'model', id: null, name: 'm' } as const
   expect(inWords('price', { input: 1, output: 2 }, { input: 3, output: 4 }, price)).toBe(
     'Price: Input 1, Output 2 → Input 3, Output 4',

@@ -73,7 +73,12 @@ function valueInWords(
 }
 
 /** Fields whose values are names that the gateway defines, such as a status. */
-const WORDS_OF: Readonly<Record<string, true>> = { budget_period: true, period: true, limits_by: true }
+const WORDS_OF: Readonly<Record<string, true>> = {
+  budget_period: true,
+  period: true,
+  limits_by: true,
+  method: true,
+}
 
 function isNothing(value: unknown): boolean {
   return value === null || value === undefined || value === ''

@@ -13,6 +13,7 @@ import type { NodeHealth } from '../../api/channel-health.ts'
 import type { Channel, ChannelTest } from '../../api/channels.ts'
 import { setChannelDraining, setChannelEnabled } from '../../components/channel-actions.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
+import { CutText } from '../../components/cut-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -92,17 +93,20 @@ export function useChannelColumns(
       sortField: 'priority',
       label: channels.settings.priority,
       isNumber: true,
+      isOptional: true,
       cell: ({ priority }) => count(priority),
     },
     {
       key: 'share',
       label: channels.share,
       isNumber: true,
+      isOptional: true,
       cell: ({ id }) => (shares.has(id) ? percent(shares.get(id) ?? 0) : '–'),
     },
     {
       key: 'models',
       label: channels.models,
+      isOptional: true,
       cell: (channel) => (
         <span title={models(channel).join('\n')}>{channels.modelCount(models(channel).length)}</span>
       ),
@@ -110,8 +114,15 @@ export function useChannelColumns(
     {
       key: 'keys',
       label: channels.keys,
-      cell: ({ id, channel_info }) =>
-        channels.keyCount(Math.max(1, channel_info.multi_key_size), healthOf.get(id)?.keys.set_aside ?? 0),
+      isOptional: true,
+      cell: ({ id, channel_info }) => (
+        <CutText
+          text={channels.keyCount(
+            Math.max(1, channel_info.multi_key_size),
+            healthOf.get(id)?.keys.set_aside ?? 0,
+          )}
+        />
+      ),
     },
     {
       key: 'actions',

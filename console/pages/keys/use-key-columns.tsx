@@ -59,6 +59,7 @@ export function useKeyColumns(
       sortField: 'used_quota',
       label: keys.spend,
       isNumber: true,
+      isOptional: true,
       cell: ({ used_quota }) => <MoneyText quota={used_quota} />,
     },
     {
@@ -76,6 +77,7 @@ export function useKeyColumns(
       key: 'used',
       sortField: 'accessed_time',
       label: keys.lastUsed,
+      isOptional: true,
       cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
     },
     {

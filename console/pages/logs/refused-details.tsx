@@ -28,11 +28,15 @@ export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   )
 }
 
+/** Codes of refusals that a price ends. */
+const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool_not_priced'])
+
 /** A link to what has to change. */
 function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: RefusedCall }) {
   const { call } = useTexts()
   const { profile, isAdmin } = useSignedIn()
-  if (code === 'model_price_error' && isAdmin) return <Link to="/models">{call.openModels}</Link>
+  if (WITHOUT_A_PRICE.has(code))
+    return isAdmin ? <Link to="/models">{call.openModels}</Link> : call.askAdministrator
   const isOfKey = limit === null ? token_id !== 0 : limit.subject === 'token'
   if (isOfKey && user_id === profile.id)
     return (

@@ -8,6 +8,7 @@ import {
   refusedCallsQuery,
   type Scope,
 } from '../../api/calls.ts'
+import { CutText } from '../../components/cut-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Pager } from '../../components/pager.tsx'
@@ -95,9 +96,9 @@ function useColumns(): readonly Column<ListedRefusal>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => model_name },
-    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
-    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
+    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => <CutText text={token_name} /> },
+    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
     {
       key: 'status',
       label: logs.status,

@@ -1,6 +1,7 @@
 import { Button, Checkbox } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
+import { CutText } from '../../components/cut-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
@@ -75,7 +76,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       : price(model, 'input')
   const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
     further.length === 0 ? (
-      only
+      <CutText text={only} />
     ) : (
       <span title={[only, ...further].join(', ')}>{models.channelCount(further.length + 1)}</span>
     )
@@ -98,15 +99,27 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       phone: 'title',
       cell: (model) => (
         <>
-          {model.model} <ModelEnd model={model} />
+          <CutText text={model.model} /> <ModelEnd model={model} />
         </>
       ),
     },
-    { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor ?? '–' },
+    {
+      key: 'vendor',
+      label: models.vendor,
+      phone: 'value',
+      isOptional: true,
+      cell: ({ vendor }) => vendor ?? '–',
+    },
     { key: 'input', label: models.input, isNumber: true, cell: input },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, 'output') },
     { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, 'cache_read') },
-    { key: 'service', label: models.tiersAndRegions, phone: 'hidden', cell: serviceText },
+    {
+      key: 'service',
+      label: models.tiersAndRegions,
+      phone: 'hidden',
+      isOptional: true,
+      cell: (model) => <CutText text={serviceText(model)} />,
+    },
     {
       key: 'source',
       label: models.source,

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ManagedModel, managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
+import { CutText } from '../../components/cut-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
@@ -135,7 +136,7 @@ function useColumns(): readonly Column<PricedModel>[] {
   const serviceText = useServiceText()
   return [
     { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
-    { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
+    { key: 'vendor', label: models.vendor, phone: 'value', isOptional: true, cell: ({ vendor }) => vendor },
     {
       key: 'input',
       label: models.input,
@@ -145,12 +146,18 @@ function useColumns(): readonly Column<PricedModel>[] {
     },
     { key: 'output', label: models.output, isNumber: true, cell: (model) => price(model, model.output) },
     { key: 'cached', label: models.cached, isNumber: true, cell: (model) => price(model, model.cached) },
-    { key: 'service', label: models.tiersAndRegions, phone: 'hidden', cell: serviceText },
+    {
+      key: 'service',
+      label: models.tiersAndRegions,
+      phone: 'hidden',
+      isOptional: true,
+      cell: (model) => <CutText text={serviceText(model)} />,
+    },
     {
       key: 'endpoints',
       label: models.endpoints,
       phone: 'hidden',
-      cell: ({ endpoints }) => endpoints.map((name) => words[name] ?? name).join(', '),
+      cell: ({ endpoints }) => <CutText text={endpoints.map((name) => words[name] ?? name).join(', ')} />,
     },
   ]
 }

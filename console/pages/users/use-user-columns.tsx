@@ -3,6 +3,7 @@ import { IconBan, IconCircleCheck } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { ManagedUser } from '../../api/users.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
+import { CutText } from '../../components/cut-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
@@ -32,8 +33,20 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
         </Link>
       ),
     },
-    { key: 'role', label: users.role, sortField: 'role', cell: ({ role }) => roles[role] ?? String(role) },
-    { key: 'group', label: users.group, sortField: 'group', cell: ({ group }) => group },
+    {
+      key: 'role',
+      label: users.role,
+      sortField: 'role',
+      isOptional: true,
+      cell: ({ role }) => roles[role] ?? String(role),
+    },
+    {
+      key: 'group',
+      label: users.group,
+      sortField: 'group',
+      isOptional: true,
+      cell: ({ group }) => <CutText text={group} />,
+    },
     {
       key: 'left',
       label: users.left,
@@ -56,6 +69,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       key: 'active',
       sortField: 'last_active',
       label: users.lastActive,
+      isOptional: true,
       cell: ({ last_active: at }) => (at > 0 ? <TimeText at={at} /> : common.never),
     },
     {

@@ -51,7 +51,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
   }
   return [
     { key: 'name', label: keys.texts.name, phone: 'title', cell: ({ name }) => name },
-    { key: 'key', label: keys.key, cell: ({ key }) => <code>{key}</code> },
+    { key: 'key', label: keys.key, isOptional: true, cell: ({ key }) => <code>{key}</code> },
     {
       key: 'spend',
       label: keys.spend,
@@ -72,6 +72,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
     {
       key: 'used',
       label: keys.lastUsed,
+      isOptional: true,
       cell: ({ accessed_time }) => (accessed_time > 0 ? <TimeText at={accessed_time} /> : common.never),
     },
     {

@@ -1,4 +1,4 @@
-import { Button, Tabs } from '@mantine/core'
+import { Button, Stack, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
@@ -82,8 +82,10 @@ function User({ user }: { readonly user: ManagedUser }) {
           <Tabs.Tab value="calls">{users.calls}</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="profile">
-          <UserProfile key={user.id} user={user} />
-          {user.role < profile.role && <UserIdentities user={user} />}
+          <Stack gap="xl">
+            <UserProfile key={user.id} user={user} />
+            {user.role < profile.role && <UserIdentities user={user} />}
+          </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="keys">
           <UserKeys user={user} />
