@@ -43,17 +43,19 @@ let second = 0
 let date = ''
 
 /**
- * Renders the head of a response without the final empty line: status, headers, date. Throws `TypeError` on a
- * name or value that would break the framing.
+ * Renders the head of a response without the final empty line: status, headers, date. `headers` win over `more`. Throws
+ * `TypeError` on a name or value that would break the framing.
  */
-export function responseHead(status: number, headers: ResponseHeaders): string {
+export function responseHead(status: number, headers: ResponseHeaders, more?: ResponseHeaders): string {
   let head = `HTTP/1.1 ${status} ${REASON_PHRASES.get(status) ?? ''}\r\n`
-  for (const name in headers) {
-    const value = headers[name] as string
-    if (NOT_IN_VALUE.test(value) || !isValidName(name)) throw new TypeError(`no header: ${name}`)
-    head += `${name}: ${value}\r\n`
-  }
+  for (const name in headers) head += headerLine(name, headers[name] as string)
+  for (const name in more) if (!(name in headers)) head += headerLine(name, more[name] as string)
   return `${head}date: ${dateHeader()}\r\n`
+}
+
+function headerLine(name: string, value: string): string {
+  if (NOT_IN_VALUE.test(value) || !isValidName(name)) throw new TypeError(`no header: ${name}`)
+  return `${name}: ${value}\r\n`
 }
 
 const validNames = new Set<string>()

@@ -75,3 +75,14 @@ describe('a response whose end is written with the piece before it', () => {
     expect(together.join('')).toBe(apart.join(''))
   })
 })
+
+test('headers that are only known when the head is sent follow those of the response, which win', () => {
+  let remaining = 2
+  const [head = ''] = writesOf({ written: { 'retry-after': '1' } }, (response) => {
+    response.headersAtHead = () => ({ 'retry-after': '9', remaining: String(remaining) })
+    remaining = 1
+    response.end('hi')
+  })
+  expect(head).toContain('\r\nretry-after: 1\r\nremaining: 1\r\n')
+  expect(head).not.toContain('retry-after: 9')
+})

@@ -111,7 +111,7 @@ export class Response {
     return this.#presetHeaders
   }
 
-  /** Adds headers that are only known when the head is settled. */
+  /** Adds headers that are only known when the head is sent. Those of `writeHead` win over them. */
   set headersAtHead(make: () => ResponseHeaders | undefined) {
     this.#headersAtHead = make
   }
@@ -119,9 +119,7 @@ export class Response {
   /** Settles status and headers; the headers win over `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
-    const preset = merged(this.#presetHeaders, this.#headersAtHead?.())
-    this.#presetHeaders = preset
-    this.#headers = merged(preset, headers) ?? headers
+    this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
   }
 
@@ -206,7 +204,7 @@ export class Response {
       this.closesConnection = true
       this.closesImmediately = true
     }
-    let head = responseHead(this.status, this.#headers)
+    let head = responseHead(this.status, this.#headers, this.#headersAtHead?.())
     this.#isHeadSent = true
     const hasLengthHeader = this.#headers['content-length'] !== undefined
     if (this.status === 204 || this.status === 304) this.#framing = 'no body'
@@ -255,13 +253,6 @@ export class Response {
     if (bytes.length <= MAX_COALESCED_BYTES) return this.#sink.send(coalesced(before, bytes, after))
     return this.#sink.sendParts(after === '' ? [before, bytes] : [before, bytes, after])
   }
-}
-
-function merged(
-  one: ResponseHeaders | undefined,
-  other: ResponseHeaders | undefined,
-): ResponseHeaders | undefined {
-  return one && other ? { ...one, ...other } : (one ?? other)
 }
 
 function sizeLine(chunk: Buffer): string {
