@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
           items.map((item) => {
             const mark = item.querySelector('i')
             return {
-              label: item.innerText.trim(),
+              label: item.textContent.trim(),
               colour: mark === null ? '' : getComputedStyle(mark).borderTopColor,
               isDashed: mark?.dataset['dashed'] === 'true',
             }
