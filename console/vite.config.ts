@@ -21,7 +21,7 @@ const GROUPS = [
   // Small parts of lists and forms, which the page to sign in does not have.
   {
     name: 'forms',
-    test: /\/(?:typed-limits|limit-inputs|budget|budget-meter|remaining-text|character-count|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
+    test: /\/(?:typed-limits|limit-inputs|budget|budget-meter|remaining-text|character-count|cut-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
     priority: 1,
   },
 ]

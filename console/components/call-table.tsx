@@ -68,7 +68,7 @@ export function useCallColumns(): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} isName /> },
     {
       key: 'key',
       label: logs.key,
@@ -108,7 +108,7 @@ export function useCallColumns(): readonly Column<Call>[] {
       label: logs.tokens,
       isNumber: true,
       cell: ({ prompt_tokens, cached_tokens, completion_tokens }) => (
-        <span title={logs.tokensHint}>
+        <span title={logs.tokensHint} data-parts>
           {[prompt_tokens, cached_tokens, completion_tokens].map(count).join(' / ')}
         </span>
       ),

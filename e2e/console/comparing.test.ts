@@ -113,7 +113,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
       expect(await exact(1)).toBe(`${quota / UNITS_PER_USD} USD`)
       for (const time of [2, 3]) expect(await cells.nth(time).innerText()).toMatch(/^[\d.,]+ (?:ms|s)$/)
       expect(await cells.nth(4).innerText()).toMatch(/^[\d.,]*[1-9][\d.,]*$/)
-      const column = columns.filter({ has: page.getByText(name, { exact: true }) })
+      const column = talk(page).getByRole('region', { name: new RegExp(`^${name}\\b`) })
       expect(await column.getByRole('link', { name: /^Call details: \$/ }).count()).toBe(1)
       expect(await exact(5)).toBe(`${(quota * 1000 * 30) / UNITS_PER_USD} USD`)
     }

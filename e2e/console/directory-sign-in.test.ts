@@ -83,6 +83,8 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await user.getByRole('link', { name: 'Sign in with corp' }).click()
     await user.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     const { items } = await stage.api<{ items: { id: number }[] }>('GET', '/api/user/search?keyword=otto')
+    // An identity that is the only way to an account cannot be ended.
+    await stage.api('PUT', '/api/user/', { id: items[0]?.id, password: 'a password of otto' })
     const page = await stage.open('admin', `/users/${items[0]?.id}`)
     const identities = page.getByRole('region', { name: 'Identities' })
     await identities.getByRole('row', { name: /p4/ }).getByRole('button', { name: 'Unlink' }).click()

@@ -14,6 +14,8 @@ interface Cell {
   /** Where its text begins and ends. */
   readonly textLeft: number
   readonly textRight: number
+  /** Whether a part of the text is in the tooltip alone. */
+  readonly isCut: boolean
 }
 
 /** The cells that are displayed, of the heading and all rows. */
@@ -35,6 +37,10 @@ function cellsOf(page: Page): Promise<Cell[]> {
           right: box.right,
           textLeft: text.left,
           textRight: text.right,
+          isCut: [...cell.querySelectorAll('[title]')].some(
+            ({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+              clientWidth > 0 && (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1),
+          ),
         }
       })
   })
@@ -121,6 +127,7 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
       for (const cell of await cellsOf(page)) {
         expect(cell.left, cell.column).toBeGreaterThanOrEqual(start)
         expect(cell.right, cell.column).toBeLessThanOrEqual(width)
+        if (cell.column === 'Model' && cell.text !== LONG_NAME) expect(cell.isCut, cell.text).toBe(false)
         if (!cell.isNumber) continue
         expect(cell.textLeft, `${cell.column}: ${cell.text}`).toBeGreaterThanOrEqual(cell.left)
         expect(cell.textRight, `${cell.column}: ${cell.text}`).toBeLessThanOrEqual(cell.right)
@@ -136,6 +143,8 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
     ['/channels', 1280, 'zh-CN', undefined],
     ['/users', 768, 'zh-CN', undefined],
     ['/users', 1024, 'en-US', 'Left'],
+    ['/users', 1280, 'en-US', 'Last active'],
+    ['/keys', 768, 'en-US', 'Left'],
     ['/users/3?tab=keys', 768, 'en-US', 'Status'],
   ] as const)(
     '151: no column of %s is below the buttons of its rows at %i pixels, in %s',

@@ -80,8 +80,6 @@ describe('the condition of a channel', () => {
     const id = (await itemOf('tested'))?.id
     await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${id}`)
     expect(await itemOf('tested')).toMatchObject({ state: 'works', condition: 'failing' })
-    // It had no calls.
-    expect(await incidentOf('tested')).toBeUndefined()
     fixture.upstream.script('tested', { kind: 'whole' })
     await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${id}`)
     expect(await itemOf('tested')).toMatchObject({ condition: 'works' })
@@ -105,6 +103,11 @@ describe('the condition of a channel', () => {
       test_costs: false,
       since: expect.closeTo(Date.now() / 1000, -2),
     })
+    // A channel that fails in a test alone, without calls, is none.
+    fixture.upstream.script('broken', { kind: 'status', status: 500 })
+    await manage(fixture.gateway.url, AS_ROOT, `GET /api/channel/test/${(await itemOf('broken'))?.id}`)
+    expect(await itemOf('broken')).toMatchObject({ condition: 'failing' })
+    expect(await incidentOf('broken')).toBeUndefined()
     for (let n = 0; n < 15; n += 1) await chat('half')
     expect(await itemOf('half')).toMatchObject({ condition: 'degraded' })
     await chat('half')

@@ -27,7 +27,7 @@ export const channels = {
     probing: 'Being tried again',
     disabled: 'Disabled',
   },
-  otherProvider: (type: string) => `Another provider (type ${type})`,
+  otherProvider: (type: string) => (type === '0' ? 'Another provider' : `Another provider (type ${type})`),
   allStates: 'All',
   statesLabel: 'States',
   filter: 'Filter channels',

@@ -6,6 +6,8 @@ export const imports = {
   link: 'Import from another gateway',
   hint: 'The SQLite file of one-api or new-api, or the config.yaml of LiteLLM, up to 512 MB. Reading it writes nothing. Users, keys, channels, groups and prices carry over: keys go on working, and what is here already stays as it is. Stop the other gateway before you apply, so that it charges no more calls.',
   file: 'Database or configuration',
+  choose: 'Choose a file',
+  none: 'No file chosen',
   read: 'Read file',
   apply: 'Apply',
   report: 'Report',

@@ -25,7 +25,7 @@ export const channels: Texts['channels'] = {
     probing: '重新尝试中',
     disabled: '已停用',
   },
-  otherProvider: (type) => `其他提供商（类型 ${type}）`,
+  otherProvider: (type) => (type === '0' ? '其他提供商' : `其他提供商（类型 ${type}）`),
   allStates: '全部',
   statesLabel: '状态',
   filter: '筛选渠道',

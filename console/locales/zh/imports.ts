@@ -6,6 +6,8 @@ export const imports: Texts['imports'] = {
   link: '从其他网关导入',
   hint: 'one-api 或 new-api 的 SQLite 文件，或 LiteLLM 的 config.yaml，最大 512 MB。读取不会写入任何内容。用户、密钥、渠道、分组和价格都会迁移：密钥继续可用，此处已有的内容保持不变。应用之前请先停止原网关，以免它继续计费。',
   file: '数据库或配置文件',
+  choose: '选择文件',
+  none: '未选择文件',
   read: '读取文件',
   apply: '应用',
   report: '报告',

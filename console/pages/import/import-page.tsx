@@ -46,9 +46,14 @@ export function ImportPage() {
       >
         <label>
           {imports.file}
+          {/* The browser's own field would be in its language. */}
+          <span className={classes['chosen']} aria-hidden>
+            <span>{imports.choose}</span> {file?.name ?? imports.none}
+          </span>
           <input
             type="file"
             required
+            aria-label={imports.file}
             onChange={({ currentTarget: { files } }) => {
               setFile(files?.[0])
               setReport(undefined)

@@ -157,7 +157,9 @@ function useColumns(): readonly Column<PricedModel>[] {
       key: 'endpoints',
       label: models.endpoints,
       phone: 'hidden',
-      cell: ({ endpoints }) => <CutText text={endpoints.map((name) => words[name] ?? name).join(', ')} />,
+      cell: ({ endpoints }) => (
+        <CutText text={endpoints.map((name) => words[name] ?? name).join(', ')} isList />
+      ),
     },
   ]
 }

@@ -1,5 +1,6 @@
 import { UnstyledButton } from '@mantine/core'
 import type { Usage, UsagePoint } from '../../api/usage.ts'
+import { CutText } from '../../components/cut-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useFormats } from '../../components/session.tsx'
@@ -61,7 +62,7 @@ function useColumns(heading: string, onFilter: (one: SeriesName) => void): reado
           label
         ) : (
           <UnstyledButton className={classes['filter']} onClick={() => onFilter({ key, label })}>
-            {label}
+            <CutText text={label} />
           </UnstyledButton>
         ),
     },

@@ -71,3 +71,8 @@ test('96: a change needs a previous period with ten calls to compare with', () =
   expect(changeOf(3, 2, 9)).toBeUndefined()
   expect(changeOf(3, 0, 10)).toBeUndefined()
 })
+
+test('96: a figure of more than ten times the one before is not compared with it', () => {
+  expect(changeOf(20, 2, 10)).toBe(9)
+  expect(changeOf(21, 2, 10)).toBeUndefined()
+})

@@ -92,11 +92,14 @@ export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[]
 
 /** Minimum number of calls in the previous period for a change in per cent to be shown. */
 const MIN_COMPARED_CALLS = 10
+/** A figure that has grown by more than this factor says that there was next to nothing before. */
+const MAX_GROWTH = 10
 
 /**
  * The change since the previous period, as a fraction; undefined where there is nothing to compare with, or too
  * little. `calls` are those of the previous period, answered and failed.
  */
 export function changeOf(now: number, before: number, calls: number): number | undefined {
-  return before === 0 || calls < MIN_COMPARED_CALLS ? undefined : (now - before) / before
+  if (before === 0 || calls < MIN_COMPARED_CALLS || now > before * MAX_GROWTH) return undefined
+  return (now - before) / before
 }
