@@ -64,6 +64,7 @@ import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { App } from './app.ts'
 import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
+import { HeapGarbage } from './heap-garbage.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
@@ -374,7 +375,8 @@ function openMemory(
   bodyLimit: () => number,
   nowMs: () => number,
 ): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
-  const memory = new RequestMemory(bodyLimit, nowMs)
+  const garbage = new HeapGarbage()
+  const memory = new RequestMemory(bodyLimit, nowMs, (bytes) => garbage.note(bytes))
   const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
   return { memory, bodies, reads: new StoreReads(memory) }
 }

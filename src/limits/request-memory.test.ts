@@ -32,6 +32,26 @@ function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
+test('memory that leaves garbage reports it once, when all of it was returned', () => {
+  const reported: number[] = []
+  const memory = new RequestMemory(
+    () => 32 * MIB,
+    () => 0,
+    (bytes) => reported.push(bytes),
+  )
+  const [plain, copied] = [allocationOf(1), allocationOf(1)]
+  for (const one of [plain, copied]) memory.take(one, 8 * MIB)
+  copied.garbage += 6 * MIB
+  memory.give(plain, 8 * MIB)
+  memory.give(copied, 5 * MIB)
+  expect(reported).toEqual([])
+  memory.give(copied, 3 * MIB)
+  expect(reported).toEqual([6 * MIB])
+  memory.take(copied, MIB)
+  memory.give(copied, MIB)
+  expect(reported).toEqual([6 * MIB])
+})
+
 describe('the memory for bodies', () => {
   test('the memory for bodies has a reserve for small bodies, but not for large ones, when large bodies of others fill the shared part', () => {
     const bodies = room()

@@ -21,6 +21,8 @@ export class MemoryAllocation {
   reserved = 0
   /** Bytes beyond the owner's share. */
   beyond = 0
+  /** Bytes that become garbage of V8's heap when they are returned. */
+  garbage = 0
 
   constructor(owner: PoolOwner) {
     this.owner = owner
@@ -48,12 +50,17 @@ interface Waiting {
 export class RequestMemory {
   readonly #shared: TwoLevelPool
   readonly #reserve: TwoLevelPool
+  readonly #onGarbage: (bytes: number) => void
   /** The only allocation that has exceeded its share. */
   #exceeding: MemoryAllocation | undefined
   readonly #waiting = new Set<Waiting>()
 
-  /** `bodyLimit` returns the maximum size of a body in bytes. `nowMs` is a monotonic clock. */
-  constructor(bodyLimit: () => number, nowMs: () => number) {
+  /**
+   * `bodyLimit` returns the maximum size of a body in bytes. `nowMs` is a monotonic clock. `onGarbage` is
+   * called with the bytes of `MemoryAllocation.garbage` when an allocation has been returned.
+   */
+  constructor(bodyLimit: () => number, nowMs: () => number, onGarbage: (bytes: number) => void = () => {}) {
+    this.#onGarbage = onGarbage
     const max = (): number => Math.max(SHARED_BYTES, SHARED_BODIES * bodyLimit())
     this.#shared = new TwoLevelPool({ max, aloneShare: SHARED_MAX_PART, nowMs })
     this.#reserve = new TwoLevelPool({ max: () => RESERVE_BYTES, aloneShare: RESERVE_MAX_PART, nowMs })
@@ -125,6 +132,10 @@ export class RequestMemory {
     allocation.reserved -= reserved
     allocation.shared -= shared
     if (this.#exceeding?.beyond === 0) this.#exceeding = undefined
+    if (allocation.garbage > 0 && allocation.bytes === 0) {
+      this.#onGarbage(allocation.garbage)
+      allocation.garbage = 0
+    }
     if (this.#waiting.size > 0) this.#serveWaiting()
   }
 

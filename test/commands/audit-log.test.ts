@@ -30,7 +30,7 @@ const configuration = (status: 1 | 2) => ({
 })
 beforeAll(async () => {
   fixture = await startFixture(() => configuration(1), { env: { GATEWAY_SECRET: SECRET } })
-}, 60_000)
+})
 afterAll(() => fixture.close())
 
 describe.each(GATEWAY_STATES)('a command, %s', (manner) => {

@@ -70,7 +70,7 @@ test('answers that their client does not read are held within its share, and eac
       return answer
     }),
   )
-  await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await expect.poll(() => held.length).toBeGreaterThan(0)
   await sleep(1_000)
   expect(held.length).toBeLessThanOrEqual(MOST_HELD)
 
@@ -97,4 +97,4 @@ test('answers that their client does not read are held within its share, and eac
     [reason, input_tokens, output_tokens].join(' '),
   )
   expect(charged.filter((one) => one === 'complete 10 5')).toHaveLength(CALLS + 1)
-}, 60_000)
+})

@@ -29,6 +29,10 @@ const SLACK_MS = 50
 const UPSTREAM_MS = 50
 const ACCOUNT = { authorization: 'the-access-token-of-ann', 'gateway-user': '2' }
 const CHAIN = 1_000
+/** Number of calls that continue the longest chain one after another. */
+const TURNS = 16
+/** The maximum memory beyond that of an idle gateway: of one such call, of 28 MB, with its copies. */
+const MAX_GROWTH_BYTES = 400 * MIB
 
 const LARGE_INPUT = `resp_${'1'.repeat(44)}`
 const LARGE_OUTPUT = `resp_${'2'.repeat(44)}`
@@ -267,6 +271,19 @@ describe('sixty concurrent requests of one user', () => {
       expect(during.medianMs).toBeLessThan(2 * aloneMs + SLACK_MS)
     },
   )
+
+  test('a chain of 1,000 kept responses that is continued again and again takes the memory of one call', async () => {
+    await gateway.restart()
+    const alone = await beside(() => sleep(500))
+    const during = await beside(async () => {
+      for (let turn = 0; turn < TURNS; turn += 1) expect((await continued(CHAIN - 1)).status).toBe(200)
+    })
+    const grown = during.peakBytes - alone.peakBytes
+    console.log(
+      `${TURNS} turns: ${(grown / MIB).toFixed(0)} MiB more in ${(during.tookMs / 1000).toFixed(1)} s`,
+    )
+    expect(grown).toBeLessThan(MAX_GROWTH_BYTES)
+  })
 
   test('a chain of more than 1,000 responses is a 400 that says so', async () => {
     expect((await continued(CHAIN)).status).toBe(400)

@@ -2,7 +2,6 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import process from 'node:process'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { OLD_NODE } from '../fixtures/old-node.ts'
 import { isAlive } from '../fixtures/worker-pids.ts'
@@ -10,8 +9,6 @@ import { family } from './process-family.ts'
 import { readyProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
-/** Milliseconds within which the children of a killed process end. */
-const END_MS = 2_000
 
 /** A folder for PATH with a `node` that fails. */
 function failingNode(): string {
@@ -43,8 +40,7 @@ test.each(WAYS.flatMap((way) => ['1', '2'].map((workers) => [...way, workers] as
       for (const other of others) if (isAlive(other)) process.kill(other, 'SIGKILL')
     })
     process.kill(pid, 'SIGKILL')
-    await sleep(END_MS)
-    expect(others.filter(isAlive)).toEqual([])
+    await expect.poll(() => others.filter(isAlive)).toEqual([])
     await exit
   },
 )

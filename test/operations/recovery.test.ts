@@ -68,9 +68,10 @@ test(`${HOLDS} open holds of an earlier run are settled before the first call is
     await leaveHolds(program)
     const recovering = await start()
     expect(recovering - plain).toBeLessThan(LIMIT_MS + 5 * plain)
-    expect(program.out()).toContain(
-      `Settled ${HOLDS} calls that an earlier run left open: ${30 * HOLDS} quota units.`,
-    )
+    // The program reports it at the end of its start, after it began to take calls.
+    await expect
+      .poll(() => program.out())
+      .toContain(`Settled ${HOLDS} calls that an earlier run left open: ${30 * HOLDS} quota units.`)
     const database = databaseOf(folder.path)
     expect(database.openHolds()).toEqual([])
     expect(database.usage().filter(({ reason, quota }) => reason === 'crash' && quota === 30)).toHaveLength(

@@ -23,10 +23,8 @@ const CONTENT_BYTES = 100_000
 /** Reads that load stored contents. */
 const LOADING = new Set(['readStoredText'])
 
-function kept(id: string, previousId: string | null): StoredResponse {
-  const output = [
-    { id: `msg_${id.slice('resp_'.length)}000`, type: 'message', content: 'x'.repeat(CONTENT_BYTES) },
-  ]
+function kept(id: string, previousId: string | null, bytes = CONTENT_BYTES): StoredResponse {
+  const output = [{ id: `msg_${id.slice('resp_'.length)}000`, type: 'message', content: 'x'.repeat(bytes) }]
   return {
     id,
     userId: 1,
@@ -46,9 +44,9 @@ function kept(id: string, previousId: string | null): StoredResponse {
 }
 
 /** Two kept responses, and a log of what is read of them and of the memory that is allocated. */
-async function stage({ bodyLimit = 10_000_000 } = {}) {
+async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}) {
   const store = await openedStore()
-  await store.write('storeResponse', kept(FIRST, null))
+  await store.write('storeResponse', kept(FIRST, null, firstBytes))
   await store.write('storeResponse', kept(SECOND, FIRST))
   const steps: (string | number)[] = []
   const rows: Pick<Rows, 'read' | 'write'> = {
@@ -60,9 +58,13 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
   }
   const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
   const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
+  let left = 0
   const reading = {
     begin: () => Promise.resolve(),
-    hold: (bytes: number) => Promise.resolve(steps.push(bytes)),
+    hold(bytes: number, garbage: number) {
+      left += garbage
+      return Promise.resolve(steps.push(bytes))
+    },
     end: () => steps.push('end'),
   }
   const reader = {
@@ -70,7 +72,7 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
     settings: { options: { keep_responses: 1, body_limit: bodyLimit } },
     readStore: () => reading,
   } as unknown as Reader
-  return { responses, reader, reading, steps, rows }
+  return { responses, reader, reading, steps, rows, garbage: () => left }
 }
 
 test('a kept response is removed with the parts that its content is stored in', async () => {
@@ -97,6 +99,19 @@ test('a conversation takes its memory before it is loaded', async () => {
   expect((await findPreviousResponse(scan, SECOND, reader, responses)).kind).toBe('kept')
   expect(heldBeforeLoading(steps)).toBeGreaterThan(2 * CONTENT_BYTES)
   expect(steps.at(-1)).toBe('end')
+})
+
+test('the memory of a conversation above 4 MiB is garbage when it is returned', async () => {
+  const continued = async (firstBytes: number) => {
+    const { responses, reader, steps, garbage } = await stage({ firstBytes })
+    const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+    await findPreviousResponse(scan, SECOND, reader, responses)
+    return { held: heldBeforeLoading(steps), garbage: garbage() }
+  }
+  const large = await continued(6_000_000)
+  expect(large.garbage).toBeGreaterThan(6_000_000)
+  expect(large.garbage).toBe(large.held)
+  expect((await continued(3_000_000)).garbage).toBe(0)
 })
 
 test('a conversation that is too large is refused before it is loaded', async () => {

@@ -48,7 +48,9 @@ export async function findPreviousResponse(
         `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
       )
     const composed = new ComposedInput(scan, bytes, 2 * links.length)
-    await reading.hold(composed.size + COPIES * Math.max(0, composed.size - SMALL_BYTES))
+    const copies = COPIES * Math.max(0, composed.size - SMALL_BYTES)
+    const total = composed.size + copies
+    await reading.hold(total, copies === 0 ? 0 : total)
     const sources = links
       .toReversed()
       .flatMap((link) => [
