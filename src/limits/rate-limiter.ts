@@ -92,6 +92,12 @@ export class RateLimiter {
     return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }
   }
 
+  /** Asks the other nodes what they have used of these limits, where this node has not asked for a second. */
+  async refresh(limits: readonly SubjectLimit[]): Promise<void> {
+    const counts = limits.flatMap((limited) => [requestsOf(limited), tokensOf(limited)])
+    await Promise.all(counts.filter(({ max }) => max > 0).map((counted) => this.#counts.check(counted)))
+  }
+
   #tightest(
     limits: readonly SubjectLimit[],
     countedOf: (limited: SubjectLimit) => CountedLimit,
