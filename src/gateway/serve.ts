@@ -64,6 +64,7 @@ import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { App } from './app.ts'
 import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
+import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
@@ -210,6 +211,15 @@ export async function serve({
   )
   const keyRings = new KeyRings()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
+  const limitFeed = await shareLimits(nodes, {
+    node,
+    namespace,
+    secrets,
+    channels: () => inForce.settings.channels,
+    limits: providerLimits,
+    keyRings,
+  })
+  opened.defer(() => limitFeed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({

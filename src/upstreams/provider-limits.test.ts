@@ -92,7 +92,24 @@ test('limits of at most 10,000 keys and models are kept, and the oldest are forg
   const limits = new ProviderLimits(() => NOW)
   const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
   for (let index = 0; index < 10_002; index += 1) limits.begin(CHANNEL, KEY, `m${index}`, { tokens: 1 })(head)
-  const models = [...limits.samples([CHANNEL])].map(({ labels }) => labels.model)
+  const models = [...limits.noted()].map(({ model }) => model)
   expect(models).toHaveLength(10_000)
   expect(models[0]).toBe('m2')
+})
+
+test('the metrics have at most 1,000 keys and models, those that have the least left', () => {
+  const limits = new ProviderLimits(() => NOW)
+  for (let left = 1_500; left > 0; left -= 1)
+    limits.begin(CHANNEL, KEY, `m${left}`, { tokens: 1 })({
+      retryAfter: undefined,
+      headers: { 'x-ratelimit-limit-requests': '2000', 'x-ratelimit-remaining-requests': String(left) },
+    })
+  const samples = limits.samples([CHANNEL])
+  expect(samples).toHaveLength(1_000)
+  expect(samples[0]).toEqual({
+    labels: { channel: 'main', key: '1', model: 'm1', kind: 'requests' },
+    value: 1,
+  })
+  expect(Math.max(...samples.map(({ value }) => value))).toBe(1_000)
+  expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
 })

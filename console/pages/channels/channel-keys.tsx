@@ -20,6 +20,7 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { KeyLeft, KeyReset } from './key-limits.tsx'
 import classes from './channels-page.module.css'
 
 const REFRESH_MS = 30_000
@@ -72,6 +73,13 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
             rows={keys}
             keyOf={({ id }) => id}
             columns={[
+              {
+                key: 'position',
+                label: t.position,
+                isNumber: true,
+                cell: ({ id, state }) =>
+                  state === 'retired' ? '–' : count(keys.findIndex((one) => one.id === id) + 1),
+              },
               { key: 'key', label: t.key, phone: 'title', cell: ({ key }) => <code>{key}</code> },
               {
                 key: 'state',
@@ -89,6 +97,8 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
                 label: t.since,
                 cell: ({ since }) => (since === null ? '–' : <TimeText at={since} />),
               },
+              { key: 'left', label: t.left, cell: (one) => <KeyLeft {...one} /> },
+              { key: 'reset', label: t.reset, cell: (one) => <KeyReset {...one} /> },
               { key: 'calls', label: channels.calls, isNumber: true, cell: (one) => count(one.calls_hour) },
               {
                 key: 'actions',
