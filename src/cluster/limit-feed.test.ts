@@ -16,7 +16,20 @@ class Bus {
   readonly texts: string[] = []
   readonly #listeners = new Set<Listener>()
 
+  isDown = false
+
+  /** The node that joined at this position has a new connection. */
+  reconnect(position: number): void {
+    ;[...this.#listeners][position]?.connected?.()
+  }
+
+  /** The first announcement of a node. */
+  firstOf(node: string): string {
+    return this.texts.find((text) => text.startsWith(`limits ${node} `)) ?? ''
+  }
+
   readonly announce = (text: string): Promise<void> => {
+    if (this.isDown) return Promise.reject(new Error('not connected'))
     this.texts.push(text)
     for (const listener of this.#listeners) listener.received(text)
     return Promise.resolve()
@@ -85,7 +98,7 @@ describe('what a provider stated to one node', () => {
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(0)
     pass()
-    const [old = ''] = bus.texts.filter((text) => text.startsWith('limits a'))
+    const old = bus.firstOf('a')
     a.state(500)
     pass()
     expect(b.left()).toBe(500)
@@ -103,9 +116,9 @@ describe('what a provider stated to one node', () => {
     const a = nodeOn(bus, 'a')
     a.state(0)
     pass()
-    const [old = ''] = bus.texts.filter((text) => text.startsWith('limits a'))
+    const old = bus.firstOf('a')
     const b = nodeOn(bus, 'b')
-    pass()
+    pass(2_000)
     expect(b.left()).toBe(0)
     pass(31_000)
     feeds.shift()?.close()
@@ -113,6 +126,33 @@ describe('what a provider stated to one node', () => {
     feeds[0]?.close()
     void bus.announce(old)
     expect(late.left()).toBeUndefined()
+  })
+
+  test('is told to each of several nodes that join at once', () => {
+    const bus = new Bus()
+    const a = nodeOn(bus, 'a')
+    a.state(3)
+    pass()
+    const b = nodeOn(bus, 'b')
+    pass(1_000)
+    const c = nodeOn(bus, 'c')
+    pass(2_000)
+    expect([b.left(), c.left()]).toEqual([3, 3])
+  })
+
+  test('is told by a node that reconnects, which the others may have done before', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.state(3)
+    pass(2_000)
+    bus.isDown = true
+    a.state(2)
+    pass()
+    bus.isDown = false
+    expect(b.left()).toBe(3)
+    bus.reconnect(0)
+    pass(2_000)
+    expect(b.left()).toBe(2)
   })
 
   test('of a key or a channel that is not configured here is ignored', () => {
@@ -138,7 +178,7 @@ describe('a cooldown of a key', () => {
     pass()
     expect(b.rests()).toBe('status 429')
     expect(b.rests(CHANNEL.keys[1])).toBeUndefined()
-    const [began = ''] = bus.texts.filter((text) => text.startsWith('limits a'))
+    const began = bus.firstOf('a')
     b.keyRings.endCooldown(CHANNEL, { value: ONE })
     pass()
     expect(a.rests()).toBeUndefined()
@@ -178,7 +218,7 @@ describe('an announcement that changes nothing', () => {
     const c = nodeOn(hears, 'c')
     a.state(0)
     pass()
-    const [said = ''] = bus.texts.filter((text) => text.startsWith('limits a'))
+    const said = bus.firstOf('a')
     const sealed = said.split(' ')[2] ?? ''
     const text = (news: unknown[]): string => seal(SECRETS, JSON.stringify(news), PLACE)
     void hears.announce(`limits a ${change(sealed, text)}`)

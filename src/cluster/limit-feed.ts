@@ -16,7 +16,7 @@ const MAX_TEXT_LENGTH = 5_500
 const MAX_WAITING = 10_000
 /** Maximum age of an announcement, and maximum difference between the clocks of nodes. */
 const MAX_AGE_MS = 30_000
-/** Interval at which a node that has joined is told what is known. */
+/** Minimum time between two announcements of all that is known, for nodes that have joined or reconnected. */
 const TOLD_AGAIN_MS = 2_000
 /** Milliseconds of the year 2200. */
 const MAX_TIME_MS = 7_258_118_400_000
@@ -71,6 +71,8 @@ export class LimitFeed {
   readonly #endListening: () => void
   /** Keys by channel and their tags, of the channels of the live configuration. */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
+  /** Whether all that is known is to be announced again. */
+  #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
 
   constructor(options: LimitFeedOptions) {
@@ -81,7 +83,11 @@ export class LimitFeed {
     keyRings.onChange = (change) => this.#addCooldown(change, Date.now())
     this.#endListening = announcer.listen({
       received: (text) => this.#onText(text),
-      connected: () => void announcer.announce(`${PREFIX}? ${node}`).catch(() => {}),
+      connected: () => {
+        // Others may have reconnected before, and have missed what was stated to this node meanwhile.
+        this.#isAskedForAll = true
+        announcer.announce(`${PREFIX}? ${node}`).catch(() => {})
+      },
     })
     this.#timer = setInterval(() => this.#announce(), INTERVAL_MS).unref()
   }
@@ -105,6 +111,7 @@ export class LimitFeed {
   }
 
   #announce(): void {
+    if (this.#isAskedForAll) this.#tellAll()
     for (let sent = 0; sent < MAX_ANNOUNCEMENTS && this.#waiting.size > 0; sent += 1) this.#announceSome()
   }
 
@@ -128,7 +135,7 @@ export class LimitFeed {
   #onText(text: string): void {
     const { node } = this.#options
     const [, asking] = QUESTION.exec(text) ?? []
-    if (asking !== undefined && asking !== node) this.#tellAll()
+    if (asking !== undefined && asking !== node) this.#isAskedForAll = true
     const [, teller, sealed] = ANNOUNCEMENT.exec(text) ?? []
     if (sealed === undefined || teller === node) return
     const opened = this.#opened(sealed)
@@ -171,11 +178,11 @@ export class LimitFeed {
     keyRings.apply({ channel: channel.name, key, cooldown }, ownMs)
   }
 
-  /** Announces all that is known again, because a node has joined. */
   #tellAll(): void {
     const nowMs = performance.now()
     if (nowMs - this.#toldMs < TOLD_AGAIN_MS) return
     this.#toldMs = nowMs
+    this.#isAskedForAll = false
     const { limits, keyRings } = this.#options
     for (const noted of limits.noted()) limits.onNoted?.(noted)
     for (const change of keyRings.list(nowMs)) {

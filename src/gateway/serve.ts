@@ -211,15 +211,8 @@ export async function serve({
   )
   const keyRings = new KeyRings()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
-  const limitFeed = await shareLimits(nodes, {
-    node,
-    namespace,
-    secrets,
-    channels: () => inForce.settings.channels,
-    limits: providerLimits,
-    keyRings,
-  })
-  opened.defer(() => limitFeed?.close())
+  const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
+  opened.adopt(await shareLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({

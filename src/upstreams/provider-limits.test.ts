@@ -113,3 +113,18 @@ test('the metrics have at most 1,000 keys and models, those that have the least 
   expect(Math.max(...samples.map(({ value }) => value))).toBe(1_000)
   expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
 })
+
+test('what another node announces holds no longer than what a response states: 31 days, and a pause of five minutes', () => {
+  const clock = { ms: NOW }
+  const limits = new ProviderLimits(() => clock.ms)
+  const far = NOW + 400 * 86_400_000
+  const requests = { limit: 10, remaining: 0, resetsMs: far }
+  limits.apply(CHANNEL, { key: KEY.value, model: 'm', stated: { requests }, statedMs: NOW })
+  limits.apply(CHANNEL, { key: KEY.value, model: 'paused', stated: { restsUntilMs: far }, statedMs: NOW })
+  const canTake = (model: string) => limits.canTake(CHANNEL, KEY, model, { tokens: 1 })
+  expect([canTake('m'), canTake('paused')]).toEqual([false, false])
+  clock.ms += 301_000
+  expect([canTake('m'), canTake('paused')]).toEqual([false, true])
+  clock.ms = NOW + 32 * 86_400_000
+  expect(canTake('m')).toBe(true)
+})

@@ -18,6 +18,8 @@ const KEYS = ['sk-upstream-one', 'sk-upstream-two']
 const MODELS = ['spent', 'refused', 'replayed', 'barrier', 'joined', 'sealed']
 
 const configure = (upstream: ScriptedUpstream): Configuration => ({
+  // The tests ask often what a node knows.
+  rate_limits: {},
   models: priced(MODELS),
   channels: MODELS.map((name) => channel(name, upstream.baseUrl(name), { keys: KEYS })),
   users: [ROOT, user(2, 'ann', [token('ann')])],

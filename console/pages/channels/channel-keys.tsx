@@ -77,20 +77,14 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
                 key: 'position',
                 label: t.position,
                 isNumber: true,
-                cell: ({ id, state }) =>
-                  state === 'retired' ? '–' : count(keys.findIndex((one) => one.id === id) + 1),
+                cell: ({ id, state }) => (state === 'retired' ? '–' : count(positionOf(keys, id))),
               },
               { key: 'key', label: t.key, phone: 'title', cell: ({ key }) => <code>{key}</code> },
               {
                 key: 'state',
                 label: channels.state,
                 phone: 'value',
-                cell: ({ state, cause }) => (
-                  <StateMark
-                    tone={TONES[state]}
-                    word={cause === null ? t.states[state] : t.because(t.states[state], cause)}
-                  />
-                ),
+                cell: (one) => <KeyState {...one} />,
               },
               {
                 key: 'since',
@@ -149,6 +143,17 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
       />
     </section>
   )
+}
+
+function KeyState({ state, cause }: Pick<ChannelKey, 'state' | 'cause'>) {
+  const { channelKeys: t } = useTexts()
+  const word = t.states[state]
+  return <StateMark tone={TONES[state]} word={cause === null ? word : t.because(word, cause)} />
+}
+
+/** The position of a key in its channel, from 1, as metrics have it. */
+function positionOf(keys: readonly ChannelKey[], id: string): number {
+  return keys.findIndex((one) => one.id === id) + 1
 }
 
 function AddKeys({
