@@ -13,6 +13,7 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
+import { ModelEndMark } from './model-end.tsx'
 import classes from './models-page.module.css'
 import { useServiceText } from './use-service-text.ts'
 
@@ -134,7 +135,16 @@ function useColumns(): readonly Column<PricedModel>[] {
   const words: Readonly<Record<string, string>> = models.endpointWords
   const serviceText = useServiceText()
   return [
-    { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
+    {
+      key: 'name',
+      label: models.model,
+      phone: 'title',
+      cell: ({ name, endsOn }) => (
+        <>
+          {name} <ModelEndMark on={endsOn} />
+        </>
+      ),
+    },
     { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
     {
       key: 'input',
