@@ -95,7 +95,8 @@ export class RateLimiter {
   /** Asks the other nodes what they have used of these limits, where this node has not asked for a second. */
   async refresh(limits: readonly SubjectLimit[]): Promise<void> {
     const counts = limits.flatMap((limited) => [requestsOf(limited), tokensOf(limited)])
-    await Promise.all(counts.filter(({ max }) => max > 0).map((counted) => this.#counts.check(counted)))
+    const inForce = counts.filter(({ max }) => max > 0)
+    await Promise.all(inForce.map(async (counted) => this.#counts.check(counted)))
   }
 
   #tightest(

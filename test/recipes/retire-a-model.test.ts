@@ -79,9 +79,9 @@ test.each(['in gateway.yaml', 'over HTTP'])(
       { env },
     )
     onTestFinished(() => fixture.close())
-    const { gateway, chat } = fixture
+    const { gateway } = fixture
     const served = async (model: string, key = 'ann') => {
-      const { status, headers } = await chat(key, ask(model))
+      const { status, headers } = await fixture.chat(key, ask(model))
       return [status, headers['x-gateway-model']]
     }
 
@@ -108,7 +108,7 @@ test.each(['in gateway.yaml', 'over HTTP'])(
       successor: 'gpt-5.4',
       keys_7d: [{ name: 'token-ann', username: 'ann', calls: 1 }],
     })
-    const { headers } = await chat('ann', ask('gpt-5'))
+    const { headers } = await fixture.chat('ann', ask('gpt-5'))
     expect(headers['sunset']).toBe('Fri, 11 Dec 2026 00:00:00 GMT')
     expect(headers['deprecation']).toMatch(/^@\d+$/)
     const listed = await call(gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
@@ -127,7 +127,7 @@ test.each(['in gateway.yaml', 'over HTTP'])(
     // 5. After the end.
     moveTo(0)
     for (const key of ['ann', 'narrow']) {
-      const answer = await chat(key, ask('gpt-5'))
+      const answer = await fixture.chat(key, ask('gpt-5'))
       expect([answer.status, answer.headers['x-gateway-model']]).toEqual([200, 'gpt-5.4'])
       expect(databaseOf(gateway.dataDir).usageOf(String(answer.headers['x-request-id']))).toMatchObject({
         requested_model: 'gpt-5',
@@ -142,7 +142,7 @@ test.each(['in gateway.yaml', 'over HTTP'])(
     // 6. The last call.
     if (isFile) await gateway.apply({ ...config, models: {} })
     else await manage(gateway.url, AS_ROOT, 'PUT /api/option/', { ...option, value: '{}' })
-    const gone = await chat('ann', ask('gpt-5'))
+    const gone = await fixture.chat('ann', ask('gpt-5'))
     expect([gone.status, gone.json().error.code]).toEqual([503, 'model_not_found'])
   },
 )
