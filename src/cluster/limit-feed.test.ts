@@ -155,6 +155,21 @@ describe('what a provider stated to one node', () => {
     expect(b.left()).toBe(2)
   })
 
+  test('of a model whose name is too long is not announced, and what else was stated is', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
+    a.limits.begin(CHANNEL, { value: ONE }, 'm'.repeat(301), { tokens: 1 })(head)
+    a.state(37)
+    a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), {
+      cause: 'x'.repeat(301),
+      cooldownMs: 60_000,
+    })
+    pass()
+    expect([...b.limits.noted()].map(({ model }) => model)).toEqual(['m'])
+    expect(b.rests()).toBe('x'.repeat(300))
+  })
+
   test('of a key or a channel that is not configured here is ignored', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')

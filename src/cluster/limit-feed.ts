@@ -106,7 +106,8 @@ export class LimitFeed {
     const tag = this.#tagOf(channel, key)
     this.#noteChange(`${channel}\0${tag}`, atMs)
     const endMs = cooldown ? Math.ceil(Date.now() + cooldown.endMs - performance.now()) : 0
-    const { sinceMs = 0, cause = '' } = cooldown ?? {}
+    const { sinceMs = 0 } = cooldown ?? {}
+    const cause = (cooldown?.cause ?? '').slice(0, MAX_NAME_LENGTH)
     this.#add(`cooldown ${channel}\0${tag}`, () => ['cooldown', channel, tag, atMs, endMs, sinceMs, cause])
   }
 
@@ -121,6 +122,10 @@ export class LimitFeed {
     let length = 0
     for (const [key, make] of this.#waiting) {
       const one = make()
+      if (!isShort(one)) {
+        this.#waiting.delete(key)
+        continue
+      }
       length += Buffer.byteLength(JSON.stringify(one))
       if (news.length === MAX_NEWS || (news.length > 0 && length > MAX_TEXT_LENGTH)) break
       this.#waiting.delete(key)
@@ -239,6 +244,11 @@ export class LimitFeed {
 interface Found {
   readonly channel: Pick<Channel, 'name' | 'keys'>
   readonly key: string
+}
+
+/** Whether other nodes accept the names: they refuse an announcement as a whole. */
+function isShort(news: News): boolean {
+  return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
 }
 
 function countNews(stated: StatedCount | undefined): Count {
