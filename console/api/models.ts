@@ -22,6 +22,8 @@ export interface PricedModel {
   readonly regions: ManagedModel['regions']
   readonly groups: readonly string[]
   readonly endpoints: readonly string[]
+  /** Day on which the model ends; undefined if none is known. */
+  readonly endsOn: string | undefined
 }
 
 /** A model as administrators see it: with or without a price, in USD as decimal texts, and its channels. */
@@ -74,6 +76,7 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
     regions: model.regions,
     groups: model.enable_groups,
     endpoints: model.endpoints,
+    endsOn: model.shutdown_date,
   }
 }
 

@@ -9,6 +9,8 @@ import uuid
 URL = os.environ["SLUICE_URL"]
 KEY = os.environ["SLUICE_KEY"]
 LIMITED_KEY = os.environ["SLUICE_LIMITED_KEY"]
+# Keys with two requests and 1,000 tokens an hour, by the client that uses them up.
+RATED_KEYS = {key.removeprefix("sk-"): key for key in os.environ["SLUICE_RATED_KEYS"].split()}
 UPSTREAM = os.environ["UPSTREAM_CONTROL"]
 
 CHAT, MESSAGES, RESPONSES, RERANK = "chat-model", "messages-model", "responses-model", "rerank-model"

@@ -18,6 +18,8 @@ CLIENT is one of openai, anthropic, cohere, langchain; all of them by default.
 Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
 
 const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain']
+/** Keys with two requests and 1,000 tokens an hour, one for each test that uses them up. */
+const RATED = ['openai', 'anthropic']
 const RUN_LIMIT_MS = 300_000
 
 /** The result of one test, as report.py prints it. */
@@ -73,6 +75,7 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
         SLUICE_URL: gateway.url,
         SLUICE_KEY: 'sk-ann',
         SLUICE_LIMITED_KEY: 'sk-limited',
+        SLUICE_RATED_KEYS: RATED.map((name) => `sk-${name}`).join(' '),
         UPSTREAM_CONTROL: control.url,
       },
       limitMs: RUN_LIMIT_MS,
@@ -110,7 +113,11 @@ function configuration(upstream: ScriptedUpstream): Configuration {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('limited', { model_limits_enabled: true, model_limits: 'x' })]),
+      user(2, 'ann', [
+        token('ann'),
+        token('limited', { model_limits_enabled: true, model_limits: 'x' }),
+        ...RATED.map((name) => token(name, { rate_limit: { requests: 2, tokens: 1_000, window: '1h' } })),
+      ]),
     ],
   }
 }

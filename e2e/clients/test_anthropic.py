@@ -1,12 +1,13 @@
 """The official Anthropic client, with either credential, on a model of each protocol."""
 
 import asyncio
+import datetime
 import unittest
 
 import anthropic
 
 from gateway import AFTER_TOOL, CHAT, GREETING, KEY, LIMITED_KEY, MESSAGES, SCHEMA, TOOL_INPUT, URL
-from gateway import ended_with, on_each_model, requests_with, word
+from gateway import RATED_KEYS, ended_with, on_each_model, requests_with, word
 
 TOOLS = [{"name": "get_weather", "description": "Weather", "input_schema": SCHEMA}]
 
@@ -120,6 +121,30 @@ class AnthropicClient(unittest.TestCase):
             self.assertTrue(raised.exception.request_id)
             self.assertEqual(raised.exception.body["type"], "error")
             self.assertEqual(raised.exception.body["error"]["type"], "gateway_error")
+
+    def test_reads_what_is_left_of_its_limits_from_answers_and_refusals(self):
+        def stated(headers):
+            resets = [headers[f"anthropic-ratelimit-{of}-reset"] for of in ("requests", "tokens")]
+            for text in resets:
+                at = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+                left = at - datetime.datetime.now(datetime.timezone.utc)
+                self.assertLess(abs(left - datetime.timedelta(hours=1)), datetime.timedelta(minutes=10))
+            return [
+                int(headers[f"anthropic-ratelimit-{of}-{what}"])
+                for of in ("requests", "tokens")
+                for what in ("limit", "remaining")
+            ]
+
+        own = client(RATED_KEYS["anthropic"])
+        for left, tokens in ((1, 985), (0, 970)):
+            raw = own.messages.with_raw_response.create(**ask(MESSAGES, "greet"))
+            self.assertEqual(text_of(raw.parse()), GREETING)
+            self.assertEqual(stated(raw.headers), [2, left, 1_000, tokens])
+        with self.assertRaises(anthropic.RateLimitError) as raised:
+            own.messages.create(**ask(MESSAGES, "greet"))
+        refused = raised.exception.response.headers
+        self.assertEqual(stated(refused), [2, 0, 1_000, 970])
+        self.assertGreater(int(refused["retry-after"]), 3_000)
 
     def test_asks_once_for_a_model_that_nobody_serves(self):
         with client(max_retries=4) as own:

@@ -8,7 +8,7 @@ import openai
 import pydantic
 
 from gateway import AFTER_TOOL, CHAT, GREETING, KEY, LIMITED_KEY, MESSAGES, SCHEMA, TOOL_INPUT, URL
-from gateway import RESPONSES, CITY_SCHEMA, ended_with, on_each_model, requests_with, word
+from gateway import RATED_KEYS, RESPONSES, CITY_SCHEMA, ended_with, on_each_model, requests_with, word
 
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "description": "Weather", "parameters": SCHEMA}}]
 
@@ -110,6 +110,25 @@ class OpenAIClient(unittest.TestCase):
             client(LIMITED_KEY).chat.completions.create(model=CHAT, messages=ask("greet"))
         with self.assertRaises(openai.BadRequestError):
             client().chat.completions.create(model=CHAT, messages=[])
+
+    def test_reads_what_is_left_of_its_limits_from_answers_and_refusals(self):
+        def stated(headers):
+            return {name: headers[f"x-ratelimit-{name}"] for name in names}
+
+        names = [f"{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")]
+        own = client(RATED_KEYS["openai"])
+        for left, tokens in (("1", "985"), ("0", "970")):
+            raw = own.chat.completions.with_raw_response.create(model=CHAT, messages=ask("greet"))
+            self.assertEqual(raw.parse().choices[0].message.content, GREETING)
+            limits = {"limit-requests": "2", "remaining-requests": left, "reset-requests": "1h0m0s"}
+            of_tokens = {"limit-tokens": "1000", "remaining-tokens": tokens, "reset-tokens": "1h0m0s"}
+            self.assertEqual(stated(raw.headers), {**limits, **of_tokens})
+        with self.assertRaises(openai.RateLimitError) as raised:
+            own.chat.completions.create(model=CHAT, messages=ask("greet"))
+        refused = raised.exception.response.headers
+        self.assertEqual(stated(refused)["remaining-requests"], "0")
+        self.assertRegex(stated(refused)["reset-requests"], r"^(1h0m0s|59m\d+s)$")
+        self.assertGreater(int(refused["retry-after"]), 3_000)
 
     def test_asks_once_for_a_model_that_nobody_serves(self):
         with client(max_retries=4) as own:

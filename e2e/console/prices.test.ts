@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('144: a model that ends has a badge with the day, which lists the keys and users that still call it', async () => {
+  test('144: a model that ends has a badge with the day, for administrators with the keys and users that still call it', async () => {
     const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
     stage.upstream.decide('scripted', ({ method }) =>
       method === 'GET'
@@ -89,6 +89,11 @@ describe.skipIf(withoutBrowser())('prices', () => {
     const badges = page.getByRole('table', { name: 'Models' }).getByText(/Ends on/)
     expect(await badges.count()).toBe(1)
     await page.context().close()
+    const own = await stage.open('member', '/models')
+    const ownRow = own.getByRole('table', { name: 'Models' }).getByRole('row', { name: /^scripted / })
+    await ownRow.getByText(`Ends on ${end}`).waitFor()
+    expect(await ownRow.getByRole('button').count()).toBe(0)
+    await own.context().close()
   })
 
   /** Sets a price over HTTP. */

@@ -33,6 +33,10 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await fallback.getByRole('button', { name: 'Add fallback' }).click()
     await fallback.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
     await fallback.getByRole('textbox', { name: 'Fallback models' }).last().fill('demo-chat, demo-claude')
+    await fallback.getByRole('button', { name: 'Add successor' }).click()
+    const successor = fallback.getByRole('group', { name: 'Successor' })
+    await successor.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
+    await successor.getByRole('textbox', { name: 'Successor house-model' }).fill('demo-claude')
     await fallback.getByRole('button', { name: 'Add balance' }).click()
     const balance = fallback.getByRole('group', { name: 'Balance' })
     await balance.getByRole('textbox', { name: 'Model', exact: true }).last().fill('house-model')
@@ -42,7 +46,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       .last()
       .click()
     await page.getByRole('option', { name: 'Least busy' }).click()
-    await page.getByText('3 changes not saved').waitFor()
+    await page.getByText('4 changes not saved').waitFor()
     for (const top of [0, 100_000]) {
       await page.mouse.wheel(0, top === 0 ? -100_000 : top)
       const box = await save.boundingBox()
@@ -56,6 +60,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
       .waitFor()
     expect(await optionOf('GroupBudget')).toEqual({ sales: { budget: 10_000_000, budget_period: 'month' } })
     expect(await optionOf('ModelFallback')).toEqual({ 'house-model': ['demo-chat', 'demo-claude'] })
+    expect(await optionOf('ModelSuccessor')).toEqual({ 'house-model': 'demo-claude' })
     expect(await optionOf('ModelBalance')).toEqual({ 'house-model': 'least_busy' })
 
     await budget.fill('35')

@@ -142,7 +142,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Prices of the models that the account may call',
     responseBody: pricingSchema,
     envelope: 'own',
-    handle: ({ user, services }) => Promise.resolve(pricing(services.settings(), user)),
+    handle: ({ user, services }) => Promise.resolve(pricing(services.settings(), user, services.modelEnds)),
   }),
 ]
 

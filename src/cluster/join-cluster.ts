@@ -1,4 +1,4 @@
-import type { ChangeFeed } from './change-feed.ts'
+import type { Announcer, ChangeFeed } from './change-feed.ts'
 import type { Workers } from './join-through-owner.ts'
 import { type Semaphore, LocalSemaphore } from '../limits/semaphore.ts'
 import type { NodeReports } from './node-reports.ts'
@@ -15,6 +15,8 @@ export interface Cluster {
   readonly changes: ChangeFeed | undefined
   /** Reports of the other nodes, on request; undefined if there cannot be any. */
   readonly reports: NodeReports | undefined
+  /** Announces limits of providers; undefined where the nodes do not share them. */
+  readonly limitAnnouncer: Announcer | undefined
   /** Whether the Redis server answers; undefined if none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
@@ -66,6 +68,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     semaphore: new LocalSemaphore(),
     changes: undefined,
     reports: undefined,
+    limitAnnouncer: undefined,
     isRedisReachable: undefined,
     close: async () => {},
   }

@@ -41,6 +41,7 @@ export function joinThroughOwner({ link, announcer, count }: Workers, node: stri
     semaphore,
     changes,
     reports,
+    limitAnnouncer: announcer,
     isRedisReachable: undefined,
     async close() {
       await Promise.all([rateCounter.close(), semaphore.close()])

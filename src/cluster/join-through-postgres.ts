@@ -28,6 +28,8 @@ export async function joinThroughPostgres(
     semaphore,
     changes,
     reports,
+    // A statement for each call would burden the database.
+    limitAnnouncer: undefined,
     isRedisReachable: undefined,
     async close() {
       await Promise.all([rateCounter.close(), semaphore.close()])

@@ -35,6 +35,7 @@ export async function joinThroughRedis(
     semaphore,
     changes,
     reports,
+    limitAnnouncer: announcements,
     isRedisReachable: () => peers.isReachable,
     async close() {
       await Promise.all([rateCounter.close(), semaphore.close()])

@@ -6,7 +6,7 @@ import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import { requireOperator } from '../accounts/authentication/require-operator.ts'
-import { requireKey } from '../accounts/authentication/key-from-request.ts'
+import { requireKey, sentKey } from '../accounts/authentication/key-from-request.ts'
 import type { Admission } from '../api/admission.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {
@@ -153,8 +153,7 @@ export class App {
         if (endpoint.areaOf) route.area = endpoint.areaOf(request)
         const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
-          this.#refuse(exchange, route, refusal)
-          over()
+          void this.#refuse(exchange, route, refusal).finally(over)
         }
         this.#services.admission.enter(exchange, this.#openExchanges, begin, refuse)
         return
@@ -242,7 +241,7 @@ export class App {
     return this.#services.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 
-  #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
+  async #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): Promise<void> {
     const { id, response, record } = exchange
     if (cause instanceof StoreUnavailable) this.#services.onStoreFailure(cause)
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
@@ -256,6 +255,8 @@ export class App {
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#services.log.error({ id, err: error }, 'unforeseen error')
+    if (!response.headersSent && endpoint && isCall(endpoint))
+      await this.#stateKnown(exchange, endpoint, error)
     if (response.headersSent || response.isAborted) {
       response.destroy()
       return
@@ -267,6 +268,16 @@ export class App {
       response.closesImmediately = true
     }
     response.writeHead(status, headers).end(body)
+  }
+
+  /** States the limits of a key that is known, although the request was refused before or because of that. */
+  async #stateKnown(exchange: ClientExchange, endpoint: CallEndpoint, error: unknown): Promise<void> {
+    const { apiKeys, relay } = this.#services
+    const sent = endpoint.access === 'api-key' ? sentKey(exchange.request, endpoint.keyIn) : undefined
+    const caller = apiKeys.refusedCaller(error, sent)
+    if (!caller) return
+    stateFacts(exchange, endpoint, caller, relay)
+    await relay.refreshLimitsOf(exchange, caller)
   }
 
   #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {

@@ -65,6 +65,7 @@ import { App } from './app.ts'
 import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
 import { HeapGarbage } from './heap-garbage.ts'
+import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
@@ -211,6 +212,8 @@ export async function serve({
   )
   const keyRings = new KeyRings()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
+  const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
+  opened.adopt(await shareLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({

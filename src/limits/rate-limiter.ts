@@ -92,6 +92,13 @@ export class RateLimiter {
     return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }
   }
 
+  /** Asks the other nodes what they have used of these limits, where this node has not asked for a second. */
+  async refresh(limits: readonly SubjectLimit[]): Promise<void> {
+    const counts = limits.flatMap((limited) => [requestsOf(limited), tokensOf(limited)])
+    const inForce = counts.filter(({ max }) => max > 0)
+    await Promise.all(inForce.map(async (counted) => this.#counts.check(counted)))
+  }
+
   #tightest(
     limits: readonly SubjectLimit[],
     countedOf: (limited: SubjectLimit) => CountedLimit,

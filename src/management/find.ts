@@ -29,7 +29,7 @@ export const findSchema = z.object({ items: z.array(found) })
 
 type Found = z.output<typeof found>
 
-type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'>
+type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'modelEnds'>
 
 /** Objects by their names, keys also by their last four characters, calls by their ids. `docs/api.md: Find`. */
 export async function find(services: Services, q: string, user: User): Promise<z.output<typeof findSchema>> {
@@ -66,12 +66,12 @@ async function keysFound({ store }: Services, part: string, user: User): Promise
   }))
 }
 
-function modelsFound({ settings }: Services, query: string, user: User): Found[] {
+function modelsFound({ settings, modelEnds }: Services, query: string, user: User): Found[] {
   const live = settings()
   const names =
     user.role >= Role.admin
       ? [...live.models.declared, ...live.channels.flatMap(({ models }) => models)]
-      : pricing(live, user).data.map((model) => model.model_name)
+      : pricing(live, user, modelEnds).data.map((model) => model.model_name)
   return [...new Set(names)].filter(contains(query)).map((name) => ({
     kind: 'model',
     id: name,

@@ -316,7 +316,7 @@ export class Attempts {
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
-      this.#services.keyRings.endCooldown(channel, key)
+      this.#services.keyRings.endCooldown(channel, key, startedMs)
       this.#services.missing.remove(channel, request.model)
     }
     if (end === 'settled') {

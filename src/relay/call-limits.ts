@@ -105,8 +105,13 @@ export class CallLimits {
    * none applies.
    */
   figures({ rateLimits }: Settings, caller: Caller, model: Model | undefined): LimitFigures | undefined {
-    const limits = limitsOfCall(rateLimits.key, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
+    const limits = limitsKnown(rateLimits.key, caller, model)
     return limits.length === 0 ? undefined : this.#limits.tightest(limits)
+  }
+
+  /** Asks the other nodes about the limits that `figures` states. */
+  refresh({ rateLimits }: Settings, caller: Caller, model: Model | undefined): Promise<void> {
+    return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
   }
 
   // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come
@@ -196,6 +201,11 @@ function limitsOfCall(
 ): readonly OwnedLimit[] {
   const ofModel = { name: LIMIT_NAMES.model, subject: model, limit, owner: `the model ${model}` }
   return [...clientLimits(ofKeys, caller), ofModel].filter((one) => !isOff(one.limit))
+}
+
+/** The limits of a call of which the model may not be known yet. */
+function limitsKnown(ofKeys: RateLimit, caller: Caller, model: Model | undefined): readonly OwnedLimit[] {
+  return limitsOfCall(ofKeys, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
 }
 
 /** The limits on calls under way of a key and of its user. */

@@ -2,6 +2,7 @@ import type { ResponseHeaders } from '@sluice/http1'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { charge } from '../domain/charge.ts'
+import type { Model } from '../domain/records/model.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
@@ -62,7 +63,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { IncomingCall, Plan } from './request-stages.ts'
+import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
@@ -119,8 +120,13 @@ export class Relay {
   /** What remains of the limits of a caller for a call, as far as it has been read. */
   limitsOf({ record }: IncomingCall, caller: Caller): LimitFigures | undefined {
     const settings = this.#services.settings()
-    const model = record.model === undefined ? undefined : settings.models.get(record.model)
-    return this.#services.limits.figures(settings, caller, model)
+    return this.#services.limits.figures(settings, caller, modelOf(settings, record))
+  }
+
+  /** Asks the other nodes what they have used of the limits that `limitsOf` states. */
+  refreshLimitsOf({ record }: IncomingCall, caller: Caller): Promise<void> {
+    const settings = this.#services.settings()
+    return this.#services.limits.refresh(settings, caller, modelOf(settings, record))
   }
 
   /** Headers that state the end of a call's model, as far as it has been read; undefined if it has none. */
@@ -407,6 +413,11 @@ function noteRefusal(
   const message =
     (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
   incoming.refusal = { kind, group: token.group || user.group, message }
+}
+
+/** The model of a call, as far as that has been read and is configured. */
+function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
+  return model === undefined ? undefined : models.get(model)
 }
 
 /** How long a call waits for the holds of other calls, at most until its client leaves. */

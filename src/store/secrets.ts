@@ -62,6 +62,7 @@ export function hmacOf(
   secrets: Secrets,
   purpose:
     | 'upstream key'
+    | 'limited key'
     | 'reasoning'
     | 'signature'
     | 'state'

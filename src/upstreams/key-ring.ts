@@ -19,6 +19,18 @@ export interface Cooldown {
   readonly cause: string
 }
 
+/** A change of a cooldown on this node, for the others; without a cooldown, it has ended. */
+export interface CooldownChange {
+  readonly channel: string
+  readonly key: string
+  readonly cooldown: Cooldown | undefined
+}
+
+interface StartedCooldown extends Cooldown {
+  /** On the monotonic clock. */
+  readonly startedMs: number
+}
+
 interface Ring {
   readonly keys: readonly UpstreamKey[]
   next: number
@@ -28,7 +40,9 @@ interface Ring {
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
   // Kept by channel name and key, so that cooldowns survive a reload of the configuration.
-  readonly #cooldowns = new Map<string, Cooldown>()
+  readonly #cooldowns = new Map<string, StartedCooldown>()
+  /** Receives changes of cooldowns; undefined if this node is alone. */
+  onChange: ((change: CooldownChange) => void) | undefined
 
   /** Returns the channel's keys in the order in which they should be tried, and advances the rotation. */
   rotated(channel: Channel): readonly UpstreamKey[] {
@@ -70,12 +84,46 @@ export class KeyRings {
   ): void {
     const sinceMs = this.cooldownOf(channel.name, key.value, nowMs)?.sinceMs ?? Date.now()
     const endMs = nowMs + Math.min(cooldownMs, MAX_RETRY_AFTER_MS)
-    this.#cooldowns.set(nameOf(channel, key), { endMs, sinceMs, cause })
+    const cooldown = { endMs, sinceMs, cause, startedMs: nowMs }
+    this.#cooldowns.set(nameOf(channel, key), cooldown)
+    this.onChange?.({ channel: channel.name, key: key.value, cooldown })
   }
 
-  /** Ends the cooldown of a key that the upstream accepted. */
-  endCooldown(channel: Pick<Channel, 'name'>, key: UpstreamKey): void {
-    if (this.#cooldowns.size > 0) this.#cooldowns.delete(nameOf(channel, key))
+  /**
+   * Ends the cooldown of a key that the upstream accepted. `askedMs` is the time of the request, on the monotonic
+   * clock: an answer to a request that was sent before the cooldown does not end it.
+   */
+  endCooldown(
+    channel: Pick<Channel, 'name'>,
+    key: UpstreamKey,
+    askedMs: number = Number.POSITIVE_INFINITY,
+  ): void {
+    if (this.#cooldowns.size === 0) return
+    const name = nameOf(channel, key)
+    const cooldown = this.#cooldowns.get(name)
+    if (!cooldown || cooldown.startedMs > askedMs) return
+    this.#cooldowns.delete(name)
+    this.onChange?.({ channel: channel.name, key: key.value, cooldown: undefined })
+  }
+
+  /** Takes over a change that another node has noticed; the time of its end is bounded as here. */
+  apply({ channel, key, cooldown }: CooldownChange, nowMs: number): void {
+    const name = nameOf({ name: channel }, { value: key })
+    if (!cooldown) this.#cooldowns.delete(name)
+    else
+      this.#cooldowns.set(name, {
+        ...cooldown,
+        endMs: Math.min(cooldown.endMs, nowMs + MAX_RETRY_AFTER_MS),
+        startedMs: nowMs,
+      })
+  }
+
+  /** Yields the cooldowns that last. */
+  *list(nowMs: number): Iterable<CooldownChange> {
+    for (const [name, cooldown] of this.#cooldowns) {
+      const [channel = '', key = ''] = name.split('\0')
+      if (cooldown.endMs > nowMs) yield { channel, key, cooldown }
+    }
   }
 }
 

@@ -11,6 +11,11 @@ function started() {
   return {
     clock,
     low: limits.low,
+    /** Another node announces what was stated to it. */
+    hear: (key: string, remaining: number): void => {
+      const requests = { limit: 1_000, remaining, resetsMs: NOW + 60_000 }
+      limits.apply(CHANNEL, { key, model: 'm', stated: { requests }, statedMs: clock.ms + 1 })
+    },
     state: (key: string, remaining: number, model = 'm'): void => {
       limits.begin(CHANNEL, { value: key }, model, { tokens: 1 })({
         retryAfter: undefined,
@@ -46,6 +51,23 @@ describe('a channel is low on a model', () => {
     state('one', 30)
     expect(low.due(4_000)).toEqual([])
     expect(low.due(18_000)).toEqual([{ ...LOW, isNew: false, low: left(40) }])
+  })
+
+  test('is reported by the node to which the provider stated it, and continued by every node that knows', () => {
+    const { low, state, hear } = started()
+    expect(low.due(-1_000)).toEqual([])
+    for (const key of CHANNEL.keys) hear(key, 10)
+    expect(low.due(0)).toEqual([])
+    state('one', 9)
+    expect(low.due(1_000)).toEqual([])
+    expect(low.due(17_000)).toEqual([{ ...LOW, isNew: false, low: left(10) }])
+    hear('two', 900)
+    hear('two', 8)
+    expect(low.due(18_000)).toEqual([])
+    state('two', 900)
+    expect(low.due(19_000)).toEqual([{ ...LOW, isNew: false, hadEnough: true, low: undefined }])
+    state('two', 7)
+    expect(low.due(20_000)).toEqual([{ ...LOW, low: left(9) }])
   })
 
   test('again only after one key had more than 10 per cent', () => {

@@ -52,16 +52,21 @@ export class LowLimits {
     this.#leftOf = leftOf
   }
 
-  /** A provider has stated that one of the keys has this share left. */
-  noted(of: ModelKeys, share: number): void {
+  /**
+   * A provider has stated that one of the keys has this share left. What it stated to another node (`isOwn` is
+   * false) changes what is low, and is reported by that node alone, so that no change is reported twice.
+   */
+  noted(of: ModelKeys, share: number, isOwn = true): void {
     if (share >= LOW_SHARE && this.#low.size === 0) return
     const name = `${of.name}\0${of.model}`
     if (this.#low.has(name)) {
-      if (share > ENOUGH_SHARE) this.#end(name, of)
+      if (share > ENOUGH_SHARE) this.#end(name, of, isOwn)
       return
     }
     const most = share < LOW_SHARE && this.#low.size < MAX_LOW && this.#mostLeft(of)
-    if (most && most.share < LOW_SHARE) this.#begin(name, of, most)
+    if (!most || most.share >= LOW_SHARE) return
+    if (isOwn) this.#begin(name, of, most)
+    else this.#low.set(name, { of, reportedMs: this.#dueMs })
   }
 
   /** What is to be reported now; `nowMs` is on a monotonic clock. */
@@ -102,8 +107,9 @@ export class LowLimits {
     news.hasEnough = false
   }
 
-  #end(name: string, of: ModelKeys): void {
+  #end(name: string, of: ModelKeys, isOwn = true): void {
     this.#low.delete(name)
+    if (!isOwn) return
     const news = this.#newsOf(name, of)
     if (news?.low) news.hasEnough = true
     else if (news) news.hadEnough = true

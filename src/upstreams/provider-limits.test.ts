@@ -92,7 +92,39 @@ test('limits of at most 10,000 keys and models are kept, and the oldest are forg
   const limits = new ProviderLimits(() => NOW)
   const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
   for (let index = 0; index < 10_002; index += 1) limits.begin(CHANNEL, KEY, `m${index}`, { tokens: 1 })(head)
-  const models = [...limits.samples([CHANNEL])].map(({ labels }) => labels.model)
+  const models = [...limits.noted()].map(({ model }) => model)
   expect(models).toHaveLength(10_000)
   expect(models[0]).toBe('m2')
+})
+
+test('the metrics have at most 1,000 keys and models, those that have the least left', () => {
+  const limits = new ProviderLimits(() => NOW)
+  for (let left = 1_500; left > 0; left -= 1)
+    limits.begin(CHANNEL, KEY, `m${left}`, { tokens: 1 })({
+      retryAfter: undefined,
+      headers: { 'x-ratelimit-limit-requests': '2000', 'x-ratelimit-remaining-requests': String(left) },
+    })
+  const samples = limits.samples([CHANNEL])
+  expect(samples).toHaveLength(1_000)
+  expect(samples[0]).toEqual({
+    labels: { channel: 'main', key: '1', model: 'm1', kind: 'requests' },
+    value: 1,
+  })
+  expect(Math.max(...samples.map(({ value }) => value))).toBe(1_000)
+  expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
+})
+
+test('what another node announces holds no longer than what a response states: 31 days, and a pause of five minutes', () => {
+  const clock = { ms: NOW }
+  const limits = new ProviderLimits(() => clock.ms)
+  const far = NOW + 400 * 86_400_000
+  const requests = { limit: 10, remaining: 0, resetsMs: far }
+  limits.apply(CHANNEL, { key: KEY.value, model: 'm', stated: { requests }, statedMs: NOW })
+  limits.apply(CHANNEL, { key: KEY.value, model: 'paused', stated: { restsUntilMs: far }, statedMs: NOW })
+  const canTake = (model: string) => limits.canTake(CHANNEL, KEY, model, { tokens: 1 })
+  expect([canTake('m'), canTake('paused')]).toEqual([false, false])
+  clock.ms += 301_000
+  expect([canTake('m'), canTake('paused')]).toEqual([false, true])
+  clock.ms = NOW + 32 * 86_400_000
+  expect(canTake('m')).toBe(true)
 })

@@ -1,7 +1,9 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { LowLimits, type ModelKeys } from './low-limits.ts'
+import { ShareHistory } from './share-history.ts'
 import {
+  boundedLimits,
   type LeastLeft,
   leastLeft,
   PROVIDER_COUNTS,
@@ -21,6 +23,8 @@ export interface CallBound {
 const WITHOUT_RESET_MS = 60_000
 /** Maximum number of keys and models of which limits are kept; beyond it, the oldest is forgotten. */
 const MAX_KEPT = 10_000
+/** Maximum number of keys and models in the metrics. */
+const MAX_SAMPLED = 1_000
 
 /** What was stated of a key and a model, and still holds. */
 export interface KeyLimits extends StatedLimits {
@@ -38,6 +42,13 @@ interface LabelledAmount {
 /** A channel and its keys. */
 type KeyedChannel = Pick<Channel, 'name' | 'keys'>
 
+/** What a response stated of a key and a model, for other nodes. */
+export interface NotedLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
+  readonly stated: StatedLimits
+  /** Unix milliseconds. */
+  readonly statedMs: number
+}
+
 interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   stated: StatedLimits
   statedMs: number
@@ -54,7 +65,10 @@ export class ProviderLimits {
   readonly low: LowLimits
   readonly #kept = new Map<string, KeptLimits>()
   readonly #ofChannel = new Map<string, Set<KeptLimits>>()
+  readonly #history = new ShareHistory()
   readonly #nowMs: () => number
+  /** Receives what the responses to this node state; undefined if it is alone. */
+  onNoted: ((noted: NotedLimits) => void) | undefined
 
   constructor(nowMs: () => number = Date.now) {
     this.#nowMs = nowMs
@@ -89,6 +103,14 @@ export class ProviderLimits {
   }
 
   /**
+   * Percent of its limit that a key had left in each minute of the last hour, of the model with the least; null
+   * where nothing was stated. The current minute is the last.
+   */
+  historyOf(channel: string, key: string): readonly (number | null)[] {
+    return this.#history.of(historyName(channel, key), this.#nowMs())
+  }
+
+  /**
    * Counts a call as under way until the returned function is called, for the first time, with the head of its
    * response if there is one.
    */
@@ -110,29 +132,68 @@ export class ProviderLimits {
     }
   }
 
-  /** Yields what is left of the keys of these channels, which are named by their positions from 1. */
-  *samples(channels: readonly KeyedChannel[]): Iterable<LabelledAmount> {
+  /**
+   * What is left of the keys of these channels, which are named by their positions from 1: of at most
+   * `MAX_SAMPLED` keys and models, those with the least left.
+   */
+  samples(channels: readonly KeyedChannel[]): LabelledAmount[] {
     const nowMs = this.#nowMs()
+    const found: { readonly position: number; readonly limits: KeyLimits }[] = []
     for (const { name, keys } of channels)
       for (const kept of this.#ofChannel.get(name) ?? []) {
         const position = keys.indexOf(kept.key) + 1
-        if (position === 0) continue
-        for (const kind of PROVIDER_COUNTS) {
-          const labels = { channel: name, key: String(position), model: kept.model, kind }
-          const stated = holding(kept, kind, nowMs)
-          if (stated) yield { labels, value: stated.remaining }
-        }
+        const limits = position > 0 ? holdingOf(kept, nowMs) : undefined
+        if (limits) found.push({ position, limits })
       }
+    if (found.length > MAX_SAMPLED)
+      found.sort((a, b) => leastLeft(a.limits).share - leastLeft(b.limits).share)
+    return found.slice(0, MAX_SAMPLED).flatMap(({ position, limits }) => {
+      const { channel, model } = limits
+      return PROVIDER_COUNTS.flatMap((kind) => {
+        const stated = limits[kind]
+        if (!stated) return []
+        return { labels: { channel, key: String(position), model, kind }, value: stated.remaining }
+      })
+    })
   }
 
   #note(channel: KeyedChannel, kept: KeptLimits, head: StatingHead): void {
     const nowMs = this.#nowMs()
     const stated = statedLimits(head, nowMs)
     if (!stated.requests && !stated.tokens && stated.restsUntilMs === undefined) return
+    this.#keep(channel, kept, stated, nowMs, true)
+    this.onNoted?.(kept)
+  }
+
+  /** Takes over what a response to another node has stated, unless a later one is known. */
+  apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<NotedLimits, 'channel'>): void {
+    const kept = this.#keptOf(channel.name, key, model)
+    const nowMs = this.#nowMs()
+    if (statedMs > kept.statedMs)
+      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), false)
+  }
+
+  /** Yields what was stated and still holds, for a node that has joined. */
+  *noted(): Iterable<NotedLimits> {
+    const nowMs = this.#nowMs()
+    for (const kept of this.#kept.values()) if (holdingOf(kept, nowMs)) yield kept
+  }
+
+  #keep(
+    channel: KeyedChannel,
+    kept: KeptLimits,
+    stated: StatedLimits,
+    statedMs: number,
+    isOwn: boolean,
+  ): void {
+    const nowMs = this.#nowMs()
     kept.stated = stated
-    kept.statedMs = nowMs
+    kept.statedMs = statedMs
     const limits = holdingOf(kept, nowMs)
-    if (limits) this.low.noted({ ...channel, model: kept.model }, leastLeft(limits).share)
+    if (!limits) return
+    const { share } = leastLeft(limits)
+    this.#history.note(historyName(channel.name, kept.key), nowMs, share)
+    this.low.noted({ ...channel, model: kept.model }, share, isOwn)
   }
 
   #keptOf(channel: string, key: string, model: string): KeptLimits {
@@ -197,6 +258,10 @@ function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
 function add({ underWay }: KeptLimits, requests: number, tokens: number): void {
   underWay.requests += requests
   underWay.tokens += tokens
+}
+
+function historyName(channel: string, key: string): string {
+  return `${channel}\0${key}`
 }
 
 function nameOf(channel: string, key: string, model: string): string {

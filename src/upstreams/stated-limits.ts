@@ -1,4 +1,4 @@
-import { RETRY_AFTER_MS_HEADER, statedPauseMs } from './retry-after.ts'
+import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, statedPauseMs } from './retry-after.ts'
 
 /** What a provider counts. */
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
@@ -86,6 +86,19 @@ export function statedLimits(head: StatingHead, nowMs: number): StatedLimits {
     }
   }
   return stated
+}
+
+/** Limits that another node has read, with the bounds of those that a response states. */
+export function boundedLimits({ requests, tokens, restsUntilMs }: StatedLimits, nowMs: number): StatedLimits {
+  const bounded = (stated: StatedCount): StatedCount => ({
+    ...stated,
+    resetsMs: boundedReset(stated.resetsMs, nowMs),
+  })
+  return {
+    ...(requests && { requests: bounded(requests) }),
+    ...(tokens && { tokens: bounded(tokens) }),
+    ...(restsUntilMs !== undefined && { restsUntilMs: Math.min(restsUntilMs, nowMs + MAX_RETRY_AFTER_MS) }),
+  }
 }
 
 function boundedReset(ms: number | undefined, nowMs: number): number | undefined {

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI, { RateLimitError } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -19,11 +19,13 @@ beforeAll(async () => {
   })
   const five = { rate_limit: { requests: 5, window: HOUR } }
   fixture = await startFixture((upstream) => ({
+    options: { body_limit: '1MiB' },
     models: { m: model(), tight: model({ requests: 2, tokens: 1_000, window: HOUR }) },
     channels: [channel('m', upstream.baseUrl('m')), channel('tight', upstream.baseUrl('tight'))],
     users: [
       ROOT,
       user(2, 'ann', [token('plain')]),
+      user(4, 'eve', [token('banned', five)], { status: 2 }),
       user(
         3,
         'bob',
@@ -32,6 +34,11 @@ beforeAll(async () => {
           token('many', { rate_limit: { requests: 100, window: HOUR } }),
           token('limited', { ...five, model_limits_enabled: true, model_limits: 'x' }),
           token('wide', { rate_limit: { requests: 500, window: HOUR } }),
+          token('disabled', { ...five, status: 2 }),
+          token('expired', { ...five, expired_time: 1 }),
+          token('exhausted', { ...five, unlimited_quota: false, remain_quota: 0 }),
+          token('poor', { ...five, unlimited_quota: false, remain_quota: 1 }),
+          token('elsewhere', { ...five, allow_ips: '192.0.2.1' }),
         ],
         { rate_limit: { requests: 200, tokens: 50_000, window: HOUR } },
       ),
@@ -87,8 +94,15 @@ describe('the limits of a key', () => {
 
   test.each([
     ['a body that is no JSON', 'd', '{', 400],
+    ['a body that is too large', 'd', JSON.stringify({ ...ask('m'), pad: 'x'.repeat(1_100_000) }), 413],
     ['an unknown model', 'd', JSON.stringify(ask('none')), 503],
     ['a model that the key may not use', 'limited', JSON.stringify(ask('m')), 403],
+    ['a parameter out of range', 'd', JSON.stringify(ask('m', { max_tokens: -1 })), 400],
+    ['a key that is disabled', 'disabled', JSON.stringify(ask('m')), 401],
+    ['a key that has expired', 'expired', JSON.stringify(ask('m')), 401],
+    ['a key whose quota is exhausted', 'exhausted', JSON.stringify(ask('m')), 401],
+    ['an address that the key may not be used from', 'elsewhere', JSON.stringify(ask('m')), 403],
+    ['a user who is disabled', 'banned', JSON.stringify(ask('m')), 403],
   ])('a refusal for %s states them, and is not counted', async (_, key, body, status) => {
     const answer = await call(fixture.gateway.url, body, { key })
     expect(answer.status).toBe(status)
@@ -96,6 +110,43 @@ describe('the limits of a key', () => {
       'x-ratelimit-limit-requests': '5',
       'x-ratelimit-remaining-requests': '5',
     })
+  })
+
+  test('a refusal for a quota that is too small states them', async () => {
+    const answer = await fixture.chat('poor', ask('m'))
+    expect(answer.status).toBe(403)
+    expect(answer.headers['x-ratelimit-limit-requests']).toBe('5')
+  })
+
+  test('a refusal of an address, before the key was checked, states them for a key that is in use', async () => {
+    const crowded = await startFixture((upstream) => ({
+      rate_limits: { relay: { requests: 2, window: HOUR } },
+      models: { m: { vendor: 'acme', price: PLAIN_PRICE } },
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('used', { rate_limit: { requests: 9, window: HOUR } })])],
+    }))
+    onTestFinished(() => crowded.close())
+    for (const remaining of ['8', '7']) {
+      const answer = await crowded.chat('used', ask('m'))
+      expect(answer.headers['x-ratelimit-remaining-requests']).toBe(remaining)
+    }
+    const refused = await crowded.chat('used', ask('m'))
+    expect(refused.status).toBe(429)
+    expect(refused.text).toContain('this address')
+    expect(refused.headers).toMatchObject({
+      'x-ratelimit-limit-requests': '9',
+      'x-ratelimit-remaining-requests': '7',
+    })
+    expect(statedIn(await crowded.chat('nobody', ask('m')))).toEqual([])
+  })
+
+  test('a refusal for an expired key states them to clients of Anthropic', async () => {
+    const answer = await call(fixture.gateway.url, '{}', {
+      path: '/v1/messages',
+      headers: { 'x-api-key': 'sk-expired' },
+    })
+    expect(answer.status).toBe(401)
+    expect(answer.headers['anthropic-ratelimit-requests-remaining']).toBe('5')
   })
 
   test.each([
@@ -174,6 +225,12 @@ describe('the limits of a key', () => {
   })
 })
 
+const ANTHROPIC_FORMS = [
+  ['limit', /^\d+$/],
+  ['remaining', /^\d+$/],
+  ['reset', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/],
+] as const
+
 describe('official clients', () => {
   const messages = [{ role: 'user' as const, content: 'hi' }]
 
@@ -185,6 +242,9 @@ describe('official clients', () => {
     const error = await ask().catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(RateLimitError)
     const { headers } = error as RateLimitError
+    for (const name of ['limit', 'remaining', 'reset'])
+      for (const counted of ['requests', 'tokens'])
+        expect(headers?.get(`x-ratelimit-${name}-${counted}`)).toMatch(/^\d+(?:ms|s|[mh][\dms]+)?$/)
     expect(headers?.get('x-ratelimit-remaining-requests')).toBe('0')
     expect(headers?.get('x-ratelimit-reset-requests')).toMatch(/^(?:59m\d+s|1h0m0s)$/)
     expect(Number(headers?.get('retry-after'))).toBeGreaterThan(3_500)
@@ -198,6 +258,9 @@ describe('official clients', () => {
     const error = await ask().catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Anthropic.RateLimitError)
     const { headers } = error as InstanceType<typeof Anthropic.RateLimitError>
+    for (const counted of ['requests', 'tokens'])
+      for (const [name, form] of ANTHROPIC_FORMS)
+        expect(headers?.get(`anthropic-ratelimit-${counted}-${name}`)).toMatch(form)
     expect(headers?.get('anthropic-ratelimit-requests-remaining')).toBe('0')
     const resetMs = Date.parse(headers?.get('anthropic-ratelimit-requests-reset') ?? '') - Date.now()
     expect(resetMs).toBeGreaterThan(3_500_000)

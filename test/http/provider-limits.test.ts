@@ -142,3 +142,34 @@ test('limits and pauses that cannot be read are ignored', async () => {
   expect(await callMany(fixture, 4, 1)).toBe(0)
   expect(await shownLimits(fixture)).toEqual([{}, {}])
 })
+
+test('the keys of a channel have what their provider stated, and the smallest share of each minute', async () => {
+  const left = [900, 400, 650]
+  const provider = await startStatingProvider((key) =>
+    key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {},
+  )
+  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+  await callMany(fixture, 6, 1)
+  interface Key {
+    readonly limits: object
+    readonly left_minutes: readonly (number | null)[]
+  }
+  const health = await manage<{ items: { id: number; name: string }[] }>(
+    fixture.gateway.url,
+    AS_ROOT,
+    'GET /api/channel/health',
+  )
+  const id = health.data.items.find(({ name }) => name === 'm')?.id
+  const { data } = await manage<Key[]>(fixture.gateway.url, AS_ROOT, `GET /api/channel/${id}/keys`)
+  const [one, two] = data
+  expect(one?.limits).toEqual({
+    model: 'm',
+    requests: { limit: 1_000, remaining: 650, resets_at: expect.any(Number) },
+  })
+  expect(one?.left_minutes).toHaveLength(60)
+  const noted = one?.left_minutes.filter((percent) => percent !== null) ?? []
+  // The calls may have been made before and after the end of a minute.
+  expect(Math.min(...noted)).toBe(40)
+  expect(two?.limits).toEqual({})
+  expect(two?.left_minutes).toEqual(Array.from({ length: 60 }, () => null))
+})

@@ -71,7 +71,7 @@ test('a model with a known end has its date, its successor, and the keys that ca
         users: [
           ROOT,
           user(2, 'ada', [], { access_token: ADA.accessToken, role: 10 }),
-          user(3, 'ann', [token('ann'), token('bob'), token('old')]),
+          user(3, 'ann', [token('ann'), token('bob'), token('old')], { access_token: ANN.accessToken }),
         ],
       }
     },
@@ -108,6 +108,13 @@ test('a model with a known end has its date, its successor, and the keys that ca
     keys_7d: [called('bob', 2), called('ann', 1)],
   })
   expect((await models())['lasting']).toMatchObject({ shutdown_date: null, successor: null, keys_7d: [] })
+  // Members see the date, and not who calls the model.
+  const { data: shown } = await manage<Record<string, unknown>[]>(ending.gateway.url, ANN, 'GET /api/pricing')
+  expect(shown.map(({ model_name: name, shutdown_date: on }) => [name, on])).toEqual([
+    ['ending', end],
+    ['lasting', undefined],
+  ])
+  expect(JSON.stringify(shown)).not.toContain('token-bob')
 }, 60_000)
 
 describe('models and their prices', () => {

@@ -110,6 +110,8 @@ describe('PUT /api/option/', () => {
     ['ModelRatio', '{"x": 999999}', 'models.x.price.input: expected a decimal number from 0 to 1000000'],
     ['ModelFallback', '{"x": 1}', 'ModelFallback: expected a text or a list of texts for "x"'],
     ['ModelFallback', '{"x": ["x"]}', 'models.x.fallback[0]: expected another model'],
+    ['ModelSuccessor', '{"x": "x"}', 'models.x.successor: expected another model'],
+    ['ModelSuccessor', '{"x": ["y"]}', 'models.x.successor: expected the name of a model'],
     ['ModelBalance', '{"x": "fastest"}', 'models.x.balance: expected one of weight, least_busy, latency'],
     ['metrics_token', 'mine', 'key: expected one of QuotaPerUnit'],
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
@@ -191,15 +193,22 @@ describe('settings of models', () => {
   test('settings of models can be set in addition to a price that was set over HTTP, and removed one by one', async () => {
     await put('ModelRatio', '{"m": 1, "novel": 2}')
     await put('ModelFallback', '{"novel": ["m"]}')
+    await put('ModelSuccessor', '{"novel": "m"}')
     await put('ModelBalance', '{"novel": "latency"}')
     const set = Object.fromEntries(await options())
-    expect(set).toMatchObject({ ModelFallback: '{"novel":["m"]}', ModelBalance: '{"novel":"latency"}' })
+    expect(set).toMatchObject({
+      ModelFallback: '{"novel":["m"]}',
+      ModelSuccessor: '{"novel":"m"}',
+      ModelBalance: '{"novel":"latency"}',
+    })
     expect(JSON.parse(String(set['ModelRatio']))).toMatchObject({ novel: 2 })
     await put('ModelFallback', '{}')
     expect(Object.fromEntries(await options())).toMatchObject({
       ModelFallback: '{}',
+      ModelSuccessor: '{"novel":"m"}',
       ModelBalance: '{"novel":"latency"}',
     })
+    await put('ModelSuccessor', '{}')
     await put('ModelBalance', '{}')
     await put('ModelRatio', '{"m": 1}')
     expect(Object.fromEntries(await options())['ModelBalance']).toBe('{}')

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -6,7 +7,14 @@ import { ask } from '../fixtures/fixture.ts'
 import { dateClock } from '../fixtures/moved-clock.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
+const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
+const DAY_MS = 86_400_000
 const FIVE_DOLLARS = 2_500_000
+interface Ending {
+  readonly model: string
+  readonly shutdown_date: string | null
+}
+
 const NODES = [0, 1, 2]
 const BOB = user(3, 'bob', [token('bob')], { budget: 10_000, budget_period: 'month' })
 const BOBS = { subject: 'user', id: 3, name: 'bob', budget: 10_000, budget_period: 'month' }
@@ -85,5 +93,50 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     expect(types.toSorted()).toEqual(['budget.100', 'budget.80', 'quota.low'])
     for (const { type, data } of told.received)
       if (type !== 'quota.low') expect(data).toMatchObject({ ...BOBS, budget_used: 0 })
+  })
+
+  test('the end of a model that each node has read is alerted once for each threshold, over restarts', async () => {
+    const told = await startAlertReceiver()
+    onTestFinished(() => told.stop())
+    const clock = dateClock()
+    const end = Math.floor(Date.now() / DAY_MS) * DAY_MS + 70 * DAY_MS
+    const shutdown = new Date(end).toISOString().slice(0, 10)
+    const moveTo = (days: number): void =>
+      clock.move(Math.round((end - days * DAY_MS - Date.now()) / 1000) + 60)
+    const { upstream, gateways, database } = await setNodes(
+      engine,
+      2,
+      (lanes) => {
+        const body = JSON.stringify({ data: [{ id: 'm', shutdown_date: shutdown }] })
+        lanes.script('m', { kind: 'status', status: 200, body })
+        return {
+          ...plainConfiguration(lanes.baseUrl('m')),
+          options: { model_dates: true },
+          alerts: [told.declared('model.ending')],
+        }
+      },
+      clock.env,
+    )
+    await upstream.receivedAtLeast('m', 2)
+    // Both nodes have the end, which is stored once.
+    const endAt = async (node: number) =>
+      (await manage<Ending[]>(gateways[node]?.url ?? '', AS_ROOT, 'GET /api/models')).data.find(
+        ({ model }) => model === 'm',
+      )?.shutdown_date
+    for (const node of [0, 1]) await expect.poll(() => endAt(node)).toBe(shutdown)
+    expect(await database.sql('select model, ends_on from model_ends')).toEqual([
+      { model: 'm', ends_on: shutdown },
+    ])
+    const days = () => told.received.map(({ data }) => (data as { days: number }).days)
+    for (const [at, passed] of [60, 30, 7].entries()) {
+      moveTo(passed)
+      await told.atLeast(at + 1)
+    }
+    await Promise.all(gateways.map((gateway) => gateway.restart()))
+    moveTo(1)
+    await told.atLeast(4)
+    expect(days()).toEqual([60, 30, 7, 1])
+    expect(new Set(told.received.map(({ id }) => id)).size).toBe(4)
+    expect(told.received.map(({ type }) => type)).toEqual(Array.from({ length: 4 }, () => 'model.ending'))
   })
 })

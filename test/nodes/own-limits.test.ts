@@ -17,6 +17,7 @@ const USERS = [
   user(6, 'eve', [token('e1', { rate_limit: { tokens: 100_000, window: '1h' } })]),
   user(7, 'fay', [token('f1'), token('f2')], { rate_limit: { tokens: 100_000, window: '1h' } }),
   user(8, 'gil', [token('g1', { rate_limit: { requests: 1_000, window: '1h' } })]),
+  user(9, 'hal', [token('h1', { rate_limit: { requests: 1_000, window: '1h' } })]),
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
@@ -157,6 +158,26 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
               { timeout: 20_000, interval: 300 },
             )
             .toBeLessThanOrEqual(1)
+      },
+    )
+
+    test.each(store === 'Redis' ? [3] : [])(
+      'a refusal states what all %d nodes have left, also at a node that the key has not called before',
+      async () => {
+        cluster.upstream.script('m', { kind: 'whole' })
+        const { urls } = cluster.fleet
+        for (let calls = 0; calls < 20; calls += 1)
+          expect((await call(urls[0] ?? '', ask('m'), { key: 'h1' })).status).toBe(200)
+        for (const url of [urls[1] ?? '', urls[2] ?? '']) {
+          // Permits that the first node took and did not use are returned soon.
+          const stated = async (): Promise<number> => {
+            const refused = await call(url, '{', { key: 'h1' })
+            expect(refused.status).toBe(400)
+            expect(refused.headers['x-ratelimit-limit-requests']).toBe('1000')
+            return Math.abs(980 - Number(refused.headers['x-ratelimit-remaining-requests']))
+          }
+          await expect.poll(stated, { timeout: 20_000, interval: 300 }).toBeLessThanOrEqual(1)
+        }
       },
     )
 

@@ -8,6 +8,7 @@ import { channel, type Configuration, priced, ROOT, token, user } from '../fixtu
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
+import { requestsLeft } from '../fixtures/stating-provider.ts'
 import { workersIn } from './fixture.ts'
 
 /** The maximum output of a call; at four units each it far outweighs the prompt. */
@@ -32,8 +33,13 @@ beforeAll(async () => {
   fixture = await startFixture(
     (upstream) =>
       (config = {
-        models: priced(['m', 'slow']),
-        channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
+        rate_limits: {},
+        models: priced(['m', 'slow', 'stated']),
+        channels: [
+          channel('m', upstream.baseUrl('m')),
+          channel('slow', upstream.baseUrl('slow')),
+          channel('stated', upstream.baseUrl('stated'), { keys: ['spent', 'ample'] }),
+        ],
         users: [
           {
             ...ROOT,
@@ -242,6 +248,31 @@ describe('what workers share', () => {
     expect(gateway.logs().match(/"msg":"configuration applied"/g)).toHaveLength(1)
     await gateway.apply(config)
     expect(new Set(await statuses())).not.toContain(200)
+  })
+
+  test('workers share what a provider states: a key that is spent by the word to one is used by none', async () => {
+    fixture.upstream.decide('stated', ({ headers: { authorization } }) => ({
+      kind: 'whole',
+      headers: requestsLeft(authorization === 'Bearer spent' ? 0 : 900),
+    }))
+    const keys = (): unknown[] =>
+      fixture.upstream.received('stated').map(({ headers: { authorization } }) => authorization)
+    while (!keys().includes('Bearer spent')) await fixture.chat('ann', ask('stated'))
+    const isKnown = async (): Promise<boolean> => {
+      const { data } = await manage<{ items: { name: string; keys: { limits: { requests?: object }[] } }[] }>(
+        fixture.gateway.url,
+        ADMIN,
+        'GET /api/channel/health',
+      )
+      return data.items.find(({ name }) => name === 'stated')?.keys.limits[0]?.requests !== undefined
+    }
+    await vi.waitFor(async () => {
+      const before = fixture.gateway.logs().length
+      expect(await Promise.all(Array.from({ length: 6 }, isKnown))).not.toContain(false)
+      expect(workersIn(fixture.gateway.logs().slice(before)).size).toBe(WORKERS)
+    }, SOON)
+    await Promise.all(Array.from({ length: 24 }, () => fixture.chat('ann', ask('stated'))))
+    expect(keys().filter((key) => key === 'Bearer spent')).toHaveLength(1)
   })
 
   test('workers share the live stream of calls: it shows the calls of all', async () => {

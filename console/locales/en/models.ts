@@ -42,7 +42,7 @@ export const models = {
   ends: (day: string) => `Ends on ${day}`,
   ended: (day: string) => `Ended on ${day}`,
   successor: (name: string) => `From then on its calls go to ${name}, once no other channel serves it.`,
-  noSuccessor: 'It has no successor: models.NAME.successor in gateway.yaml names one.',
+  noSuccessor: 'It has no successor: name one in the settings, or as models.NAME.successor in gateway.yaml.',
   callers: 'Keys that called it on the last seven days',
   noCallers: 'No key called it on the last seven days.',
   key: 'Key',

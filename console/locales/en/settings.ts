@@ -16,12 +16,13 @@ export const settings = {
   groupBudgetsHint: 'What all keys of a group may spend in each period. Empty: no budget.',
   periodOf: (group: string) => `Budget period of ${group}`,
   fallback: 'Fallback',
-  fallbackHint: 'Models that are tried in the place of one, and how its channels share its calls.',
-  modelSettings: { fallback: 'Fallback models', balance: 'Balance' },
+  fallbackHint:
+    'Models that are tried in the place of one, the model that succeeds it once it has ended, and how its channels share its calls.',
+  modelSettings: { fallback: 'Fallback models', successor: 'Successor', balance: 'Balance' },
   balances: { weight: 'By weight', least_busy: 'Least busy', latency: 'Shortest latency' },
   model: 'Model',
   fallbackModels: 'Models, with commas',
-  addModel: { fallback: 'Add fallback', balance: 'Add balance' },
+  addModel: { fallback: 'Add fallback', successor: 'Add successor', balance: 'Add balance' },
   rateLimits: 'Rate limits',
   rateLimitsHint:
     'For all callers together. Only the file sets them; those of keys and users are on their pages.',

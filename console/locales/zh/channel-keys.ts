@@ -5,6 +5,15 @@ export const channelKeys: Texts['channelKeys'] = {
   add: '添加密钥',
   key: '密钥',
   since: '起始时间',
+  position: '序号',
+  left: '提供商剩余额度',
+  reset: '重置时间',
+  requests: (remaining, limit) =>
+    limit === undefined ? `剩余 ${remaining} 次请求` : `剩余 ${remaining} / ${limit} 次请求`,
+  tokens: (remaining, limit) =>
+    limit === undefined ? `剩余 ${remaining} 个 token` : `剩余 ${remaining} / ${limit} 个 token`,
+  leastLeft: (percent) => `最近一小时：最低剩余 ${percent}%`,
+  restsUntil: '暂停至',
   states: { works: '正常', set_aside: '暂停使用', retired: '已停用' },
   because: (state, cause) => `${state}：${cause}`,
   retire: '停用',

@@ -42,7 +42,7 @@ export const models: Texts['models'] = {
   ends: (day) => `将于 ${day} 停用`,
   ended: (day) => `已于 ${day} 停用`,
   successor: (name) => `此后若没有其他渠道提供该模型，调用将转到 ${name}。`,
-  noSuccessor: '没有后继模型：可在 gateway.yaml 的 models.NAME.successor 中指定。',
+  noSuccessor: '没有后继模型：可在设置中指定，或在 gateway.yaml 的 models.NAME.successor 中指定。',
   callers: '最近七天调用过它的密钥',
   noCallers: '最近七天没有密钥调用过它。',
   key: '密钥',

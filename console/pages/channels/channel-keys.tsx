@@ -20,6 +20,7 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { KeyLeft, KeyReset } from './key-limits.tsx'
 import classes from './channels-page.module.css'
 
 const REFRESH_MS = 30_000
@@ -72,23 +73,26 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
             rows={keys}
             keyOf={({ id }) => id}
             columns={[
+              {
+                key: 'position',
+                label: t.position,
+                isNumber: true,
+                cell: ({ id, state }) => (state === 'retired' ? '–' : count(positionOf(keys, id))),
+              },
               { key: 'key', label: t.key, phone: 'title', cell: ({ key }) => <code>{key}</code> },
               {
                 key: 'state',
                 label: channels.state,
                 phone: 'value',
-                cell: ({ state, cause }) => (
-                  <StateMark
-                    tone={TONES[state]}
-                    word={cause === null ? t.states[state] : t.because(t.states[state], cause)}
-                  />
-                ),
+                cell: (one) => <KeyState {...one} />,
               },
               {
                 key: 'since',
                 label: t.since,
                 cell: ({ since }) => (since === null ? '–' : <TimeText at={since} />),
               },
+              { key: 'left', label: t.left, cell: (one) => <KeyLeft {...one} /> },
+              { key: 'reset', label: t.reset, cell: (one) => <KeyReset {...one} /> },
               { key: 'calls', label: channels.calls, isNumber: true, cell: (one) => count(one.calls_hour) },
               {
                 key: 'actions',
@@ -139,6 +143,17 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
       />
     </section>
   )
+}
+
+function KeyState({ state, cause }: Pick<ChannelKey, 'state' | 'cause'>) {
+  const { channelKeys: t } = useTexts()
+  const word = t.states[state]
+  return <StateMark tone={TONES[state]} word={cause === null ? word : t.because(word, cause)} />
+}
+
+/** The position of a key in its channel, from 1, as metrics have it. */
+function positionOf(keys: readonly ChannelKey[], id: string): number {
+  return keys.findIndex((one) => one.id === id) + 1
 }
 
 function AddKeys({

@@ -1,5 +1,5 @@
 import { Button, Modal } from '@mantine/core'
-import { useState } from 'react'
+import { type ComponentProps, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { useFormats } from '../../components/session.tsx'
@@ -17,10 +17,11 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
   const { models, common } = useTexts()
   const [isOpened, setOpened] = useState(false)
   const columns = useColumns()
+  const markOf = useEndMark()
   const { shutdown_date: on, successor, keys_7d: keys } = model
   if (on === null) return undefined
-  const leftMs = Date.parse(on) - Date.now()
-  const word = leftMs > 0 ? models.ends(on) : models.ended(on)
+  const mark = markOf(on)
+  const { word } = mark
   return (
     <>
       <Button
@@ -29,7 +30,7 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
         aria-label={`${model.model}: ${word}`}
         onClick={() => setOpened(true)}
       >
-        <StateMark tone={leftMs > URGENT_DAYS * DAY_MS ? 'warn' : 'bad'} word={word} />
+        <StateMark {...mark} />
       </Button>
       <Modal
         size="lg"
@@ -47,6 +48,23 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
       </Modal>
     </>
   )
+}
+
+/** The end of a model as a badge alone, for those who may not see who calls it. */
+export function ModelEndMark({ on }: { readonly on: string | undefined }) {
+  const markOf = useEndMark()
+  return on === undefined ? undefined : <StateMark {...markOf(on)} />
+}
+
+function useEndMark() {
+  const { models } = useTexts()
+  return (on: string): ComponentProps<typeof StateMark> => {
+    const leftMs = Date.parse(on) - Date.now()
+    return {
+      tone: leftMs > URGENT_DAYS * DAY_MS ? 'warn' : 'bad',
+      word: leftMs > 0 ? models.ends(on) : models.ended(on),
+    }
+  }
 }
 
 function useColumns(): readonly Column<Caller>[] {

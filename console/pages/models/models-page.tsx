@@ -14,6 +14,7 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
+import { ModelEndMark } from './model-end.tsx'
 import classes from './models-page.module.css'
 import { useServiceText } from './use-service-text.ts'
 
@@ -135,8 +136,22 @@ function useColumns(): readonly Column<PricedModel>[] {
   const words: Readonly<Record<string, string>> = models.endpointWords
   const serviceText = useServiceText()
   return [
+<<<<<<< HEAD
     { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
     { key: 'vendor', label: models.vendor, phone: 'value', isOptional: true, cell: ({ vendor }) => vendor },
+=======
+    {
+      key: 'name',
+      label: models.model,
+      phone: 'title',
+      cell: ({ name, endsOn }) => (
+        <>
+          {name} <ModelEndMark on={endsOn} />
+        </>
+      ),
+    },
+    { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
+>>>>>>> 7b6739eb
     {
       key: 'input',
       label: models.input,

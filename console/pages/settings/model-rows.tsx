@@ -16,14 +16,16 @@ type Value = string | readonly string[]
 
 const DEFAULT_BALANCE = 'weight'
 
-/** A setting by model: its fallbacks, or how its channels are balanced. Models of the file are locked. */
+type Field = 'fallback' | 'successor' | 'balance'
+
+/** A setting by model: its fallbacks, its successor, or how its channels are balanced. Models of the file are locked. */
 export function ModelRows({
   field,
   value,
   declared,
   onChange,
 }: {
-  readonly field: 'fallback' | 'balance'
+  readonly field: Field
   /** A JSON object. */
   readonly value: string
   readonly declared: DeclaredFile
@@ -68,7 +70,7 @@ export function ModelRows({
             ) : (
               <TextInput
                 aria-label={`${label} ${name}`}
-                placeholder={settings.fallbackModels}
+                placeholder={field === 'fallback' ? settings.fallbackModels : settings.model}
                 disabled={isLocked}
                 value={text}
                 onChange={({ currentTarget }) => set(at, { text: currentTarget.value })}
@@ -106,12 +108,12 @@ function rowsIn(value: string): readonly Row[] {
   }))
 }
 
-function jsonOf(rows: readonly Row[], field: 'fallback' | 'balance'): string {
+function jsonOf(rows: readonly Row[], field: Field): string {
   const named = rows
     .map(({ name, text }) => ({ name: name.trim(), text: text.trim() }))
     .filter(({ name, text }) => name !== '' && text !== '')
   return JSON.stringify(
-    Object.fromEntries(named.map(({ name, text }) => [name, field === 'balance' ? text : listIn(text)])),
+    Object.fromEntries(named.map(({ name, text }) => [name, field === 'fallback' ? listIn(text) : text])),
   )
 }
 

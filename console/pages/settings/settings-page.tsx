@@ -154,6 +154,12 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
           onChange={(value) => type('ModelFallback', value)}
         />
         <ModelRows
+          field="successor"
+          value={valueOf('ModelSuccessor')}
+          declared={declared}
+          onChange={(value) => type('ModelSuccessor', value)}
+        />
+        <ModelRows
           field="balance"
           value={valueOf('ModelBalance')}
           declared={declared}
@@ -175,6 +181,7 @@ function labelOf(settings: Texts['settings'], key: string): string {
   const byName: Readonly<Record<string, string>> = {
     GroupBudget: settings.groupBudgets,
     ModelFallback: settings.modelSettings.fallback,
+    ModelSuccessor: settings.modelSettings.successor,
     ModelBalance: settings.modelSettings.balance,
   }
   return options[key]?.[0] ?? byName[key] ?? settings.groups

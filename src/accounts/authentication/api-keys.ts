@@ -48,6 +48,8 @@ export class ApiKeys {
   readonly #announce: ((change: Change) => void) | undefined
   /** Keys that are being refreshed. */
   readonly #refreshing = new Set<string>()
+  /** Callers of the keys that were refused. */
+  readonly #refused = new WeakMap<GatewayError, Caller>()
   /** Number of evictions. A key that was read before one is not cached after it. */
   #evictions = 0
   // Created at first use, because the cache allocates its full capacity at once.
@@ -146,6 +148,19 @@ export class ApiKeys {
     return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
   }
 
+  /**
+   * The caller whom a request was refused to: by `authenticate`, with this error, or before the key was checked, if
+   * this process has read the key. Refusals state the limits of such keys. `docs/api.md: Limits`.
+   */
+  refusedCaller(error: unknown, sent: string | undefined): Caller | undefined {
+    const refused = error instanceof GatewayError ? this.#refused.get(error) : undefined
+    if (refused) return refused
+    const key = lookupKey(sent ?? '')
+    const cached = key === undefined ? undefined : this.#cache?.peek(key)
+    if (cached === undefined || cached === 'unknown') return undefined
+    return { token: cached.token, user: cached.user }
+  }
+
   // Announcements of changes may be lost, so keys in use are refreshed in the background. A call waits only
   // if that has failed.
   #isTooOld(key: string, cached: CachedKey): boolean {
@@ -188,7 +203,10 @@ export class ApiKeys {
       refuseUnusableKey(token, user, status, use)
       refuseOtherAddress(addresses, address)
     } catch (error) {
-      if (error instanceof GatewayError) error.caller = { userId: user.id, tokenId: token.id }
+      if (error instanceof GatewayError) {
+        error.caller = { userId: user.id, tokenId: token.id }
+        this.#refused.set(error, { token, user })
+      }
       throw error
     }
     return { token, user }

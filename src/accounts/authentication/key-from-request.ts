@@ -30,7 +30,8 @@ export function requireKey(request: Request, locations: KeyLocations): string {
   )
 }
 
-function sentKey(request: Request, locations: KeyLocations): string | undefined {
+/** Returns the key of a request, as sent; undefined or empty if there is none. */
+export function sentKey(request: Request, locations: KeyLocations): string | undefined {
   switch (locations) {
     case 'bearer':
       return bearerKey(request.headers.authorization)

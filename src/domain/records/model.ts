@@ -33,7 +33,13 @@ export const MODEL_SETTINGS = declareRecord('', {
     as: 'ModelFallback',
   },
   /** Model that is called instead once no channel of this one is left. `docs/configuration.md: Successor`. */
-  successor: { type: declaredName('the name of a model'), default: undefined, declared: true },
+  successor: {
+    type: declaredName('the name of a model'),
+    default: undefined,
+    declared: true,
+    edit: 'admin',
+    as: 'ModelSuccessor',
+  },
   /** Choice among the channels of equal priority. `docs/configuration.md: Balance`. */
   balance: {
     type: oneOf(['weight', 'least_busy', 'latency'], 'a way to balance'),

@@ -3,8 +3,8 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
+import { keyLimitsSchema, keyLimitsShown } from './key-limits.ts'
 import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
-import type { StatedCount } from '../../upstreams/stated-limits.ts'
 import { isTestCostly } from './test-cost.ts'
 
 /** The nodes that are included, and whether minutes are. */
@@ -37,20 +37,6 @@ const DEGRADED_SHARE = 0.2
 
 const milliseconds = z.int().nullable()
 
-const statedCount = z.object({
-  limit: z.int().optional(),
-  remaining: z.int(),
-  resets_at: z.int().optional(),
-})
-
-/** What a provider stated of a key, for the model that has the least left. */
-const keyLimits = z.object({
-  model: z.string().optional().describe("The upstream's name"),
-  requests: statedCount.optional(),
-  tokens: statedCount.optional(),
-  rests_until: z.int().optional(),
-})
-
 const item = z.object({
   id: z.int(),
   name: z.string(),
@@ -63,7 +49,7 @@ const item = z.object({
     total: z.int(),
     set_aside: z.int(),
     limits: z
-      .array(keyLimits)
+      .array(keyLimitsSchema)
       .default([])
       .describe('What the provider stated, one entry for each key in their order'),
   }),
@@ -197,10 +183,12 @@ function readReport(report: string): NodeHealth | undefined {
 }
 
 function itemOf(
-  { channels: { health, keyRings, providerLimits, minutes }, liveConfig, nowMs }: HealthServices,
+  services: HealthServices,
   found: FoundChannel,
   withMinutes: boolean,
 ): NodeHealth['items'][number] {
+  const { health, keyRings, minutes } = services.channels
+  const { liveConfig, nowMs } = services
   const { id, name } = found
   const isStored = 'stored' in found
   const { keys } = isStored ? found.stored : found.declared
@@ -214,7 +202,6 @@ function itemOf(
   const breaker = health.breakerOf(name, readMs)
   const { failures, openForMs } = breaker
   const error = minutes.lastError(name)
-  const limits = providerLimits.ofChannel(name)
   return {
     id,
     name,
@@ -226,27 +213,9 @@ function itemOf(
     keys: {
       total: keys.length,
       set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
-      limits: keys.map((key) => {
-        const stated = limits.get(key)
-        const cooldown = keyRings.cooldownOf(name, key, readMs)
-        const restsMs = Math.max(stated?.restsUntilMs ?? 0, cooldown ? nowMs() + cooldown.endMs - readMs : 0)
-        return {
-          ...(stated && { model: stated.model }),
-          ...(stated?.requests && { requests: shownCount(stated.requests) }),
-          ...(stated?.tokens && { tokens: shownCount(stated.tokens) }),
-          ...(restsMs > 0 && { rests_until: seconds(restsMs + 999) }),
-        }
-      }),
+      limits: keys.map(keyLimitsShown(services, name)),
     },
     ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
-  }
-}
-
-function shownCount({ limit, remaining, resetsMs }: StatedCount): z.output<typeof statedCount> {
-  return {
-    ...(limit !== undefined && { limit }),
-    remaining,
-    ...(resetsMs !== undefined && { resets_at: seconds(resetsMs + 999) }),
   }
 }
 

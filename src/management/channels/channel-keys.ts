@@ -3,12 +3,14 @@ import { z } from 'zod'
 import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { maskedKey } from '../../domain/api-key.ts'
+import { HISTORY_MINUTES } from '../../upstreams/share-history.ts'
 import { TEXT_BYTES } from '../../domain/text-length.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { channelDefinition, keyId, keysOfType, requireType } from './channel-definition.ts'
 import { CHANNEL_ID, editableChannel, fieldsOf, findChannel } from './channel-object.ts'
 import { channelType } from './channel-types.ts'
+import { keyLimitsSchema, keyLimitsShown } from './key-limits.ts'
 
 const KEY = textField('expected the id of a key').regex(/^[0-9a-f]{16}$/, {
   error: 'expected the id of a key',
@@ -22,6 +24,13 @@ const channelKey = z.object({
   cause: z.string().nullable().describe('Why it is set aside'),
   since: z.int().nullable().describe('Unix seconds'),
   calls_hour: z.int(),
+  limits: keyLimitsSchema.describe('What the provider stated'),
+  left_minutes: z
+    .array(z.int().nullable())
+    .length(HISTORY_MINUTES)
+    .describe(
+      'Percent of the limit that were left in each minute of the last hour; null where nothing was stated',
+    ),
 })
 
 /** The keys of a channel. */
@@ -54,12 +63,15 @@ export async function listChannelKeys(
   const retired = 'stored' in found ? (found.stored.retired ?? []) : []
   const provider =
     'stored' in found ? channelType(found.stored.family['type'] as number)?.provider : found.declared.provider
-  const { keyRings, minutes } = services.channels
+  const { keyRings, minutes, providerLimits } = services.channels
+  const limitsOf = keyLimitsShown(services, found.name)
   const readMs = performance.now()
   const shown = (key: string) => ({
     id: idOf(key),
     key: masked(provider, key),
     calls_hour: minutes.ofKey(found.name, key),
+    limits: limitsOf(key),
+    left_minutes: [...providerLimits.historyOf(found.name, key)],
   })
   return [
     ...keys.map((key) => {

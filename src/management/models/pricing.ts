@@ -9,6 +9,7 @@ import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
 import { kindsOf, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/records/user.ts'
+import type { ModelEnds } from '../../upstreams/model-ends.ts'
 import { usableGroups } from '../users/user-object.ts'
 
 /** Prices of tiers of service and regions: the declared ones, else those of the vendor of the first channel. */
@@ -49,6 +50,8 @@ const model = z.object({
   supported_endpoint_types: z.array(z.string()),
   /** Where calls of the model can be made: chat, messages, embeddings … */
   endpoints: z.array(z.string()),
+  /** Day on which the model ends, at 00:00 UTC; absent if unknown. */
+  shutdown_date: z.string().optional(),
 })
 
 interface Served {
@@ -79,7 +82,12 @@ export const pricingSchema = z.object({
 })
 
 /** The live prices of models that a channel serves to a group which a token of this user may name. */
-export function pricing(settings: Settings, user: User): z.output<typeof pricingSchema> {
+export function pricing(
+  settings: Settings,
+  user: User,
+  modelEnds: ModelEnds,
+): z.output<typeof pricingSchema> {
+  const ends = modelEnds.of(settings)
   const groups = usableGroups(settings, user)
   const names = new Set(groups.map(({ name }) => name))
   const served = new Map<string, Served>()
@@ -99,7 +107,11 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
     message: '',
     data: [...served]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, one]) => priced(settings, name, one)),
+      .flatMap(([name, one]) => {
+        const shown = priced(settings, name, one)
+        const on = ends.endOf(name)?.end.on
+        return shown ? [{ ...shown, ...(on !== undefined && { shutdown_date: on }) }] : []
+      }),
     group_ratio: Object.fromEntries(groups.map(({ name, ratio }) => [name, number(ratio)])),
     usable_group: Object.fromEntries(groups.map(({ name }) => [name, name])),
     tools: LISTED_TOOLS.map(({ vendor, kind, unit, price, source, date }) => ({
@@ -117,35 +129,33 @@ function priced(
   { models, options }: Settings,
   name: string,
   { groups, protocols, channels }: Served,
-): z.output<typeof model>[] {
+): z.output<typeof model> | undefined {
   const { price, vendor } = models.get(name)
-  if (!price && options.unpriced_models === 'refuse') return []
+  if (!price && options.unpriced_models === 'refuse') return undefined
   const ratios = price ? ratiosOf(price) : {}
-  return [
-    {
-      model_name: name,
-      quota_type: ratios.price ? 1 : 0,
-      model_ratio: number(ratios.model),
-      model_price: number(ratios.price),
-      completion_ratio: number(ratios.completion),
-      ...(ratios.cache && { cache_ratio: number(ratios.cache) }),
-      ...(ratios.createCache && { create_cache_ratio: number(ratios.createCache) }),
-      ...(ratios.image && { image_ratio: number(ratios.image) }),
-      ...(ratios.imageCompletion && { image_completion_ratio: number(ratios.imageCompletion) }),
-      ...(ratios.audio && { audio_ratio: number(ratios.audio) }),
-      ...(ratios.audioCompletion && { audio_completion_ratio: number(ratios.audioCompletion) }),
-      ...(ratios.characters && { character_price: number(ratios.characters) }),
-      ...(ratios.second && { second_price: number(ratios.second) }),
-      ...(ratios.search_unit && { search_unit_price: number(ratios.search_unit) }),
-      ...(ratios.images && { image_price: imagePrice(ratios.images) }),
-      tool_prices: toolPrices(models, name, channels),
-      ...servicePrices(price ?? FREE_PRICE, name, channels),
-      owned_by: vendor ?? 'custom',
-      enable_groups: [...groups],
-      supported_endpoint_types: endpointTypes(protocols),
-      endpoints: endpointsFor(protocols, name, price),
-    },
-  ]
+  return {
+    model_name: name,
+    quota_type: ratios.price ? 1 : 0,
+    model_ratio: number(ratios.model),
+    model_price: number(ratios.price),
+    completion_ratio: number(ratios.completion),
+    ...(ratios.cache && { cache_ratio: number(ratios.cache) }),
+    ...(ratios.createCache && { create_cache_ratio: number(ratios.createCache) }),
+    ...(ratios.image && { image_ratio: number(ratios.image) }),
+    ...(ratios.imageCompletion && { image_completion_ratio: number(ratios.imageCompletion) }),
+    ...(ratios.audio && { audio_ratio: number(ratios.audio) }),
+    ...(ratios.audioCompletion && { audio_completion_ratio: number(ratios.audioCompletion) }),
+    ...(ratios.characters && { character_price: number(ratios.characters) }),
+    ...(ratios.second && { second_price: number(ratios.second) }),
+    ...(ratios.search_unit && { search_unit_price: number(ratios.search_unit) }),
+    ...(ratios.images && { image_price: imagePrice(ratios.images) }),
+    tool_prices: toolPrices(models, name, channels),
+    ...servicePrices(price ?? FREE_PRICE, name, channels),
+    owned_by: vendor ?? 'custom',
+    enable_groups: [...groups],
+    supported_endpoint_types: endpointTypes(protocols),
+    endpoints: endpointsFor(protocols, name, price),
+  }
 }
 
 /** The tiers and regions of a model: declared ones, else those of the vendor of its first channel by priority. */

@@ -126,7 +126,10 @@ export const MODEL_OPTIONS = new Map(
 export function modelSettingText({ models }: Settings, setting: ModelSetting): string {
   const members = models.declared.toSorted().flatMap((name): [string, Json][] => {
     const model = models.get(name)
-    return isSameSetting(model, setting, fields[setting].default) ? [] : [[name, model[setting]]]
+    const value = model[setting]
+    return value === undefined || isSameSetting(model, setting, fields[setting].default)
+      ? []
+      : [[name, value]]
   })
   return JSON.stringify(Object.fromEntries(members))
 }
@@ -142,7 +145,7 @@ export function settingJson(key: string, name: string, value: unknown): string |
 }
 
 /** Whether a model has a setting with this value. */
-export function isSameSetting(model: Model, setting: ModelSetting, json: Json): boolean {
+export function isSameSetting(model: Model, setting: ModelSetting, json: Json | undefined): boolean {
   return JSON.stringify(model[setting]) === JSON.stringify(json)
 }
 

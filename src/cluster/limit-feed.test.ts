@@ -1,0 +1,283 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { SECRETS } from '../../test/store-rows.ts'
+import { deriveSecrets, seal } from '../store/secrets.ts'
+import type { Listener } from '../store/postgres/announcements.ts'
+import { KeyRings } from '../upstreams/key-ring.ts'
+import { ProviderLimits } from '../upstreams/provider-limits.ts'
+import { LimitFeed } from './limit-feed.ts'
+
+const NOW = Date.parse('2026-11-25T12:00:00Z')
+const CHANNEL = { name: 'main', keys: ['sk-upstream-one', 'sk-upstream-two'] }
+const [ONE] = CHANNEL.keys as [string, string]
+const PLACE = { table: 'limits of providers', row: 'sluice:test' }
+
+/** Texts that every node receives, as over Redis. */
+class Bus {
+  readonly texts: string[] = []
+  readonly #listeners = new Set<Listener>()
+
+  isDown = false
+
+  /** The node that joined at this position has a new connection. */
+  reconnect(position: number): void {
+    ;[...this.#listeners][position]?.connected?.()
+  }
+
+  /** The first announcement of a node. */
+  firstOf(node: string): string {
+    return this.texts.find((text) => text.startsWith(`limits ${node} `)) ?? ''
+  }
+
+  readonly announce = (text: string): Promise<void> => {
+    if (this.isDown) return Promise.reject(new Error('not connected'))
+    this.texts.push(text)
+    for (const listener of this.#listeners) listener.received(text)
+    return Promise.resolve()
+  }
+
+  readonly listen = (listener: Listener): (() => void) => {
+    this.#listeners.add(listener)
+    listener.connected?.()
+    return () => void this.#listeners.delete(listener)
+  }
+}
+
+const feeds: LimitFeed[] = []
+beforeEach(() => void vi.useFakeTimers({ now: NOW }))
+afterEach(() => {
+  for (const feed of feeds.splice(0)) feed.close()
+  vi.useRealTimers()
+})
+
+function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
+  const limits = new ProviderLimits()
+  const keyRings = new KeyRings()
+  feeds.push(
+    new LimitFeed({
+      node,
+      namespace: 'sluice:test',
+      secrets: SECRETS,
+      announcer: bus,
+      channels: () => channels,
+      limits,
+      keyRings,
+    }),
+  )
+  return {
+    limits,
+    keyRings,
+    state: (remaining: number, key = ONE): void =>
+      limits.begin(CHANNEL, { value: key }, 'm', { tokens: 1 })({
+        retryAfter: undefined,
+        headers: {
+          'x-ratelimit-limit-requests': '1000',
+          'x-ratelimit-remaining-requests': String(remaining),
+          'x-ratelimit-reset-requests': '10m0s',
+        },
+      }),
+    left: (key = ONE) => limits.ofChannel('main').get(key)?.requests?.remaining,
+    rests: (key = ONE) => keyRings.cooldownOf('main', key, performance.now())?.cause,
+  }
+}
+
+const pass = (ms = 150): void => void vi.advanceTimersByTime(ms)
+
+describe('what a provider stated to one node', () => {
+  test('is known to the others within 100 ms, without a name or a key in clear', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.state(37)
+    expect(b.left()).toBeUndefined()
+    pass(100)
+    expect(b.left()).toBe(37)
+    expect(bus.texts.join('\n')).not.toMatch(/main|upstream|one/)
+  })
+
+  test('replaces only what was stated before', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.state(0)
+    pass()
+    const old = bus.firstOf('a')
+    a.state(500)
+    pass()
+    expect(b.left()).toBe(500)
+    void bus.announce(old)
+    expect(b.left()).toBe(500)
+    b.state(499)
+    void bus.announce(old)
+    expect([a.left(), b.left()]).toEqual([500, 499])
+    pass()
+    expect(a.left()).toBe(499)
+  })
+
+  test('is told again to a node that joins, and is not believed half a minute later', () => {
+    const bus = new Bus()
+    const a = nodeOn(bus, 'a')
+    a.state(0)
+    pass()
+    const old = bus.firstOf('a')
+    const b = nodeOn(bus, 'b')
+    pass(2_000)
+    expect(b.left()).toBe(0)
+    pass(31_000)
+    feeds.shift()?.close()
+    const late = nodeOn(bus, 'late', [CHANNEL])
+    feeds[0]?.close()
+    void bus.announce(old)
+    expect(late.left()).toBeUndefined()
+  })
+
+  test('is told to each of several nodes that join at once', () => {
+    const bus = new Bus()
+    const a = nodeOn(bus, 'a')
+    a.state(3)
+    pass()
+    const b = nodeOn(bus, 'b')
+    pass(1_000)
+    const c = nodeOn(bus, 'c')
+    pass(2_000)
+    expect([b.left(), c.left()]).toEqual([3, 3])
+  })
+
+  test('is told by a node that reconnects, which the others may have done before', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.state(3)
+    pass(2_000)
+    bus.isDown = true
+    a.state(2)
+    pass()
+    bus.isDown = false
+    expect(b.left()).toBe(3)
+    bus.reconnect(0)
+    pass(2_000)
+    expect(b.left()).toBe(2)
+  })
+
+  test('of a model whose name is too long is not announced, and what else was stated is', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
+    a.limits.begin(CHANNEL, { value: ONE }, 'm'.repeat(301), { tokens: 1 })(head)
+    a.state(37)
+    a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), {
+      cause: 'x'.repeat(301),
+      cooldownMs: 60_000,
+    })
+    pass()
+    expect([...b.limits.noted()].map(({ model }) => model)).toEqual(['m'])
+    expect(b.rests()).toBe('x'.repeat(300))
+  })
+
+  test('of a key or a channel that is not configured here is ignored', () => {
+    const bus = new Bus()
+    const a = nodeOn(bus, 'a')
+    const [b, c] = [
+      nodeOn(bus, 'b', [{ ...CHANNEL, keys: ['sk-upstream-two'] }]),
+      nodeOn(bus, 'c', [{ ...CHANNEL, name: 'other' }]),
+    ]
+    a.state(37)
+    pass()
+    expect([b, c].map(({ limits }) => [...limits.noted()])).toEqual([[], []])
+  })
+})
+
+describe('a cooldown of a key', () => {
+  const RESTS = { cause: 'status 429', cooldownMs: 60_000 }
+
+  test('is shared, and so is its end; a repeated announcement changes neither', () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
+    pass()
+    expect(b.rests()).toBe('status 429')
+    expect(b.rests(CHANNEL.keys[1])).toBeUndefined()
+    const began = bus.firstOf('a')
+    b.keyRings.endCooldown(CHANNEL, { value: ONE })
+    pass()
+    expect(a.rests()).toBeUndefined()
+    void bus.announce(began)
+    expect([a.rests(), b.rests()]).toEqual([undefined, undefined])
+  })
+
+  test('is not ended by the answer to a request that was sent before it', () => {
+    const { keyRings, rests } = nodeOn(new Bus(), 'a')
+    const sentMs = performance.now()
+    pass()
+    keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
+    keyRings.endCooldown(CHANNEL, { value: ONE }, sentMs)
+    expect(rests()).toBe('status 429')
+    keyRings.endCooldown(CHANNEL, { value: ONE }, performance.now())
+    expect(rests()).toBeUndefined()
+  })
+
+  test('lasts five minutes at most, whatever another node announces', () => {
+    const { keyRings, rests } = nodeOn(new Bus(), 'a')
+    const nowMs = performance.now()
+    const cooldown = { endMs: nowMs + 9e9, sinceMs: NOW, cause: 'x' }
+    keyRings.apply({ channel: 'main', key: ONE, cooldown }, nowMs)
+    pass(299_000)
+    expect(rests()).toBe('x')
+    pass(2_000)
+    expect(rests()).toBeUndefined()
+  })
+})
+
+describe('an announcement that changes nothing', () => {
+  /** What a node knows after an announcement with this sealed text, made from a valid one. */
+  function knownAfter(change: (sealed: string, text: (news: unknown[]) => string) => string) {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(new Bus(), 'b')]
+    const hears = new Bus()
+    const c = nodeOn(hears, 'c')
+    a.state(0)
+    pass()
+    const said = bus.firstOf('a')
+    const sealed = said.split(' ')[2] ?? ''
+    const text = (news: unknown[]): string => seal(SECRETS, JSON.stringify(news), PLACE)
+    void hears.announce(`limits a ${change(sealed, text)}`)
+    expect(b.left()).toBeUndefined()
+    return [c.left(), c.rests()]
+  }
+
+  test('the same that is unchanged is believed', () => {
+    expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
+  })
+
+  const OTHER = deriveSecrets('another secret of sixteen')
+  test.each<[string, (sealed: string, text: (news: unknown[]) => string) => string]>([
+    [
+      'with another character',
+      (sealed) => sealed.slice(0, -3) + (sealed.at(-3) === 'A' ? 'B' : 'A') + sealed.slice(-2),
+    ],
+    ['that is cut short', (sealed) => sealed.slice(0, 60)],
+    ['of another secret', () => seal(OTHER, '[]', PLACE)],
+    ['of another gateway', () => seal(SECRETS, JSON.stringify([NOW, []]), { ...PLACE, row: 'sluice:other' })],
+    ['of no JSON', () => seal(SECRETS, 'x', PLACE)],
+    ['of another form', (_, text) => text([NOW, [['limit', 'main', 'x', 'm', NOW]]])],
+    [
+      'of a negative remainder',
+      (_, text) => text([NOW, [['limit', 'main', 'x', 'm', NOW, null, [1, -1, null], null]]]),
+    ],
+    [
+      'with 17 news',
+      (_, text) => text([NOW, Array.from({ length: 17 }, () => ['cooldown', 'main', 'x', 1, 1, 1, ''])]),
+    ],
+  ])('one %s', (_, change) => {
+    expect(knownAfter(change)).toEqual([undefined, undefined])
+  })
+})
+
+test('of many keys, an announcement is at most 7,900 bytes, and all are announced within seconds', () => {
+  const bus = new Bus()
+  const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+  for (let index = 0; index < 1_000; index += 1)
+    a.limits.begin(CHANNEL, { value: ONE }, `model-${'x'.repeat(200)}-${index}`, { tokens: 1 })({
+      retryAfter: undefined,
+      headers: { 'x-ratelimit-remaining-requests': '5', 'x-ratelimit-remaining-tokens': '5' },
+    })
+  pass(5_000)
+  expect([...b.limits.noted()]).toHaveLength(1_000)
+  expect(Math.max(...bus.texts.map((text) => text.length))).toBeLessThan(7_900)
+})

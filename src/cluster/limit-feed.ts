@@ -1,0 +1,262 @@
+import { z } from 'zod'
+import type { Channel } from '../domain/records/channel.ts'
+import { hmacOf, seal, type Secrets, unseal } from '../store/secrets.ts'
+import type { CooldownChange, KeyRings } from '../upstreams/key-ring.ts'
+import type { NotedLimits, ProviderLimits } from '../upstreams/provider-limits.ts'
+import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
+import type { Announcer } from './change-feed.ts'
+
+/** Interval at which news are announced. */
+const INTERVAL_MS = 100
+/** Maximum number of announcements at a time, and of news in one of them: it must be shorter than 8,000 bytes. */
+const MAX_ANNOUNCEMENTS = 8
+const MAX_NEWS = 16
+const MAX_TEXT_LENGTH = 5_500
+/** Maximum number of news that wait to be announced, and of cooldowns of which the time is known. */
+const MAX_WAITING = 10_000
+/** Maximum age of an announcement, and maximum difference between the clocks of nodes. */
+const MAX_AGE_MS = 30_000
+/** Minimum time between two announcements of all that is known, for nodes that have joined or reconnected. */
+const TOLD_AGAIN_MS = 2_000
+/** Milliseconds of the year 2200. */
+const MAX_TIME_MS = 7_258_118_400_000
+const MAX_NAME_LENGTH = 300
+
+const PREFIX = 'limits'
+const QUESTION = /^limits\? (\S{1,100})$/
+const ANNOUNCEMENT = /^limits (\S{1,100}) (\S+)$/
+
+const time = z.int().min(0).max(MAX_TIME_MS)
+const name = z.string().max(MAX_NAME_LENGTH)
+const amount = z.int().min(0)
+/** Limit, remaining, and Unix milliseconds of the reset. */
+const count = z.tuple([amount.nullable(), amount, time.nullable()]).nullable()
+
+/** What was stated of a key: channel, tag of the key, model, time, end of a pause, requests, tokens. */
+const limitNews = z.tuple([z.literal('limit'), name, name, name, time, time.nullable(), count, count])
+/** A cooldown: channel, tag of the key, time of the change, its end (0: it is over), its start, its cause. */
+const cooldownNews = z.tuple([z.literal('cooldown'), name, name, time, time, time, name])
+
+/** Time of the announcement, and news. */
+const announcement = z.tuple([time, z.array(z.union([limitNews, cooldownNews])).max(MAX_NEWS)])
+
+type News = z.output<typeof announcement>[1][number]
+type Count = z.output<typeof count>
+
+/** Input of `LimitFeed`. */
+export interface LimitFeedOptions {
+  /** Identifier of this node. */
+  readonly node: string
+  /** Identifier of the cluster, the same on all of its nodes. */
+  readonly namespace: string
+  readonly secrets: Secrets
+  readonly announcer: Announcer
+  /** Channels of the live configuration; a new list after each change. */
+  readonly channels: () => readonly Pick<Channel, 'name' | 'keys'>[]
+  readonly limits: ProviderLimits
+  readonly keyRings: KeyRings
+}
+
+/**
+ * Announces to the other nodes what providers state of their keys, and cooldowns of keys. Announcements are
+ * encrypted, and name keys by an HMAC. One that is forged, older than half a minute, or not newer than what is
+ * known changes nothing. `docs/configuration.md: Limits of providers`.
+ */
+export class LimitFeed {
+  readonly #options: LimitFeedOptions
+  readonly #waiting = new Map<string, () => News>()
+  /** Times of the latest changes of cooldowns, by channel and tag of the key. */
+  readonly #changedMs = new Map<string, number>()
+  readonly #timer: NodeJS.Timeout
+  readonly #endListening: () => void
+  /** Keys by channel and their tags, of the channels of the live configuration. */
+  #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
+  /** Whether all that is known is to be announced again. */
+  #isAskedForAll = false
+  #toldMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: LimitFeedOptions) {
+    this.#options = options
+    const { announcer, limits, keyRings, node } = options
+    limits.onNoted = (noted) =>
+      this.#add(`limit ${noted.channel}\0${noted.key}\0${noted.model}`, () => this.#limitNews(noted))
+    keyRings.onChange = (change) => this.#addCooldown(change, Date.now())
+    this.#endListening = announcer.listen({
+      received: (text) => this.#onText(text),
+      connected: () => {
+        // Others may have reconnected before, and have missed what was stated to this node meanwhile.
+        this.#isAskedForAll = true
+        announcer.announce(`${PREFIX}? ${node}`).catch(() => {})
+      },
+    })
+    this.#timer = setInterval(() => this.#announce(), INTERVAL_MS).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#endListening()
+  }
+
+  #add(key: string, news: () => News): void {
+    if (this.#waiting.size < MAX_WAITING || this.#waiting.has(key)) this.#waiting.set(key, news)
+  }
+
+  #addCooldown(change: CooldownChange, atMs: number): void {
+    const { channel, key, cooldown } = change
+    const tag = this.#tagOf(channel, key)
+    this.#noteChange(`${channel}\0${tag}`, atMs)
+    const endMs = cooldown ? Math.ceil(Date.now() + cooldown.endMs - performance.now()) : 0
+    const { sinceMs = 0 } = cooldown ?? {}
+    const cause = (cooldown?.cause ?? '').slice(0, MAX_NAME_LENGTH)
+    this.#add(`cooldown ${channel}\0${tag}`, () => ['cooldown', channel, tag, atMs, endMs, sinceMs, cause])
+  }
+
+  #announce(): void {
+    if (this.#isAskedForAll) this.#tellAll()
+    for (let sent = 0; sent < MAX_ANNOUNCEMENTS && this.#waiting.size > 0; sent += 1) this.#announceSome()
+  }
+
+  #announceSome(): void {
+    const { node, secrets, announcer } = this.#options
+    const news: News[] = []
+    let length = 0
+    for (const [key, make] of this.#waiting) {
+      const one = make()
+      if (!isShort(one)) {
+        this.#waiting.delete(key)
+        continue
+      }
+      length += Buffer.byteLength(JSON.stringify(one))
+      if (news.length === MAX_NEWS || (news.length > 0 && length > MAX_TEXT_LENGTH)) break
+      this.#waiting.delete(key)
+      news.push(one)
+    }
+    const text = JSON.stringify([Date.now(), news] satisfies z.input<typeof announcement>)
+    if (text.length > MAX_TEXT_LENGTH + 100) return
+    // News that cannot be announced are lost: the next response states more recent ones.
+    announcer.announce(`${PREFIX} ${node} ${seal(secrets, text, this.#place)}`).catch(() => {})
+  }
+
+  #onText(text: string): void {
+    const { node } = this.#options
+    const [, asking] = QUESTION.exec(text) ?? []
+    if (asking !== undefined && asking !== node) this.#isAskedForAll = true
+    const [, teller, sealed] = ANNOUNCEMENT.exec(text) ?? []
+    if (sealed === undefined || teller === node) return
+    const opened = this.#opened(sealed)
+    const nowMs = Date.now()
+    if (!opened || Math.abs(nowMs - opened[0]) > MAX_AGE_MS) return
+    for (const one of opened[1]) this.#apply(one, nowMs)
+  }
+
+  #opened(sealed: string): z.output<typeof announcement> | undefined {
+    try {
+      return announcement.safeParse(JSON.parse(unseal(this.#options.secrets, sealed, this.#place))).data
+    } catch {
+      return undefined
+    }
+  }
+
+  #apply(news: News, nowMs: number): void {
+    const [kind, channelName, tag] = news
+    const found = this.#keys.get(`${channelName}\0${tag}`)
+    if (!found) return
+    const { channel, key } = found
+    const { limits, keyRings } = this.#options
+    if (kind === 'limit') {
+      const [, , , model, statedMs, restsUntilMs, requests, tokens] = news
+      if (statedMs > nowMs + MAX_AGE_MS) return
+      const stated: StatedLimits = {
+        ...(requests && { requests: countOf(requests) }),
+        ...(tokens && { tokens: countOf(tokens) }),
+        ...(restsUntilMs !== null && { restsUntilMs }),
+      }
+      limits.apply(channel, { key, model, stated, statedMs })
+      return
+    }
+    const [, , , atMs, endMs, sinceMs, cause] = news
+    const name = `${channelName}\0${tag}`
+    if (atMs <= (this.#changedMs.get(name) ?? 0) || atMs > nowMs + MAX_AGE_MS) return
+    this.#noteChange(name, atMs)
+    const ownMs = performance.now()
+    const cooldown = endMs > nowMs ? { endMs: ownMs + endMs - nowMs, sinceMs, cause } : undefined
+    keyRings.apply({ channel: channel.name, key, cooldown }, ownMs)
+  }
+
+  #tellAll(): void {
+    const nowMs = performance.now()
+    if (nowMs - this.#toldMs < TOLD_AGAIN_MS) return
+    this.#toldMs = nowMs
+    this.#isAskedForAll = false
+    const { limits, keyRings } = this.#options
+    for (const noted of limits.noted()) limits.onNoted?.(noted)
+    for (const change of keyRings.list(nowMs)) {
+      const atMs = this.#changedMs.get(`${change.channel}\0${this.#tagOf(change.channel, change.key)}`)
+      if (atMs !== undefined) this.#addCooldown(change, atMs)
+    }
+  }
+
+  #noteChange(name: string, atMs: number): void {
+    this.#changedMs.delete(name)
+    this.#changedMs.set(name, atMs)
+    if (this.#changedMs.size <= MAX_WAITING) return
+    for (const oldest of this.#changedMs.keys()) {
+      this.#changedMs.delete(oldest)
+      break
+    }
+  }
+
+  #limitNews({ channel, key, model, stated, statedMs }: NotedLimits): News {
+    const { requests, tokens, restsUntilMs = null } = stated
+    const rests = restsUntilMs === null ? null : Math.ceil(restsUntilMs)
+    return [
+      'limit',
+      channel,
+      this.#tagOf(channel, key),
+      model,
+      statedMs,
+      rests,
+      countNews(requests),
+      countNews(tokens),
+    ]
+  }
+
+  #tagOf(channel: string, key: string): string {
+    return hmacOf(this.#options.secrets, 'limited key', `${channel}\0${key}`)
+  }
+
+  get #place() {
+    return { table: 'limits of providers', row: this.#options.namespace }
+  }
+
+  get #keys(): ReadonlyMap<string, Found> {
+    const of = this.#options.channels()
+    if (this.#tags?.of === of) return this.#tags.keys
+    const keys = new Map<string, Found>()
+    for (const channel of of)
+      for (const key of channel.keys.length === 0 ? [''] : channel.keys)
+        keys.set(`${channel.name}\0${this.#tagOf(channel.name, key)}`, { channel, key })
+    this.#tags = { of, keys }
+    return keys
+  }
+}
+
+interface Found {
+  readonly channel: Pick<Channel, 'name' | 'keys'>
+  readonly key: string
+}
+
+/** Whether other nodes accept the names: they refuse an announcement as a whole. */
+function isShort(news: News): boolean {
+  return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
+}
+
+function countNews(stated: StatedCount | undefined): Count {
+  if (!stated) return null
+  const { limit = null, remaining, resetsMs } = stated
+  return [limit, remaining, resetsMs === undefined ? null : Math.ceil(resetsMs)]
+}
+
+function countOf([limit, remaining, resetsMs]: NonNullable<Count>): StatedCount {
+  return { limit: limit ?? undefined, remaining, resetsMs: resetsMs ?? undefined }
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import type { AdministrationServices } from '../services.ts'
+import type { StatedCount } from '../../upstreams/stated-limits.ts'
+
+const statedCount = z.object({
+  limit: z.int().optional(),
+  remaining: z.int(),
+  resets_at: z.int().optional(),
+})
+
+/** What a provider stated of a key, for the model that has the least left. */
+export const keyLimitsSchema = z.object({
+  model: z.string().optional().describe("The upstream's name"),
+  requests: statedCount.optional(),
+  tokens: statedCount.optional(),
+  rests_until: z.int().optional(),
+})
+
+type LimitServices = Pick<AdministrationServices, 'channels' | 'nowMs'>
+
+/** Shows what this node knows of the limits of a channel's keys. Times are in Unix seconds. */
+export function keyLimitsShown(
+  { channels: { keyRings, providerLimits }, nowMs }: LimitServices,
+  channel: string,
+): (key: string) => z.output<typeof keyLimitsSchema> {
+  const limits = providerLimits.ofChannel(channel)
+  const readMs = performance.now()
+  return (key) => {
+    const stated = limits.get(key)
+    const cooldown = keyRings.cooldownOf(channel, key, readMs)
+    const restsMs = Math.max(stated?.restsUntilMs ?? 0, cooldown ? nowMs() + cooldown.endMs - readMs : 0)
+    return {
+      ...(stated && { model: stated.model }),
+      ...(stated?.requests && { requests: shownCount(stated.requests) }),
+      ...(stated?.tokens && { tokens: shownCount(stated.tokens) }),
+      ...(restsMs > 0 && { rests_until: Math.ceil(restsMs / 1000) }),
+    }
+  }
+}
+
+function shownCount({ limit, remaining, resetsMs }: StatedCount): z.output<typeof statedCount> {
+  return {
+    ...(limit !== undefined && { limit }),
+    remaining,
+    ...(resetsMs !== undefined && { resets_at: Math.ceil(resetsMs / 1000) }),
+  }
+}

@@ -1,0 +1,63 @@
+/** Number of minutes kept, including the current one. */
+export const HISTORY_MINUTES = 60
+/** Maximum number of names of which minutes are kept; beyond it, the oldest is forgotten. */
+const MAX_NAMES = 10_000
+/** Stands for a minute in which nothing was noted. */
+const NOTHING = 255
+
+interface Ring {
+  /** The latest minute, since 1970. */
+  minute: number
+  /** Percent by minute modulo the number of minutes. */
+  readonly percents: Uint8Array
+}
+
+/** The smallest shares of something that were noted in each minute of the last hour. */
+export class ShareHistory {
+  readonly #rings = new Map<string, Ring>()
+
+  /** Notes a share from 0 to 1. */
+  note(name: string, nowMs: number, share: number): void {
+    const minute = minuteOf(nowMs)
+    let ring = this.#rings.get(name)
+    if (!ring) {
+      ring = { minute, percents: new Uint8Array(HISTORY_MINUTES).fill(NOTHING) }
+      this.#rings.set(name, ring)
+      this.#forgetOldest()
+    }
+    advance(ring, minute)
+    const at = minute % HISTORY_MINUTES
+    ring.percents[at] = Math.min(ring.percents[at] ?? NOTHING, Math.round(share * 100))
+  }
+
+  /** The percentages of the last hour, the oldest minute first; null where nothing was noted. */
+  of(name: string, nowMs: number): readonly (number | null)[] {
+    const ring = this.#rings.get(name)
+    const latest = minuteOf(nowMs)
+    return Array.from({ length: HISTORY_MINUTES }, (_, index) => {
+      const minute = latest - HISTORY_MINUTES + 1 + index
+      if (!ring || minute > ring.minute || minute <= ring.minute - HISTORY_MINUTES) return null
+      const percent = ring.percents[minute % HISTORY_MINUTES] ?? NOTHING
+      return percent === NOTHING ? null : percent
+    })
+  }
+
+  #forgetOldest(): void {
+    if (this.#rings.size <= MAX_NAMES) return
+    for (const oldest of this.#rings.keys()) {
+      this.#rings.delete(oldest)
+      break
+    }
+  }
+}
+
+/** Empties the minutes since the latest one. */
+function advance(ring: Ring, minute: number): void {
+  for (let gap = Math.min(minute - ring.minute, HISTORY_MINUTES); gap > 0; gap -= 1)
+    ring.percents[(minute - gap + 1) % HISTORY_MINUTES] = NOTHING
+  ring.minute = Math.max(ring.minute, minute)
+}
+
+function minuteOf(ms: number): number {
+  return Math.floor(ms / 60_000)
+}
