@@ -262,14 +262,10 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     })
     const page = await stage.open('root', `/channels/${ids[0]}`)
     const table = page.getByRole('table', { name: 'Keys' })
-<<<<<<< HEAD
     await table.waitFor()
     const headings = await table.getByRole('columnheader').allInnerTexts()
     expect(headings).toEqual(expect.arrayContaining(['Key', 'State', 'Since', 'Calls']))
-    await table.getByRole('row', { name: /sk-f\*+6789 Works/ }).waitFor()
-=======
     await table.getByRole('row', { name: /1 sk-f\*+6789 Works/ }).waitFor()
->>>>>>> 7b6739eb
     await page.getByRole('button', { name: 'Add key' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add key' })
     await dialog.getByRole('textbox', { name: 'API keys' }).fill('sk-second-key-9876543210')

@@ -136,10 +136,6 @@ function useColumns(): readonly Column<PricedModel>[] {
   const words: Readonly<Record<string, string>> = models.endpointWords
   const serviceText = useServiceText()
   return [
-<<<<<<< HEAD
-    { key: 'name', label: models.model, phone: 'title', cell: ({ name }) => name },
-    { key: 'vendor', label: models.vendor, phone: 'value', isOptional: true, cell: ({ vendor }) => vendor },
-=======
     {
       key: 'name',
       label: models.model,
@@ -150,8 +146,7 @@ function useColumns(): readonly Column<PricedModel>[] {
         </>
       ),
     },
-    { key: 'vendor', label: models.vendor, phone: 'value', cell: ({ vendor }) => vendor },
->>>>>>> 7b6739eb
+    { key: 'vendor', label: models.vendor, phone: 'value', isOptional: true, cell: ({ vendor }) => vendor },
     {
       key: 'input',
       label: models.input,
