@@ -248,6 +248,7 @@ describe('channels', () => {
         disable_store: false,
         service_tier: null,
         pass_through: false,
+        cache_diagnostics: false,
         headers: new Map(),
         rate_limit: NO_LIMIT,
         on_client_gone: 'cancel',
@@ -281,6 +282,7 @@ channels:
     disable_store: true
     service_tier: fast
     pass_through: true
+    cache_diagnostics: true
     headers: { X-Team: red }
     rate_limit: { requests: 1, tokens: 2, window: 3s }
     on_client_gone: drain
@@ -303,6 +305,7 @@ channels:
       disable_store: true,
       service_tier: 'fast',
       pass_through: true,
+      cache_diagnostics: true,
       headers: new Map([['x-team', 'red']]),
       rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },
       on_client_gone: 'drain',

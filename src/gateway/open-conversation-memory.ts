@@ -1,5 +1,7 @@
 import type { Link } from '../ipc/link.ts'
 import { Affinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
+import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
+import { LocalPreviousCalls, OwnerPreviousCalls } from '../relay/affinity/previous-calls.ts'
 import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
@@ -15,6 +17,7 @@ interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> 
 interface ConversationMemory {
   readonly prompts: PromptMemory
   readonly affinity: Affinity
+  readonly breaks: CacheBreaks
   close(): Promise<void>
 }
 
@@ -31,6 +34,11 @@ export async function openConversationMemory(
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
     affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
+    breaks: new CacheBreaks({
+      previous: options.link ? new OwnerPreviousCalls(options.link) : new LocalPreviousCalls(),
+      key,
+      metrics,
+    }),
     async close() {
       await Promise.all([prompts.close(), sessions.close()])
     },

@@ -221,6 +221,7 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
+      breaks: conversations.breaks,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

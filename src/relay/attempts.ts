@@ -27,6 +27,7 @@ import {
 import type { AttemptEnd } from './response-handler.ts'
 import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { withCacheQuestion } from './affinity/cache-question.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
@@ -168,7 +169,10 @@ export class Attempts {
     const { request, settings } = call.plan
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
-      return this.#adapted(call, prepared, plan.channel, request)
+      const adapted = this.#adapted(call, prepared, plan.channel, request)
+      return call.breaks && plan.channel.cache_diagnostics
+        ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
+        : adapted
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)

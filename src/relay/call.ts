@@ -1,4 +1,5 @@
 import type { Response } from '@sluice/http1'
+import type { CacheBreak } from '../domain/cache-break.ts'
 import { particularsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheMoney, charge } from '../domain/charge.ts'
@@ -8,6 +9,7 @@ import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
 import type { Served } from '@sluice/wire/service-tier'
+import { verdictText } from '@sluice/wire/diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { promptTextOf } from '@sluice/wire/prompt-text'
@@ -28,6 +30,7 @@ import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
 import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
 import type { CallAffinity } from './affinity/affinity.ts'
+import type { CallBreaks } from './affinity/cache-breaks.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
@@ -93,6 +96,9 @@ export class Call implements MediaRequester {
   readonly words: RequestWords
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
+  breaks: CallBreaks | undefined
+  #cacheBreak: CacheBreak | '' = ''
+  #cacheVerdict = ''
   #error: AnsweredError | undefined
   /** What the head of the upstream's response states about the tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
@@ -236,9 +242,18 @@ export class Call implements MediaRequester {
   ): Promise<Usage> {
     const priced = priceResponse(this, target, basis)
     const book = (known: PricedUsage): Promise<Usage> => {
-      if (target && basis && !this.cut)
-        this.affinity?.answered(this.plan, target, known.usage, basis.reported !== undefined)
-      return this.#book(target, known, delivered, lasting)
+      const bookNow = (cacheBreak: CacheBreak | '' = ''): Promise<Usage> => {
+        this.#cacheBreak = cacheBreak
+        return this.#book(target, known, delivered, lasting)
+      }
+      if (!target || !basis || this.cut) return bookNow()
+      const { plan } = this
+      const { usage } = known
+      if (target.channel.cache_diagnostics) this.#cacheVerdict = verdictText(basis.diagnosis)
+      this.affinity?.answered(plan, target, usage, basis.reported !== undefined)
+      if (!basis.reported || basis.reported.promptIsUnknown) return bookNow()
+      const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
+      return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
     // If nothing must be counted, the hold is settled at once, together with the end of the response.
     return priced instanceof Promise ? priced.then(book) : book(priced)
@@ -297,6 +312,8 @@ export class Call implements MediaRequester {
       requested_service_tier: this.plan.request.serviceTier ?? '',
       region: this.#served?.region ?? '',
       ...cacheMoney(this.#served?.rate ?? this.plan.rate, usage),
+      cache_break: this.#cacheBreak,
+      cache_verdict: this.#cacheVerdict,
       model: target ? model.name : facts.model,
       group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,

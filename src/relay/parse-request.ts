@@ -64,7 +64,7 @@ export function parseRequest(
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
-    ...(session && { session }),
+    ...(session && { session, conversation: { scan, form: conversation } }),
     ...(cachesForADay && { cachesForADay }),
   }
   return request instanceof Promise
@@ -74,12 +74,16 @@ export function parseRequest(
 
 function withService(
   request: ParsedRequest,
-  service: Pick<ParsedRequest, 'serviceTier' | 'region' | 'lifetimes' | 'session' | 'cachesForADay'>,
+  service: Pick<
+    ParsedRequest,
+    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay'
+  >,
 ): ParsedRequest {
   return {
     ...request,
     ...service,
     ...(request.session && { session: request.session }),
+    ...(request.conversation && { conversation: request.conversation }),
     ...(request.forModel && {
       forModel: (name: string) => withService(request.forModel?.(name) ?? request, service),
     }),

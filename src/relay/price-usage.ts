@@ -1,3 +1,4 @@
+import type { Diagnosis } from '@sluice/wire/diagnosis'
 import { charge } from '../domain/charge.ts'
 import { isMore, ZERO } from '../domain/decimal.ts'
 import { imagePrice, type Price, type Rate } from '../domain/price.ts'
@@ -42,6 +43,8 @@ export interface ChargeBasis {
   readonly reported: ReportedUsage | undefined
   /** What the response states about how it was served, which may be known without a usage. */
   readonly served: Served | undefined
+  /** What the response states about the prompt cache. */
+  readonly diagnosis?: Diagnosis | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
@@ -62,7 +65,10 @@ export function servedSoFar({ usage, served }: Pick<Tap, 'usage' | 'served'>): S
 
 /** Facts of a stream, at its end or as far as it came. */
 export function streamBasis(
-  tap: Pick<Tap, 'isReplay' | 'usage' | 'served' | 'tools' | 'arrived' | 'emittedBytes' | 'text'>,
+  tap: Pick<
+    Tap,
+    'isReplay' | 'usage' | 'served' | 'diagnosis' | 'tools' | 'arrived' | 'emittedBytes' | 'text'
+  >,
   ending: ResponseEnding,
   isComplete: boolean,
 ): ChargeBasis {
@@ -73,6 +79,7 @@ export function streamBasis(
     isComplete,
     reported: isReplay ? NO_USAGE : usage,
     served: servedSoFar(tap),
+    diagnosis: tap.diagnosis,
     tools,
     arrived: () => tap.arrived,
     hasText: () => !isReplay && emittedBytes > 0,

@@ -49,6 +49,7 @@ import {
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { Affinity } from './affinity/affinity.ts'
+import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
@@ -80,6 +81,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly signatures: SignatureStore
   readonly prompts: PromptMemory
   readonly affinity: Affinity
+  readonly breaks: CacheBreaks
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -324,6 +326,9 @@ export class Relay {
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
     const possible = planning instanceof Promise ? await planning : planning
+    const { startedMs } = incoming
+    const session = this.#services.affinity.tagOf(caller.user.id, request)
+    const breaks = this.#services.breaks.of(session, startedMs)
     const affinity = this.#services.affinity.of(caller.user.id, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
     const planned = arranged instanceof Promise ? await arranged : arranged
@@ -336,7 +341,6 @@ export class Relay {
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
     // cache; in between they might be removed from it and read a second time.
-    const { startedMs } = incoming
     const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
@@ -349,7 +353,7 @@ export class Relay {
       stream: request.stream,
       price_version: priceVersion,
       kind: dialect.endpoint,
-      session: this.#services.affinity.tagOf(caller.user.id, request),
+      session,
       started_ms: startedMs,
       prompt_amount: charge(rateAsked(first), {
         ...NO_USAGE,
@@ -367,6 +371,7 @@ export class Relay {
     const call = new Call(this.#services, incoming, first, hold)
     call.prompts = prompts
     call.affinity = affinity
+    call.breaks = breaks
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.

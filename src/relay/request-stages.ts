@@ -89,6 +89,8 @@ export interface ParsedRequest {
   readonly session?: SessionFinder
   /** Whether the request has the provider keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
+  /** The conversation as the client sent it. Absent if the endpoint has none. */
+  readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationForm }
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

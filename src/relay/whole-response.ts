@@ -118,6 +118,7 @@ function chargeBasis(ending: ResponseEnding, facts: ReplyFacts | undefined): Cha
     isComplete: facts !== undefined,
     reported: facts?.usage,
     served: facts?.usage?.served ?? facts?.served,
+    diagnosis: facts?.diagnosis,
     tools: facts?.tools ?? [],
     arrived: () => facts?.arrived?.(),
     hasText: () => facts !== undefined && facts.text() !== '',

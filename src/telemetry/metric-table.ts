@@ -61,6 +61,11 @@ export const METRICS = {
     'Calls of sessions: kept at the account that has the cache, moved to another one, and new ones.',
     'result',
   ),
+  cacheBreaks: counter(
+    'sluice_cache_breaks_total',
+    'Calls of sessions that missed the prompt cache of the previous call, by reason.',
+    'reason',
+  ),
   settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
   upstreamErrors: counter(
     'sluice_upstream_errors_total',

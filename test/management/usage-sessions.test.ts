@@ -215,4 +215,21 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     const now = Math.floor(Date.now() / 1000)
     expect((await sessions(ADMIN, `start_timestamp=${now - 600}&end_timestamp=${now + 5}`)).total).toBe(3)
   })
+
+  test('a session that missed its cache has the reason in its row, its sums and those of the period', async () => {
+    const headers = { 'x-session-id': 'broken' }
+    await site.chat('bob', ask('m'), { headers })
+    site.upstream.script('m', { kind: 'whole', usage: usageText(1_000, 5, 199) })
+    const tool = { type: 'function', function: { name: 'look', parameters: { type: 'object' } } }
+    await site.chat('bob', { ...ask('m'), tools: [tool] }, { headers })
+    const broken = async () => (await log(ADMIN, '&user_id=5'))[0]
+    await expect.poll(broken).toMatchObject({ cache_break: 'tools_changed', cache_verdict: '' })
+    const breaks = { tools_changed: 1 }
+    const [session] = (await sessions(BOB)).items
+    expect(session).toMatchObject({ calls: 2, breaks })
+    await expect.poll(() => get(ADMIN, '/api/usage')).toMatchObject({ breaks })
+    await expect.poll(() => get(BOB, '/api/usage/self')).toMatchObject({ breaks })
+    expect(await get(ANN, '/api/usage/self')).toMatchObject({ breaks: {} })
+    expect(await get(ADMIN, '/api/usage?username=ann')).toMatchObject({ breaks: {} })
+  })
 })

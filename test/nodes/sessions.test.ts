@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -40,6 +41,24 @@ describe('a gateway of two workers', () => {
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
     await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
+  })
+
+  test('compares a call with the previous one of its session, whichever worker had it', async () => {
+    script(fixture.upstream)
+    const missed = { kind: 'whole', usage: usageText(5_000, 5, 0) } as const
+    for (let n = 0; n < 8; n++) {
+      const session = `compared-${n}`
+      script(fixture.upstream)
+      await turn(fixture.gateway.url, session)
+      fixture.upstream.script('m', missed)
+      await turn(fixture.gateway.url, session)
+    }
+    const { data } = await manage<{ breaks: object }>(
+      fixture.gateway.url,
+      { id: ROOT.id, accessToken: ROOT.access_token },
+      'GET /api/usage',
+    )
+    expect(data.breaks).toEqual({ provider: 8 })
   })
 })
 
@@ -97,6 +116,19 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await turn(second, 'b')
     const metrics = await (await fetch(`${second}/metrics`)).text()
     expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
+  })
+
+  test('what is lost with the data of Redis is where a session was, and nothing else', async () => {
+    script(shared.nodes.upstream)
+    const [first = '', second = ''] = urls()
+    await turn(first, 'lost')
+    await shared.server.command(['FLUSHALL'])
+    // Both nodes answer, and a node that has the session in memory keeps it.
+    for (const url of [second, first]) await turn(url, 'lost')
+    const [before, , after] = keysSeen(shared.nodes.upstream).slice(-3)
+    expect(after).toBe(before)
+    // The next use writes it again.
+    await expect.poll(entries).toHaveLength(1)
   })
 
   test('without Redis, calls are answered', async () => {

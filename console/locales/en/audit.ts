@@ -82,6 +82,7 @@ export const audit = {
     allow: 'Allowed fields',
     disable_store: 'Storing disabled',
     pass_through: 'Passed through',
+    cache_diagnostics: 'Cache diagnostics',
     headers: 'Headers',
     status_mapping: 'Status mapping',
     rate_limit: 'Rate limit',

@@ -84,6 +84,7 @@ export const audit: Texts['audit'] = {
     allow: '允许的字段',
     disable_store: '禁用存储',
     pass_through: '透传',
+    cache_diagnostics: '缓存诊断',
     headers: '请求头',
     status_mapping: '状态映射',
     rate_limit: '速率限制',

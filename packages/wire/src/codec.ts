@@ -1,3 +1,4 @@
+import type { Diagnosis } from './diagnosis.ts'
 import type { ProtocolName } from './protocols.ts'
 import type { Usage } from './usage.ts'
 import type { ReplyContext, Conversation, MediaPart } from './conversation.ts'
@@ -86,6 +87,8 @@ export interface StreamDecoder {
   readonly usage: ReportedUsage | undefined
   /** What the upstream has stated about how it serves; absent if only `usage` states it. */
   readonly served?: Served | undefined
+  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  readonly diagnosis?: Diagnosis | undefined
   /** Audio, images and hidden reasoning so far. */
   readonly arrived: ArrivedMedia
   /** Uses of the provider's tools so far; absent if the dialect does not report them. */

@@ -54,6 +54,16 @@ export class Spans {
   }
 }
 
+/** The parts of a conversation that are compared with those of the next request of its session. */
+export interface ConversationParts {
+  readonly tools: Spans
+  /** The system prompt, with the turns at the beginning that are instructions. */
+  readonly system: Spans
+  readonly turns: Spans
+  /** Number of offsets in `turns` up to the end of each turn. */
+  readonly ends: readonly number[]
+}
+
 /** A part of the bytes. */
 type Span = readonly [start: number, end: number]
 
@@ -81,14 +91,17 @@ const MIN_DATA_BYTES = 512
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 
-/** Top-level members that come before the turns of a conversation, in all dialects. */
-const OPENING_MEMBERS: ReadonlySet<string> = new Set([
+/** Top-level members with the system prompt, in all dialects. */
+const SYSTEM_MEMBERS: ReadonlySet<string> = new Set([
   'instructions',
   'system',
   'systemInstruction',
   'system_instruction',
-  'tools',
 ])
+/** Top-level members with tools. */
+const TOOL_MEMBERS: ReadonlySet<string> = new Set(['functions', 'toolConfig', 'tools'])
+/** Top-level members that come before the turns of a conversation. */
+const OPENING_MEMBERS: ReadonlySet<string> = new Set([...SYSTEM_MEMBERS, 'tools'])
 /** Roles of turns that are instructions. */
 const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
 
@@ -147,15 +160,7 @@ export class DigestWalk {
 
   opening(): Spans | undefined {
     const spans = new Spans()
-    const members = [...this.#scan.members.values()]
-      .filter(({ key }) => OPENING_MEMBERS.has(key))
-      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
-    for (const { key, keyStart, end, node } of members) {
-      const left: Span[] = []
-      if (key === 'system') this.#leaveOutBilling(node, left)
-      if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
-      this.#add(spans, keyStart, end, left)
-    }
+    this.#addMembers(spans, OPENING_MEMBERS)
     for (const turn of this.turns()) {
       const isInstruction = this.#isInstruction(turn)
       const text = isInstruction ? undefined : this.#onlyTextOf(turn)
@@ -164,6 +169,33 @@ export class DigestWalk {
       if (!isInstruction) return spans
     }
     return undefined
+  }
+
+  parts(): ConversationParts {
+    const parts = { tools: new Spans(), system: new Spans(), turns: new Spans(), ends: [] as number[] }
+    this.#addMembers(parts.tools, TOOL_MEMBERS)
+    this.#addMembers(parts.system, SYSTEM_MEMBERS)
+    let isBeginning = true
+    for (const turn of this.turns()) {
+      isBeginning &&= this.#isInstruction(turn)
+      if (isBeginning) this.#addTurn(parts.system, turn)
+      this.#addTurn(parts.turns, turn)
+      parts.ends.push(parts.turns.offsets.length)
+    }
+    return parts
+  }
+
+  /** The members with these names, in the order of the names. */
+  #addMembers(spans: Spans, names: ReadonlySet<string>): void {
+    const members = [...this.#scan.members.values()]
+      .filter(({ key }) => names.has(key))
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    for (const { key, keyStart, end, node } of members) {
+      const left: Span[] = []
+      if (key === 'system') this.#leaveOutBilling(node, left)
+      if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
+      this.#add(spans, keyStart, end, left)
+    }
   }
 
   #isInstruction(turn: Node): boolean {

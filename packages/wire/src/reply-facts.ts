@@ -1,3 +1,4 @@
+import type { Diagnosis } from './diagnosis.ts'
 import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
@@ -10,6 +11,8 @@ export interface ReplyFacts {
   readonly usage: ReportedUsage | undefined
   /** What it states about how it was served; absent if only `usage` states it. */
   readonly served?: Served | undefined
+  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  readonly diagnosis?: Diagnosis | undefined
   /** Uses of the provider's tools that it reports; absent if its dialect does not report them. */
   readonly tools?: readonly ToolUse[]
   /** Whether it is an error object, independent of its status. */

@@ -20,6 +20,8 @@ export interface Reply {
   readonly usage: ReportedUsage | undefined
   /** What it states about how it was served; absent if only `usage` states it. */
   readonly served?: Served | undefined
+  /** The provider's verdict about the prompt cache, as it came; absent if there is none. */
+  readonly cacheVerdict?: object
   /** Uses of the provider's tools that it reports; absent if there are none. */
   readonly tools?: readonly ToolUse[]
   /** Audio and images in it; absent if there are none. */

@@ -117,6 +117,8 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     edit: 'admin',
   },
   pass_through: { ...OPEN, type: flag, default: false },
+  /** Whether the provider is asked why a session missed its cache. */
+  cache_diagnostics: { ...OPEN, type: flag, default: false, edit: 'admin' },
   /** Added to each upstream request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
   /** Maps statuses of its responses to those as which they are treated. */

@@ -17,6 +17,7 @@ import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
 import { LocalDigests } from '../../relay/digests/digest-store.ts'
+import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
 import { answerDigests } from '../../relay/digests/owner-digests.ts'
 import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
@@ -146,6 +147,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     metrics,
     prompts: new LocalDigests(PROMPT_DIGESTS),
     sessions: new LocalDigests(SESSION_DIGESTS),
+    previous: new LocalPreviousCalls(),
   }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
@@ -234,6 +236,7 @@ interface SharedResources {
   readonly slots: OwnedSlots
   readonly prompts: LocalDigests
   readonly sessions: LocalDigests
+  readonly previous: LocalPreviousCalls
   readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
@@ -241,7 +244,7 @@ interface SharedResources {
 /** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, prompts, sessions, crew } = services
+  const { database, announce, permits, slots, metrics, prompts, sessions, previous, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
@@ -253,6 +256,7 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
   answerDigests(link, 'prompt', prompts)
   answerDigests(link, 'session', sessions)
+  answerPreviousCalls(link, previous)
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

@@ -24,8 +24,8 @@ export interface AffinityServices {
 /** Minimum number of tokens of a prompt that providers keep in a cache. */
 const MIN_CACHED_TOKENS = 1_024
 /** Lifetimes of caches, the shortest first. */
-const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
-const LAST_LIFETIME = LIFETIMES_MS.length - 1
+export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
+export const LAST_LIFETIME = LIFETIMES_MS.length - 1
 /** Number of answers in a row without a cache read after which a binding is limited to the share of its key. */
 const MAX_MISSES = 2
 /** Maximum of the calls that a key takes from such bindings, as a multiple of an equal share. */
@@ -220,7 +220,7 @@ function leavesChoice({ channels }: Plan): boolean {
 }
 
 /** Index of the longest lifetime that an answer wrote; -1 if it wrote nothing. */
-function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
+export function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
   // Providers that keep prompts for a day write them without reporting it.
@@ -235,7 +235,7 @@ const PLACE_BITS = 27
 const PLACES = new WeakMap<Channel, Map<string, number>>()
 
 /** Number of a channel and one of its keys. A collision only costs a warm cache. */
-function placeOf(channel: Channel, key: string): number {
+export function placeOf(channel: Channel, key: string): number {
   let places = PLACES.get(channel)
   if (!places) PLACES.set(channel, (places = new Map()))
   let place = places.get(key)

@@ -352,6 +352,7 @@ function convertedReply(
     error: false,
     usage: reply.usage,
     served: reply.served,
+    diagnosis: { id: reply.id, verdict: reply.cacheVerdict },
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),

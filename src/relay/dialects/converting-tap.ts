@@ -1,3 +1,4 @@
+import type { Diagnosis } from '@sluice/wire/diagnosis'
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
@@ -83,6 +84,10 @@ export class ConvertingTap implements Tap {
 
   get served(): Served | undefined {
     return this.#decoder.served
+  }
+
+  get diagnosis(): Diagnosis | undefined {
+    return this.#decoder.diagnosis
   }
 
   get text(): string {

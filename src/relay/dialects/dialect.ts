@@ -1,3 +1,4 @@
+import type { Diagnosis } from '@sluice/wire/diagnosis'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
@@ -70,6 +71,8 @@ export interface Tap extends StorableResponse {
   readonly usage: ReportedUsage | undefined
   /** What the stream has stated about how it is served; absent if only `usage` states it. */
   readonly served?: Served | undefined
+  /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
+  readonly diagnosis?: Diagnosis | undefined
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined

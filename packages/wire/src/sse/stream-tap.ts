@@ -1,3 +1,4 @@
+import type { Diagnosis } from '../diagnosis.ts'
 import type { Usage } from '../usage.ts'
 import type { ErrorContent } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
@@ -60,6 +61,8 @@ export abstract class StreamTap extends FrameLoop {
   usage: ReportedUsage | undefined
   /** What the stream has stated about how it is served; undefined if nothing, or if only `usage` states it. */
   served: Served | undefined
+  /** What the stream has stated about the prompt cache; undefined if nothing. */
+  diagnosis: Diagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
   /** Whether the terminator was seen. */

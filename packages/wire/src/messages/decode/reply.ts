@@ -1,3 +1,4 @@
+import { verdictMember } from '../../diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
@@ -27,6 +28,7 @@ export function decodeReply(bytes: Buffer): Reply {
     parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
     stop: readStop(stop) ?? { reason: 'end' },
     usage: readMessagesUsage(scan.value('usage'), tools),
+    ...verdictMember(scan.has('diagnostics') ? scan.value('diagnostics') : null),
     ...(tools.length > 0 && { tools }),
   }
 }

@@ -1,6 +1,7 @@
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
+import { messageDiagnosis } from '../../diagnosis.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
@@ -90,6 +91,7 @@ export class MessagesTap extends StreamTap {
       return this.#update()
     }
     this.#id = message?.['id']
+    if (message) this.diagnosis = messageDiagnosis(message)
     this.#finish(message)
     this.#count(message?.['usage'], this.#sawFinish)
     const content = message?.['content']
@@ -141,6 +143,7 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
   return {
     valid: Array.isArray(content) && !error,
     usage: readMessagesUsage(reply['usage'], tools),
+    diagnosis: messageDiagnosis(reply),
     tools,
     error,
     text: () =>

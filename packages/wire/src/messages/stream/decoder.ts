@@ -1,3 +1,4 @@
+import { type Diagnosis, messageDiagnosis } from '../../diagnosis.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { scanObject } from '../../json/json-scan.ts'
@@ -52,6 +53,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #parts = 0
   #started = false
   #id = ''
+  diagnosis: Diagnosis | undefined
   readonly #counts = new StreamedUsage()
   readonly #searches = new ServerSearches()
   #stop: Stop | undefined
@@ -144,6 +146,7 @@ export class MessagesStreamDecoder extends FrameReader {
       return this.#fail('api_error', 'The upstream began a second message within its response.')
     this.#started = true
     this.#id = textOf(message['id'])
+    this.diagnosis = messageDiagnosis(message)
     this.#stop = readStop(message)
     this.#counts.add(message['usage'], this.#stop !== undefined)
     this.emit({

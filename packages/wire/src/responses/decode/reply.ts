@@ -1,3 +1,4 @@
+import { verdictMember } from '../../diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -37,6 +38,7 @@ export function decodeReply(bytes: Buffer): Reply {
     stop: stopOf(response, { calledTools }),
     usage: usageOf(response),
     ...servedMember(response['service_tier']),
+    ...verdictMember(response['prompt_cache_diagnostics']),
     ...(tools.length > 0 && { tools }),
   }
 }

@@ -3,6 +3,7 @@ import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
+import { responseDiagnosis } from '../../diagnosis.ts'
 import { laterServed, servedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolTally } from '../../tool-use.ts'
@@ -179,6 +180,7 @@ export class ResponsesTap extends StreamTap {
     this.previousId ||= textOr(response['previous_response_id'])
     this.#model ||= textOr(response['model'])
     this.served = laterServed(this.served, servedTier(response['service_tier']))
+    this.diagnosis = responseDiagnosis(response)
     const created = response['created_at']
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
   }
@@ -257,6 +259,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
     served: servedTier(response['service_tier']),
+    diagnosis: responseDiagnosis(response),
     tools: toolsOf(response),
     error,
     text: () =>

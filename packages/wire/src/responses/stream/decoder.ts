@@ -1,3 +1,4 @@
+import { type Diagnosis, responseDiagnosis } from '../../diagnosis.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import { laterServed, type Served, servedTier } from '../../service-tier.ts'
@@ -47,6 +48,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   #isStarted = false
   #usage: ReportedUsage | undefined
   served: Served | undefined
+  diagnosis: Diagnosis | undefined
   /** Uses of tools by the items so far; the last event may leave items out. */
   readonly tools = new ToolTally()
 
@@ -133,6 +135,7 @@ export class ResponsesStreamDecoder extends FrameReader {
 
   #start(response: Event): void {
     this.served = laterServed(this.served, servedTier(response['service_tier']))
+    this.diagnosis = responseDiagnosis(response)
     if (this.#isStarted) return
     this.#isStarted = true
     this.emit({

@@ -1,0 +1,153 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { type ConversationPrint, conversationPrint } from '@sluice/wire/conversation-print'
+import { type Diagnosis, diagnosedId } from '@sluice/wire/diagnosis'
+import type { Usage } from '@sluice/wire/usage'
+import type { CacheBreak } from '../../domain/cache-break.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Plan, Target } from '../request-stages.ts'
+import { LAST_LIFETIME, LIFETIMES_MS, placeOf, writtenLifetime } from './affinity.ts'
+import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
+
+/** Services of the breaks of prompt caches. */
+export interface CacheBreaksServices {
+  readonly previous: PreviousCalls
+  /** Key of the digests: 32 bytes. */
+  readonly key: Buffer
+  readonly metrics: Pick<Metrics, 'add'>
+}
+
+/** The key as digests need it. */
+interface BreakServices extends CacheBreaksServices {
+  readonly digestKey: KeyObject
+}
+
+/** Finds why calls of sessions miss prompt caches. `docs/caches.md: Breaks`. */
+export class CacheBreaks {
+  readonly #services: BreakServices
+
+  constructor(services: CacheBreaksServices) {
+    this.#services = { ...services, digestKey: createSecretKey(services.key) }
+  }
+
+  /** Begins to compare a call with the previous one of its session; undefined if it has none. */
+  of(session: string, startedMs: number): CallBreaks | undefined {
+    return session === '' ? undefined : new CallBreaks(this.#services, session, startedMs)
+  }
+}
+
+/** What an answer tells about the cache. */
+export interface CacheAnswer {
+  readonly plan: Plan
+  readonly target: Target
+  readonly usage: Usage
+  readonly diagnosis: Diagnosis | undefined
+}
+
+/** Compares one call with the previous one of its session. */
+export class CallBreaks {
+  readonly #services: BreakServices
+  readonly #session: string
+  readonly #startedMs: number
+  readonly #found: ReturnType<PreviousCalls['find']>
+
+  constructor(services: BreakServices, session: string, startedMs: number) {
+    this.#services = services
+    this.#session = session
+    this.#startedMs = startedMs
+    this.#found = services.previous.find(session)
+  }
+
+  /** The provider's id of the previous answer, if the same channel gave it; else empty. */
+  answerIdAt(channel: string): string | Promise<string> {
+    const idOf = (found: PreviousCall | undefined): string =>
+      found?.channel === channel ? found.answerId : ''
+    return this.#found instanceof Promise ? this.#found.then(idOf) : idOf(this.#found)
+  }
+
+  /**
+   * Remembers an answer whose usage the provider reported, for the next call of the session. Returns why it read
+   * nothing, or too little, from the cache; empty if it did not have to. Returns a promise only if the previous call
+   * must be looked up elsewhere.
+   */
+  answered(answer: CacheAnswer): CacheBreak | '' | Promise<CacheBreak | ''> {
+    return this.#found instanceof Promise
+      ? this.#found.then((previous) => this.#compare(answer, previous))
+      : this.#compare(answer, this.#found)
+  }
+
+  #compare(answer: CacheAnswer, found: PreviousCall | undefined): CacheBreak | '' {
+    const { plan, target, usage, diagnosis } = answer
+    const atMs = this.#startedMs
+    const previous = found && atMs - found.atMs < lifetimeOf(found.longest) ? found : undefined
+    const cachesForADay = plan.request.cachesForADay ?? false
+    const cached = cachedTokens(usage, cachesForADay, previous)
+    const isBroken = previous !== undefined && 2 * usage.cacheRead < sumOf(previous.cached)
+    const isCached = sumOf(cached) > 0
+    const answerId = target.channel.cache_diagnostics ? diagnosedId(diagnosis) : ''
+    if (!isCached && !previous && answerId === '') return ''
+    const { conversation } = plan.request
+    const print =
+      conversation && (isCached || isBroken)
+        ? conversationPrint(conversation.scan, conversation.form, this.#services.digestKey)
+        : undefined
+    const isWhole = conversation?.form.isUnforeseeable?.(conversation.scan) !== true
+    const now: PreviousCall = {
+      atMs,
+      channel: target.channel.name,
+      place: placeOf(target.channel, target.key.value),
+      model: `${target.request.upstreamModel}${plan.request.serviceTier === 'fast' ? ' fast' : ''}`,
+      tools: print?.tools() ?? '',
+      system: print?.system() ?? '',
+      messages: print && isWhole ? print.messages(print.turns) : '',
+      turns: print && isWhole ? print.turns : -1,
+      longest: Math.max(previous?.longest ?? 0, writtenLifetime(usage, cachesForADay)),
+      cached,
+      answerId,
+    }
+    this.#services.previous.remember(this.#session, now, plan.settings.options.affinity.most)
+    if (!isBroken) return ''
+    const reason = reasonOf(previous, now, print)
+    this.#services.metrics.add('cacheBreaks', 1, reason)
+    return reason
+  }
+}
+
+/** The first reason that applies. */
+function reasonOf(before: PreviousCall, now: PreviousCall, print: ConversationPrint | undefined): CacheBreak {
+  if (now.channel !== before.channel) return 'channel_moved'
+  if (now.place !== before.place) return 'key_moved'
+  if (now.model !== before.model) return 'model_changed'
+  if (now.tools !== before.tools) return 'tools_changed'
+  if (now.system !== before.system) return 'system_changed'
+  if (print && haveMessagesChanged(before, now, print)) return 'messages_changed'
+  const ageMs = now.atMs - before.atMs
+  const alive = before.cached.filter((_, lifetime) => lifetimeOf(lifetime) > ageMs)
+  return 2 * sumOf(alive) < sumOf(before.cached) ? 'lifetime_passed' : 'provider'
+}
+
+function haveMessagesChanged(before: PreviousCall, now: PreviousCall, print: ConversationPrint): boolean {
+  if (before.turns < 0 || now.turns < 0) return false
+  return now.turns < before.turns || print.messages(before.turns) !== before.messages
+}
+
+/**
+ * Tokens that an answer read or wrote, by the lifetime of their cache. What is read was cached by the previous call,
+ * what lives longest first, because providers have it before the rest.
+ */
+function cachedTokens(usage: Usage, cachesForADay: boolean, previous: PreviousCall | undefined): number[] {
+  const { cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h } = usage
+  const tokens = [cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, 0]
+  const before = previous?.cached ?? []
+  let left = usage.cacheRead
+  for (let lifetime = LAST_LIFETIME; lifetime > 0; lifetime--) {
+    const read = Math.min(left, before[lifetime] ?? 0)
+    tokens[lifetime]! += read
+    left -= read
+  }
+  tokens[0]! += left
+  return cachesForADay ? [0, 0, 0, 0, sumOf(tokens)] : tokens
+}
+
+const lifetimeOf = (index: number): number => LIFETIMES_MS[index] ?? 0
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0)

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { LocalPreviousCalls, type PreviousCall } from './previous-calls.ts'
+
+const MINUTE_MS = 60_000
+
+function callAt(atMs: number, longest = 0): PreviousCall {
+  return {
+    atMs,
+    channel: 'c',
+    place: 1,
+    model: 'm',
+    tools: '',
+    system: '',
+    messages: '',
+    turns: 1,
+    longest,
+    cached: [0, 0, 0, 0, 0],
+    answerId: '',
+  }
+}
+
+test('beyond the maximum, the session that was remembered longest ago is forgotten', () => {
+  const calls = new LocalPreviousCalls()
+  for (const session of ['a', 'b', 'c']) calls.remember(session, callAt(0), 3)
+  calls.remember('a', callAt(1), 3)
+  calls.remember('d', callAt(2), 3)
+  expect(calls.size).toBe(3)
+  expect(calls.find('b')).toBeUndefined()
+  expect(calls.find('a')).toEqual(callAt(1))
+  expect(calls.find('d')).toEqual(callAt(2))
+})
+
+test('a smaller maximum is reached with the next calls', () => {
+  const calls = new LocalPreviousCalls()
+  for (let n = 0; n < 20; n++) calls.remember(String(n), callAt(0), 20)
+  for (let n = 0; n < 20; n++) calls.remember('again', callAt(0), 2)
+  expect(calls.size).toBe(2)
+})
+
+test('sessions whose cache has expired are forgotten before there are too many', () => {
+  const calls = new LocalPreviousCalls()
+  for (let n = 0; n < 10; n++) calls.remember(String(n), callAt(0), 100)
+  for (let n = 0; n < 5; n++) calls.remember('again', callAt(6 * MINUTE_MS), 100)
+  expect(calls.size).toBe(1)
+  calls.remember('hour', callAt(6 * MINUTE_MS, 2), 100)
+  calls.remember('again', callAt(12 * MINUTE_MS), 100)
+  expect(calls.find('hour')).toBeDefined()
+})
