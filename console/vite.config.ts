@@ -16,12 +16,17 @@ const NAMES = 'assets/[hash]/[name]'
  * use stays out of the first load.
  */
 const GROUPS = [
-  { name: 'base', minShareCount: 24, priority: 3 },
   { name: 'common', minShareCount: 8, priority: 2 },
   // Small parts of lists and forms, which the page to sign in does not have.
   {
     name: 'forms',
     test: /\/(?:typed-limits|limit-inputs|budget|budget-meter|remaining-text|character-count|cut-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
+    priority: 1,
+  },
+  // Small parts of lists of calls and of their sums.
+  {
+    name: 'lists',
+    test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-words|figures|no-calls|sessions-button|sorting|typed-filter|use-groups|use-tier-names)\.tsx?$/,
     priority: 1,
   },
 ]

@@ -20,6 +20,7 @@ export interface Call {
   readonly reason?: string
   readonly note?: string
   readonly session?: string
+  readonly cacheBreak?: string
 }
 
 /** Counts of rows that tests write, each with a different number. */
@@ -77,6 +78,7 @@ function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
     kind: 'chat',
     note: of.note ?? '',
     session: of.session ?? '',
+    cache_break: of.cacheBreak ?? '',
   })
 }
 

@@ -53,6 +53,8 @@ export interface CallFilter extends OriginFilter {
   /** Several reasons are separated by commas. */
   readonly reason?: string | undefined
   readonly cause?: OneOrMore
+  readonly session?: OneOrMore
+  readonly cache_break?: OneOrMore
 }
 
 /** One value of a filter, or several of which a call matches one. */
@@ -124,12 +126,14 @@ export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) 
  */
 async function sumsOfHalfHours(
   scope: Scope,
-  { start_timestamp: from, end_timestamp: to, reason, cause, request_id: id, ...filter }: CallFilter,
+  { start_timestamp: from, end_timestamp: to, ...given }: CallFilter,
 ): Promise<CallSums | undefined> {
   const isWhole = [from, to === undefined ? 0 : to + 1].every(
     (at) => at !== undefined && at % HALF_HOUR_S === 0,
   )
-  if (!isWhole || (reason ?? id ?? '') !== '' || (cause ?? []).length > 0) return undefined
+  const { reason, cause, request_id: id, session, cache_break: broke, ...filter } = given
+  // The sums are not divided by these.
+  if (!isWhole || [reason, cause, id, session, broke].some((one) => (one ?? '').length > 0)) return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
   const query = queryText({
     ...filter,

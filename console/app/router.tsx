@@ -83,6 +83,16 @@ const ofMembers = [
   logs.addChildren([createRoute({ getParentRoute: () => logs, path: '$id', component: () => null })]),
   createRoute({
     getParentRoute: () => member,
+    path: '/sessions',
+    component: lazyPage(async () => (await import('../pages/sessions/sessions-page.tsx')).SessionsPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
+    path: '/sessions/$id',
+    component: lazyPage(async () => (await import('../pages/sessions/session-page.tsx')).SessionPage),
+  }),
+  createRoute({
+    getParentRoute: () => member,
     path: '/models',
     component: lazyPage(async () => (await import('../pages/models/models-page.tsx')).ModelsPage),
   }),

@@ -1,6 +1,7 @@
 import { account } from './en/account.ts'
 import { advanced } from './en/advanced.ts'
 import { audit } from './en/audit.ts'
+import { caches } from './en/caches.ts'
 import { call } from './en/call.ts'
 import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
@@ -22,6 +23,7 @@ import { palette } from './en/palette.ts'
 import { period } from './en/period.ts'
 import { playground } from './en/playground.ts'
 import { routing } from './en/routing.ts'
+import { sessions } from './en/sessions.ts'
 import { settings } from './en/settings.ts'
 import { setup } from './en/setup.ts'
 import { shell } from './en/shell.ts'
@@ -48,6 +50,8 @@ export const texts = {
   live,
   logs,
   call,
+  caches,
+  sessions,
   channels,
   routing,
   failures,

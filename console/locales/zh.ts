@@ -2,6 +2,7 @@ import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
 import { advanced } from './zh/advanced.ts'
 import { audit } from './zh/audit.ts'
+import { caches } from './zh/caches.ts'
 import { call } from './zh/call.ts'
 import { channelKeys } from './zh/channel-keys.ts'
 import { channels } from './zh/channels.ts'
@@ -23,6 +24,7 @@ import { palette } from './zh/palette.ts'
 import { period } from './zh/period.ts'
 import { playground } from './zh/playground.ts'
 import { routing } from './zh/routing.ts'
+import { sessions } from './zh/sessions.ts'
 import { settings } from './zh/settings.ts'
 import { setup } from './zh/setup.ts'
 import { shell } from './zh/shell.ts'
@@ -49,6 +51,8 @@ export const texts: Texts = {
   live,
   logs,
   call,
+  caches,
+  sessions,
   channels,
   routing,
   failures,

@@ -14,6 +14,7 @@ const PAGES = [
   ['/playground', 'Playground'],
   ['/usage', 'Usage'],
   ['/logs', 'Logs'],
+  ['/sessions', 'Sessions'],
   ['/models', 'Models'],
   ['/live', 'Live calls'],
   ['/what-if', 'What if'],

@@ -9,6 +9,7 @@ const PAGES = [
   '/playground',
   '/usage',
   '/logs',
+  '/sessions',
   '/models',
   '/live',
   '/what-if',

@@ -38,6 +38,9 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['failed-call', 'failed-call', 'root'],
   ['models', '/models', 'root'],
   ['live', '/live', 'root'],
+  ['sessions', '/sessions', 'root'],
+  ['session', 'session', 'root'],
+  ['session-call', 'session-call', 'root'],
   ['what-if', '/what-if', 'root'],
   ['channels', '/channels', 'root'],
   ['channel', '/channels/8', 'root'],
@@ -54,6 +57,8 @@ const PAGES: readonly (readonly [name: string, path: string, user: string])[] = 
   ['import', '/import', 'root'],
   ['account', '/account', 'root'],
   ['member-overview', '/', 'ann'],
+  ['member-sessions', '/sessions', 'ann'],
+  ['member-session', 'session', 'ann'],
   ['member-keys', '/keys', 'ann'],
   ['member-models', '/models', 'ann'],
   ['member-usage', '/usage', 'ann'],
@@ -122,11 +127,32 @@ async function openAs(
 /** The path of a page; those of calls are found in the log. */
 async function pathOf(page: Page, path: string, user: string): Promise<string> {
   if (path.startsWith('/')) return path
+  if (path.startsWith('session')) return sessionPath(page, path)
   const query = path === 'failed-call' ? 'reason=failed' : 'reason=complete'
   const answer = await page.request.get(`/api/log/${user === 'root' ? '' : 'self'}?page_size=1&${query}`)
   const { data } = (await answer.json()) as { data: { items: { id?: string; request_id?: string }[] } }
   const [call] = data.items
   return `/logs/${call?.request_id ?? call?.id}`
+}
+
+/** The session of the newest that broke a cache most often, or one of its calls of which the provider gave a verdict. */
+async function sessionPath(page: Page, path: string): Promise<string> {
+  const sessions = await page.request.get('/api/sessions?page_size=100')
+  const { data } = (await sessions.json()) as {
+    data: { items: { session: string; breaks: Record<string, number> }[] }
+  }
+  const [broken] = data.items.toSorted(
+    (one, other) => Object.keys(other.breaks).length - Object.keys(one.breaks).length,
+  )
+  if (path === 'session') return `/sessions/${broken?.session}`
+  const calls = await page.request.get(`/api/log/?page_size=100&session=${broken?.session}`)
+  const { data: found } = (await calls.json()) as {
+    data: { items: { id: string; cache_break: string; cache_verdict: string }[] }
+  }
+  const call =
+    found.items.find(({ cache_verdict: verdict }) => verdict !== '') ??
+    found.items.find(({ cache_break: reason }) => reason !== '')
+  return `/logs/${call?.id}?session=${broken?.session}`
 }
 
 async function settle(page: Page): Promise<void> {

@@ -37,6 +37,9 @@ export type PlannedCall = Pick<
   | 'stream'
   | 'channel'
   | 'attempts'
+  | 'session'
+  | 'cache_break'
+  | 'cache_verdict'
 > & { readonly tier: string }
 
 /**

@@ -249,6 +249,7 @@ models:
       input: 3
       output: 15
       cache_read: 0.3
+      cache_write_5m: 3.75
       service: { batch: 0.5 }
       tiers: [ { above: 200000, input: 6, output: 22.5, cache_read: 0.6 } ]
 rate_limits:

@@ -15,6 +15,8 @@ const PAGES = [
   ['/logs', 'table[aria-label="Calls"] tbody tr'],
   ['/logs?period=30d&status=failed', 'table[aria-label="Calls"] tbody tr'],
   ['/logs?period=30d&user=ann&model=gpt-5.1', 'table[aria-label="Calls"] tbody tr'],
+  ['/sessions', 'table[aria-label="Sessions"] tbody tr'],
+  ['/sessions?period=90d&user=cal', 'table[aria-label="Sessions"] tbody tr'],
   ['/models', 'table tbody tr'],
   ['/channels', 'table[aria-label="Channels"] tbody tr'],
   ['/channels/8', 'form input'],

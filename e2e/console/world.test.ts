@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CACHE_BREAKS } from '../../src/domain/cache-break.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
 import { makeWorld } from './world.ts'
@@ -86,6 +87,21 @@ test('the world has ten channels, fifteen users, failures of several causes, tie
       'select count(*) from (select at_ms, lag(at_ms) over (order by id) as before from audit_log) where at_ms < before',
     ),
   ).toBe(0)
+})
+
+test('the world has sessions whose caches saved something, and broke for every reason', () => {
+  expect(valueOf(file, "select count(distinct session) from usage_log where session <> ''")).toBeGreaterThan(
+    30,
+  )
+  expect(valueOf(file, "select count(distinct cache_break) from usage_log where cache_break <> ''")).toBe(
+    CACHE_BREAKS.length,
+  )
+  for (const column of ['cache_saved', 'cache_surcharge'])
+    expect(valueOf(file, `select sum(${column}) from usage_sums where kind = 1`), column).toBe(
+      valueOf(file, `select sum(${column}) from usage_log`),
+    )
+  expect(valueOf(file, 'select count(*) from usage_log where cache_saved > 0')).toBeGreaterThan(500)
+  expect(valueOf(file, "select count(*) from usage_log where cache_verdict <> ''")).toBeGreaterThan(0)
 })
 
 test('the same seed makes the same world, another seed another one', async () => {

@@ -13,7 +13,7 @@ import {
   budgetList,
 } from '../../src/domain/budget.ts'
 import { particularsText } from '../../src/domain/call-detail.ts'
-import { charge } from '../../src/domain/charge.ts'
+import { cacheMoney, charge } from '../../src/domain/charge.ts'
 import { priceSetText, type Rate, rateOf } from '../../src/domain/price.ts'
 import { TOKEN } from '../../src/domain/records/token.ts'
 import { servedRate } from '../../src/domain/served-rate.ts'
@@ -26,6 +26,7 @@ import { channelFields } from '../../src/management/channels/channel-fields.ts'
 import { randomFrom } from '../../test/fixtures/random.ts'
 import { callId, type MadeKey, modelsOf, pick, planCall, type Random, startTimes } from './world-calls.ts'
 import { CHANNELS, MODELS, PASSWORDS, USERS, WORLD_YAML } from './world-catalogue.ts'
+import { planSessions, type Turn } from './world-sessions.ts'
 import { addRefusedCalls } from './world-refusals.ts'
 
 const DAY_MS = 86_400_000
@@ -33,6 +34,8 @@ const DAY_MS = 86_400_000
 const DOLLAR = 500_000
 /** Settlements that wait for the database at a time. */
 const AT_ONCE = 4_000
+/** The share of the calls that belong to sessions of agents. */
+const SESSION_SHARE = 0.3
 /** A new user's quota; some of it is spent by the calls. */
 const QUOTA = 5_000 * DOLLAR
 
@@ -52,7 +55,7 @@ export interface WorldOptions {
 
 /**
  * Fills the data folder of a stopped gateway with an organisation as an operator meets it after three months:
- * ten channels of which one fails, fifteen users, budgets, and a hundred thousand calls. Everything is written by
+ * ten channels of which one fails, fifteen users, budgets, and a hundred thousand calls, some of them in sessions. Everything is written by
  * the operations of the store, so that rows, sums, balances and audit log agree. `world-catalogue.ts` has
  * its content. Writes `world.yaml` into the folder, and returns its path.
  */
@@ -168,11 +171,18 @@ class World {
   }
 
   async settleCalls(keys: readonly MadeKey[], calls: number, random: Random): Promise<void> {
-    const times = startTimes(calls, this.#nowMs - 1_000, random)
+    const endMs = this.#nowMs - 1_000
+    const callable = keys.filter(({ key }) => key.state === undefined)
+    const ofSessions = Math.round(calls * SESSION_SHARE)
+    const times = startTimes(calls - ofSessions, endMs, random)
+    const startOf = (): number => times[Math.floor(random() * times.length)] ?? endMs
+    const turns = planSessions(callable, ofSessions, { startOf, nowMs: endMs, random })
+    const due = [...times.map((startedMs) => ({ startedMs })), ...turns]
     let waiting: Promise<unknown>[] = []
-    for (const startedMs of times) {
-      const callable = keys.filter(({ key }) => key.state === undefined)
-      waiting.push(this.#settle(pick(callable, random), startedMs, random))
+    for (const call of due.toSorted((one, other) => one.startedMs - other.startedMs)) {
+      waiting.push(
+        this.#settle('planned' in call ? call : this.#planned(call.startedMs, callable, random), random),
+      )
       if (waiting.length < AT_ONCE) continue
       await Promise.all(waiting)
       waiting = []
@@ -180,9 +190,14 @@ class World {
     await Promise.all(waiting)
   }
 
-  async #settle(made: MadeKey, startedMs: number, random: Random): Promise<void> {
+  #planned(startedMs: number, callable: readonly MadeKey[], random: Random): Turn {
+    const made = pick(callable, random)
     const model = pick(modelsOf(made.key.models), random)
-    const { tier, ...planned } = planCall(model, startedMs, this.#nowMs, random)
+    return { startedMs, made, model, planned: planCall(model, startedMs, this.#nowMs, random) }
+  }
+
+  async #settle({ startedMs, made, model, planned: call }: Turn, random: Random): Promise<void> {
+    const { tier, ...planned } = call
     const { group } = made.user
     const rate = this.#rateOf(model.name, group)
     const served = tier
@@ -198,6 +213,7 @@ class World {
       if (resetsMs > this.#nowMs) this.#spent.set(name, (this.#spent.get(name) ?? 0) + quota)
     await this.#store.write('settle', {
       ...planned,
+      ...(planned.delivered && cacheMoney(served?.rate ?? rate, planned.usage)),
       id: callId(startedMs, random),
       ended_ms: startedMs + planned.duration_ms,
       user_id: made.userId,

@@ -36,6 +36,8 @@ export interface UsageFilter {
   /** Regions in which calls were served. */
   readonly region?: OneOrMore<string> | undefined
   readonly session?: OneOrMore<string> | undefined
+  /** Why calls missed a prompt cache. */
+  readonly cache_break?: OneOrMore<string> | undefined
   readonly id?: OneOrMore<string> | undefined
   /** Calls whose charge has one of these reasons. */
   readonly reasons?: readonly string[] | undefined

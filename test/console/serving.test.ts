@@ -41,6 +41,8 @@ describe('a page of the console', () => {
     '/usage?period=7d',
     '/logs',
     '/logs/0191d1c0-0000-7000-8000-000000000000',
+    '/sessions',
+    '/sessions/0123456789abcdef',
     '/models',
     '/channels',
     '/channels/new',

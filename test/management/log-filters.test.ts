@@ -100,6 +100,16 @@ describe('filters of logs and usage', () => {
     expect(totals.requests).toBe(3)
   })
 
+  test('the log is filtered by the known reasons of cache breaks, its sums too; another reason is a 400', async () => {
+    expect(await rows(ADA, '?cache_break=key_moved&cache_break=provider')).toEqual([])
+    const { requests } = await get<{ requests: number }>(ADA, '/api/log/stat?cache_break=key_moved')
+    expect(requests).toBe(0)
+    for (const path of ['/api/log/self?cache_break=moved', '/api/log/export?cache_break=moved'] as const) {
+      const { status, message } = await manage(fixture.gateway.url, ADA, `GET ${path}`)
+      expect([status, message]).toEqual([400, expect.stringContaining('channel_moved, key_moved')])
+    }
+  })
+
   test('98: the CSV file of calls has the time in the chosen zone, the cost in USD, status and cause, and a file name', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const file = async (query: string) =>

@@ -22,6 +22,7 @@ export const palette = {
   words: {
     keys: 'keys tokens 令牌',
     logs: 'logs calls requests',
+    sessions: 'sessions conversations caches 会话',
     routing: 'routing route simulate 路由',
     channels: 'channels upstreams providers',
     account: 'account profile password access token',

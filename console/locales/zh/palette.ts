@@ -24,6 +24,7 @@ export const palette: Texts['palette'] = {
   words: {
     keys: '密钥 令牌 keys tokens',
     logs: '日志 调用 logs calls',
+    sessions: 'sessions conversations caches 会话',
     routing: 'routing route simulate 路由',
     channels: '渠道 上游 channels',
     account: '账户 密码 访问令牌 account password',

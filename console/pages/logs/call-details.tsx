@@ -5,6 +5,7 @@ import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
+import { CacheDetails } from './cache-details.tsx'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
@@ -42,6 +43,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       <FailureExplanation call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
+      <CacheDetails call={call} />
       <h3>{texts.call.timing}</h3>
       <TimingBar call={call} />
       {call.attempts !== undefined && (

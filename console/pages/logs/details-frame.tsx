@@ -18,7 +18,6 @@ export function DetailsFrame({
   readonly call: { readonly model_name: string; readonly created_at: number; readonly id: string }
   readonly state: ReactNode
   readonly charge?: ReactNode
-  /** A row without a value is left out. */
   readonly rows: DetailRows
   readonly children: ReactNode
 }) {
@@ -35,19 +34,26 @@ export function DetailsFrame({
       </p>
       {children}
       <h3>{texts.ids}</h3>
-      <dl className={classes['rows']}>
-        {[...rows, [texts.callId, call.id] as const]
-          .filter(([, value]) => value !== '')
-          .map(([label, value]) => (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+      <DetailList rows={[...rows, [texts.callId, call.id]]} />
       <p className={classes['actions']}>
         <CopyButton label={texts.copyId} text={call.id} />
       </p>
     </>
+  )
+}
+
+/** Labels with their values side by side. A row without a value is left out. */
+export function DetailList({ rows }: { readonly rows: DetailRows }) {
+  return (
+    <dl className={classes['rows']}>
+      {rows
+        .filter(([, value]) => value !== '')
+        .map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
   )
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filterOf, isFiltered, logSpan } from './log-filter.ts'
+import { filterOf, isFiltered, logSpan, refusedFilterOf } from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 const OPEN = { from: undefined, to: undefined }
@@ -53,4 +53,15 @@ test('141: the log is filtered by tier of service and region', () => {
     region: ['us'],
   })
   expect(isFiltered(search)).toBe(true)
+})
+
+test('155: the log is filtered by session and by known reasons of cache breaks', () => {
+  const search = { session: '0123456789abcdef', break: 'key_moved,other' }
+  expect(filterOf(search, 'own', OPEN)).toMatchObject({
+    session: ['0123456789abcdef'],
+    cache_break: ['key_moved'],
+  })
+  expect(isFiltered({ session: '0123456789abcdef' })).toBe(true)
+  expect(isFiltered({ break: 'key_moved' })).toBe(true)
+  expect(refusedFilterOf(search, 'own', OPEN)).toMatchObject({ session: undefined, cache_break: undefined })
 })

@@ -1,3 +1,4 @@
+import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
 import type { CallFilter, RefusedFilter, Scope } from '../../api/calls.ts'
 import type { ValuedField } from '../../api/log-values.ts'
@@ -6,6 +7,7 @@ import type { SearchState } from '../../components/search-state.ts'
 import { keyFilters, valuesIn } from '../../components/several.ts'
 
 const CAUSES: ReadonlySet<string> = new Set(FAILURE_CAUSES)
+const BREAKS: ReadonlySet<string> = new Set(CACHE_BREAKS)
 
 /** The filters by values of the period, by their name in the address; `field` is that of the suggestions. */
 export const VALUE_FILTERS = [
@@ -50,7 +52,14 @@ export function statusOf({ status }: SearchState): Status | undefined {
 
 /** Filters that apply only to refused calls, or only to the others. */
 const OF_REFUSED: ReadonlySet<string> = new Set(['code'])
-const NOT_OF_REFUSED: ReadonlySet<string> = new Set(['channel', 'cause', 'tier', 'region'])
+const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
+  'channel',
+  'cause',
+  'tier',
+  'region',
+  'session',
+  'break',
+])
 
 /** Whether calls of that status can be filtered by this. */
 export function hasFilter(status: Status | undefined, name: string): boolean {
@@ -64,7 +73,7 @@ export function idIn(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
 }
 
-const FILTER_NAMES = [...VALUE_FILTERS.map(({ name }) => name), 'id']
+const FILTER_NAMES = [...VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'break']
 
 /** Changes of the address that remove all filters except the period. */
 export const NO_FILTERS: SearchState = Object.fromEntries(
@@ -105,6 +114,8 @@ export function filterOf(search: SearchState, scope: Scope, { from, to }: Span):
     request_id: idIn(search['id']),
     reason: status === undefined || status === REFUSED ? undefined : STATUSES[status],
     cause: valuesIn(search['cause']).filter((cause) => CAUSES.has(cause)),
+    session: valuesIn(search['session']),
+    cache_break: valuesIn(search['break']).filter((reason) => BREAKS.has(reason)),
   }
 }
 
@@ -118,6 +129,8 @@ export function refusedFilterOf(search: SearchState, scope: Scope, span: Span): 
     cause: undefined,
     service_tier: undefined,
     region: undefined,
+    session: undefined,
+    cache_break: undefined,
     code: valuesIn(search['code']),
   }
 }

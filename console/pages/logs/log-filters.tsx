@@ -1,8 +1,10 @@
-import { Button, Select } from '@mantine/core'
+import { Button, MultiSelect, Select } from '@mantine/core'
+import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
 import type { Scope } from '../../api/calls.ts'
 import { LOG_PERIODS, type Span } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
+import { textOf, valuesIn } from '../../components/several.ts'
 import { FoldedToolbar } from '../../components/toolbar.tsx'
 import { TypedFilter } from '../../components/typed-filter.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
@@ -14,6 +16,7 @@ import {
   hasFilter,
   isFiltered,
   NO_FILTERS,
+  type Status,
   STATUS_NAMES,
   statusOf,
   VALUE_FILTERS,
@@ -81,11 +84,48 @@ export function LogFilters({
         value={search['id'] ?? ''}
         onChange={(text) => onChange({ id: text })}
       />
+      <CacheFilters status={status} search={search} onChange={onChange} />
       {isFiltered(search) && (
         <Button variant="subtle" onClick={() => onChange(NO_FILTERS)}>
           {common.clearFilters}
         </Button>
       )}
     </FoldedToolbar>
+  )
+}
+
+/** The filters by session and by why a cache broke, which are shown where a link has set them. */
+function CacheFilters({
+  status,
+  search,
+  onChange,
+}: {
+  readonly status: Status | undefined
+  readonly search: SearchState
+  readonly onChange: (changes: SearchState) => void
+}) {
+  const { caches, sessions, common } = useTexts()
+  const isShown = (name: string): boolean => hasFilter(status, name) && (search[name] ?? '') !== ''
+  return (
+    <>
+      {isShown('session') && (
+        <TypedFilter
+          label={sessions.session}
+          value={search['session'] ?? ''}
+          onChange={(text) => onChange({ session: text })}
+        />
+      )}
+      {isShown('break') && (
+        <MultiSelect
+          label={caches.broke}
+          clearable
+          clearButtonProps={{ 'aria-label': common.clearFilters }}
+          hidePickedOptions
+          data={CACHE_BREAKS.map((reason) => ({ value: reason, label: caches.reasons[reason] }))}
+          value={[...valuesIn(search['break'])]}
+          onChange={(reasons) => onChange({ break: textOf(reasons) })}
+        />
+      )}
+    </>
   )
 }

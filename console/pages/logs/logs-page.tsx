@@ -10,14 +10,16 @@ import { Empty } from '../../components/empty.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
-import { useSearchState } from '../../components/search-state.ts'
+import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { SessionsButton } from '../../components/sessions-button.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallSheet } from './call-sheet.tsx'
 import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
 import {
+  DEFAULT_PERIOD,
   filterOf,
   isFiltered,
   logSpan,
@@ -35,6 +37,14 @@ import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 const OF_ADMINS = ['user', 'channel']
 const UNSORTED = { sort: undefined, order: undefined }
 const REFRESH_MS = 60_000
+
+/** The filters of the log that sessions have, too. */
+const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): SearchState => ({
+  period,
+  from,
+  to,
+  user,
+})
 
 /** Calls that were settled, or those that were refused before they began. */
 export function LogsPage() {
@@ -115,6 +125,7 @@ function SettledCalls() {
             setSearch({ live: checked ? '1' : undefined, p: undefined, ...(checked && UNSORTED) })
           }
         />
+        <SessionsButton search={sessionsOf(search)} />
         <ColumnsMenu isAdmin={isAdmin} />
         <Button
           component="a"

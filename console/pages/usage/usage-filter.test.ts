@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
+import { breakSearch, usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 
@@ -57,3 +57,13 @@ test.each([
     })
   },
 )
+
+test.each([
+  [{ model: 'm' }, { period: '30d', model: 'm' }],
+  [
+    { period: 'custom', from: '2026-11-01', to: '2026-11-05', user: 'ann' },
+    { period: 'custom', from: '2026-11-01', to: '2026-11-05', user: 'ann' },
+  ],
+])('152: a reason of cache breaks leads to the log of the period and filters of %o', (search, expected) => {
+  expect(breakSearch({ ...search, by: 'key' }, 'key_moved')).toEqual({ ...expected, break: 'key_moved' })
+})

@@ -1,3 +1,4 @@
+import type { CacheBreak } from '../../../src/domain/cache-break.ts'
 import type { Scope } from '../../api/calls.ts'
 import type { ValuedField } from '../../api/log-values.ts'
 import type { UsageQuery } from '../../api/usage.ts'
@@ -120,4 +121,16 @@ export function slotSearch(
   }
   const last = step === 'day' ? at : startOfMonth(at + A_MONTH_S, tz) - 1
   return { period: 'custom', from: dayText(at, tz), to: dayText(last, tz), ...filters }
+}
+
+/** The filters of the log for the calls of the period whose cache broke for that reason. */
+export function breakSearch(search: SearchState, reason: CacheBreak): SearchState {
+  const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
+  return { ...periodSearch(search), ...filters, break: reason }
+}
+
+/** The period of the page, which is not that of other pages without one. */
+export function periodSearch(search: SearchState): SearchState {
+  const period = periodIn(USAGE_PERIODS, search, DEFAULT_PERIOD)
+  return period === 'custom' ? { period, from: search['from'], to: search['to'] } : { period }
 }

@@ -10,13 +10,23 @@ import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
+import { SessionsButton } from '../../components/sessions-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
+import { CacheSection } from './cache-section.tsx'
 import { Charts } from './charts.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 import type { SeriesName } from './chart-rows.ts'
 import { Totals } from './totals.tsx'
-import { usageQueryOf, filterText, type Grouping, groupingOf, slotSearch } from './usage-filter.ts'
+import {
+  breakSearch,
+  usageQueryOf,
+  filterText,
+  type Grouping,
+  groupingOf,
+  periodSearch,
+  slotSearch,
+} from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
 import { useSeriesNames } from './use-series-names.ts'
 import classes from './usage-page.module.css'
@@ -42,6 +52,7 @@ export function UsagePage() {
   return (
     <>
       <PageHead title={usage.title}>
+        <SessionsButton search={{ ...periodSearch(search), user: search['user'] }} />
         <Button
           component="a"
           variant="default"
@@ -110,6 +121,7 @@ function Sums({
             linkOf={(at) => slotSearch(search, at, params)}
             onFilter={onFilter}
           />
+          <CacheSection usage={usage} linkOf={(reason) => breakSearch(search, reason)} />
           <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
         </>
       )}

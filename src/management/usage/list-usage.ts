@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { tierName } from '@sluice/wire/service-tier'
 import type { Calendar } from '../../domain/calendar.ts'
+import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { STATUS_WORDS } from '../../domain/call-outcome.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { displayAmount } from '../../domain/display-amount.ts'
@@ -144,6 +145,7 @@ export const ownUsageQuery = z.object({
   end_timestamp: wholeNumber(),
   ...ownCallFilters,
   session: textsFilter(),
+  cache_break: namesFilter(CACHE_BREAKS),
   request_id: textsFilter(),
   reason: textsFilter(),
   cause: namesFilter(FAILURE_CAUSES),
@@ -170,6 +172,7 @@ export function filterOf(
     ...callFilterOf(query, userId),
     ...timesOf(query),
     session: query.session,
+    cache_break: query.cache_break,
     id: query.request_id,
     reasons: query.reason?.flatMap((reasons) => reasons.split(',')),
     causes: query.cause,

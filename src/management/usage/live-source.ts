@@ -136,6 +136,7 @@ const FIELDS = [
   'service_tier',
   'region',
   'session',
+  'cache_break',
 ] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
 /** Maximum number of calls shown in a second; more of them are reported as a gap. */

@@ -62,13 +62,14 @@ export const refusedDetailSchema = refusedCallSchema.extend({
 
 /** The filters of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
-  .omit({ session: true, reason: true, cause: true, service_tier: true, region: true })
+  .omit({ session: true, cache_break: true, reason: true, cause: true, service_tier: true, region: true })
   .extend({ code: textsFilter() })
 
 /** The filters of all refused calls. */
 export const refusedQuery = usageQuery
   .omit({
     session: true,
+    cache_break: true,
     reason: true,
     cause: true,
     service_tier: true,
@@ -105,11 +106,19 @@ function refusedFilterOf(
     channel: _channel,
     channel_id: _channelId,
     session: _session,
+    cache_break: _break,
     reasons: _reasons,
     causes: _causes,
     ...filter
   } = filterOf(
-    { ...query, type: undefined, session: undefined, reason: undefined, cause: undefined },
+    {
+      ...query,
+      type: undefined,
+      session: undefined,
+      cache_break: undefined,
+      reason: undefined,
+      cause: undefined,
+    },
     userId,
   ) ?? {}
   return { ...filter, codes: query.code }

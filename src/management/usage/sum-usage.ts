@@ -45,9 +45,9 @@ export async function usageStat(
 }
 
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  // The daily sums contain neither single calls and sessions nor the reasons of their charges, nor causes.
-  const { id, session, reasons, causes } = filter
-  if ([id, session, reasons, causes].some((one) => one !== undefined)) return rowsTotal(store, filter)
+  // The daily sums contain neither single calls and sessions nor the reasons of their charges, nor causes, nor breaks.
+  const { id, session, reasons, causes, cache_break: broke } = filter
+  if ([id, session, reasons, causes, broke].some((one) => one !== undefined)) return rowsTotal(store, filter)
   const { days, edges } = wholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))

@@ -211,6 +211,22 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
   })
 
+  test('the usage log is filtered by why calls missed a prompt cache', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    const [key, tools] = [idAt(T0 + 1), idAt(T0 + 2)]
+    await filled(database, [
+      { id: idAt(T0), endedMs: T0, session: 's' },
+      { id: key, endedMs: T0 + 1, session: 's', cacheBreak: 'key_moved' },
+      { id: tools, endedMs: T0 + 2, session: 's', cacheBreak: 'tools_changed' },
+    ])
+    expect(await ids(store, { cache_break: 'key_moved' })).toEqual([key])
+    expect(await ids(store, { cache_break: ['tools_changed', 'key_moved'], session: 's' })).toEqual([
+      tools,
+      key,
+    ])
+    expect(await ids(store, { cache_break: 'provider' })).toEqual([])
+  })
+
   test('the usage log is read in scans, each row once', async () => {
     const { store, database } = await rowsWithAccount(engine)
     // Three calls end in each millisecond.

@@ -398,7 +398,7 @@ function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageC
 /** Condition of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
-  const { service_tier: tier, region, reasons, causes, session } = filter
+  const { service_tier: tier, region, reasons, causes, session, cache_break: broke } = filter
   const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
   // The plus keeps SQLite from the index of users where that of the session has fewer rows.
@@ -425,5 +425,6 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   if (region !== undefined) wanted.push(eb('region', 'in', valuesOf(region)))
   if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
   if (causes !== undefined) wanted.push(eb('cause', 'in', causes))
+  if (broke !== undefined) wanted.push(eb('cache_break', 'in', valuesOf(broke)))
   return eb.and(wanted)
 }

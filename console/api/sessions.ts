@@ -1,0 +1,33 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { usageSessionSchema } from '../../src/management/usage/usage-sessions.ts'
+import type { OneOrMore } from './calls.ts'
+import { queryText, request } from './client.ts'
+import type { Paged } from './paged.ts'
+
+/** The sums of a session's calls. */
+export type Session = z.output<typeof usageSessionSchema>
+
+/** Selects sessions; empty fields are absent. */
+export interface SessionFilter {
+  readonly start_timestamp?: number | undefined
+  readonly end_timestamp?: number | undefined
+  readonly session?: string
+  /** For administrators. */
+  readonly username?: OneOrMore
+}
+
+/** The number of sessions on a page. */
+export const SESSION_PAGE_SIZE = 50
+
+/** A page of sessions, the one with the newest call first: of all users for administrators, else the own ones. */
+export function sessionsQuery(userId: number, filter: SessionFilter, page: number) {
+  return queryOptions({
+    queryKey: [userId, 'sessions', filter, page],
+    queryFn: () =>
+      request<Paged<Session>>(
+        'GET',
+        `/api/sessions${queryText({ ...filter, p: page, page_size: SESSION_PAGE_SIZE })}`,
+      ),
+  })
+}

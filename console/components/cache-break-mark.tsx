@@ -1,0 +1,20 @@
+import type { CacheBreak } from '../../src/domain/cache-break.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { BREAK_CAUSERS, type BreakCauser } from './cache-breaks.ts'
+import { StateMark, type Tone } from './state-mark.tsx'
+
+const TONES: Readonly<Record<BreakCauser, Tone>> = { gateway: 'bad', client: 'warn', provider: 'off' }
+
+/** Why a call did not read what a cache had, in words, with who caused it where the words do not say it. */
+export function CacheBreakMark({ reason }: { readonly reason: CacheBreak }) {
+  const { caches } = useTexts()
+  const causer = BREAK_CAUSERS[reason]
+  const words = caches.reasons[reason]
+  return (
+    <StateMark
+      tone={TONES[causer]}
+      word={causer === 'provider' ? words : caches.because(words, caches.causers[causer])}
+      title={caches.meanings[reason]}
+    />
+  )
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { cacheTokensOf, countedBreaks, shareRead, shownVerdict } from './cache-breaks.ts'
+
+test('152: breaks are counted by who caused them, the gateway first, and the most frequent reason first', () => {
+  const breaks = {
+    provider: 9,
+    channel_moved: 1,
+    key_moved: 2,
+    model_changed: 1,
+    tools_changed: 1,
+    system_changed: 1,
+    messages_changed: 3,
+    lifetime_passed: 2,
+  }
+  expect(countedBreaks(breaks).map(({ reason, causer, calls }) => [causer, reason, calls])).toEqual([
+    ['gateway', 'key_moved', 2],
+    ['gateway', 'channel_moved', 1],
+    ['client', 'messages_changed', 3],
+    ['client', 'lifetime_passed', 2],
+    ['client', 'model_changed', 1],
+    ['client', 'tools_changed', 1],
+    ['client', 'system_changed', 1],
+    ['provider', 'provider', 9],
+  ])
+  expect(countedBreaks({})).toEqual([])
+})
+
+test('152: the share that was read is that of all input, what was written to caches included', () => {
+  expect(shareRead({ input: 100, cached: 600, cache_write: 300 })).toBe(0.6)
+  expect(shareRead({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
+})
+
+test('154: the input of a call is divided into what was read, what was written, and the rest', () => {
+  const call = {
+    prompt_tokens: 1_000,
+    cached_tokens: 500,
+    cache_write_5m_tokens: 1,
+    cache_write_30m_tokens: 20,
+    cache_write_1h_tokens: 300,
+    cache_write_12h_tokens: 4,
+  }
+  expect(cacheTokensOf(call)).toEqual({ input: 175, cached: 500, cache_write: 325 })
+})
+
+test('154: a verdict is shown up to 500 characters', () => {
+  expect(shownVerdict('v'.repeat(500))).toBe('v'.repeat(500))
+  expect(shownVerdict('v'.repeat(501))).toBe(`${'v'.repeat(500)}…`)
+})

@@ -1,0 +1,83 @@
+import { type BreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/domain/cache-break.ts'
+
+/** Who caused that a cache was not read. */
+export type BreakCauser = 'gateway' | 'client' | 'provider'
+
+/** Who caused a break, by its reason; `docs/caches.md: Breaks`. */
+export const BREAK_CAUSERS: Readonly<Record<CacheBreak, BreakCauser>> = {
+  channel_moved: 'gateway',
+  key_moved: 'gateway',
+  model_changed: 'client',
+  tools_changed: 'client',
+  system_changed: 'client',
+  messages_changed: 'client',
+  lifetime_passed: 'client',
+  provider: 'provider',
+}
+
+/** A reason with the number of calls that it applies to. */
+export interface CountedBreak {
+  readonly reason: CacheBreak
+  readonly causer: BreakCauser
+  readonly calls: number
+}
+
+/** The reasons that occurred: those of the gateway first, then those of clients, the most frequent first. */
+export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
+  const counted = CACHE_BREAKS.map((reason) => ({
+    reason,
+    causer: BREAK_CAUSERS[reason],
+    calls: breaks[reason] ?? 0,
+  })).filter(({ calls }) => calls > 0)
+  return (['gateway', 'client', 'provider'] as const).flatMap((causer) =>
+    counted.filter((one) => one.causer === causer).toSorted((one, other) => other.calls - one.calls),
+  )
+}
+
+/** Input tokens by how a prompt cache treated them. */
+export interface CacheTokens {
+  /** Neither read from nor written to a cache. */
+  readonly input: number
+  readonly cached: number
+  readonly cache_write: number
+}
+
+/** All input tokens. */
+export function allInput({ input, cached, cache_write }: CacheTokens): number {
+  return input + cached + cache_write
+}
+
+/** The share of the input that was read from caches; undefined without input. */
+export function shareRead(tokens: CacheTokens): number | undefined {
+  const input = allInput(tokens)
+  return input === 0 ? undefined : tokens.cached / input
+}
+
+/** Input tokens of a row of the log. */
+export function cacheTokensOf(call: {
+  readonly prompt_tokens: number
+  readonly cached_tokens: number
+  readonly cache_write_5m_tokens: number
+  readonly cache_write_30m_tokens: number
+  readonly cache_write_1h_tokens: number
+  readonly cache_write_12h_tokens: number
+}): CacheTokens {
+  const written =
+    call.cache_write_5m_tokens +
+    call.cache_write_30m_tokens +
+    call.cache_write_1h_tokens +
+    call.cache_write_12h_tokens
+  return {
+    input: call.prompt_tokens - call.cached_tokens - written,
+    cached: call.cached_tokens,
+    cache_write: written,
+  }
+}
+
+/** Characters of a verdict that are shown. */
+const MAX_VERDICT = 500
+
+/** The text of a provider's verdict that is shown: its beginning, if it is long. */
+export function shownVerdict(verdict: string): string {
+  return verdict.length > MAX_VERDICT ? `${verdict.slice(0, MAX_VERDICT)}…` : verdict
+}

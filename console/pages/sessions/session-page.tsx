@@ -1,0 +1,132 @@
+import { Button } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { CALL_PAGE_SIZE, type CallFilter, callsQuery } from '../../api/calls.ts'
+import { type Session, sessionsQuery } from '../../api/sessions.ts'
+import { allInput, countedBreaks, shareRead } from '../../components/cache-breaks.ts'
+import { Figures } from '../../components/figures.tsx'
+import { Gone } from '../../components/gone.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { Pager } from '../../components/pager.tsx'
+import { usePreferences } from '../../components/preferences.ts'
+import { QueryResult } from '../../components/query-result.tsx'
+import { type SearchState, useSearchState } from '../../components/search-state.ts'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { useBreaksText } from './use-breaks-text.ts'
+import { SessionCalls } from './session-calls.tsx'
+import classes from './sessions.module.css'
+
+const REFRESH_MS = 60_000
+const IN_ORDER = { sort: 'created_at', order: 'asc' } as const
+
+/** A session: its sums, and its calls in order with the reasons why a cache was not read. */
+export function SessionPage() {
+  const { id = '' } = useParams({ strict: false })
+  const { sessions } = useTexts()
+  const { profile } = useSignedIn()
+  const query = useQuery({
+    ...sessionsQuery(profile.id, { session: id }, 1),
+    refetchInterval: REFRESH_MS,
+  })
+  return (
+    <QueryResult query={query}>
+      {({ items: [session] }) =>
+        session ? (
+          <OneSession session={session} />
+        ) : (
+          <Gone text={sessions.gone} to="/sessions" label={sessions.back} />
+        )
+      }
+    </QueryResult>
+  )
+}
+
+function OneSession({ session }: { readonly session: Session }) {
+  const { sessions } = useTexts()
+  const { profile, isAdmin } = useSignedIn()
+  const { timeZone } = usePreferences()
+  const { time } = useFormats()
+  const [{ p = '1' }, setSearch] = useSearchState()
+  const page = Number(p)
+  const filter: CallFilter = { session: session.session }
+  const calls = useQuery({
+    ...callsQuery(profile.id, isAdmin ? 'all' : 'own', filter, page, IN_ORDER),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  })
+  const broken = useBreaksText()(session.breaks)
+  const log: SearchState = { period: 'all', session: session.session, ...IN_ORDER }
+  return (
+    <>
+      <PageHead
+        title={sessions.titleOf(session.session)}
+        above={<Link to="/sessions">{sessions.back}</Link>}
+        beside={
+          isAdmin && (
+            <Link to="/users/$id" params={{ id: String(session.user_id) }}>
+              {session.username}
+            </Link>
+          )
+        }
+      >
+        <Button component={Link} variant="default" to="/logs" search={log as never}>
+          {sessions.inLog}
+        </Button>
+      </PageHead>
+      <SessionFigures session={session} />
+      <h2 className={classes['heading']}>{sessions.inOrder}</h2>
+      <p className={classes['hint']}>
+        {sessions.fromTo(time(session.first_at), time(session.last_at), timeZone)}{' '}
+        {broken !== '' && sessions.brokeFor(broken)}
+      </p>
+      <QueryResult query={calls} rows={12}>
+        {({ items, total }) => (
+          <>
+            <SessionCalls calls={items} isStale={calls.isPlaceholderData} log={log} />
+            <Pager
+              page={page}
+              pageSize={CALL_PAGE_SIZE}
+              total={total}
+              onPage={(next) => setSearch({ p: String(next) })}
+            />
+          </>
+        )}
+      </QueryResult>
+    </>
+  )
+}
+
+/** What the calls of a session used, and what caches saved. */
+function SessionFigures({ session }: { readonly session: Session }) {
+  const { sessions, caches } = useTexts()
+  const { count, money, exact, percent } = useFormats()
+  const breaks = countedBreaks(session.breaks)
+  const share = shareRead(session)
+  const amount = (label: string, quota: number, note?: string) => ({
+    label,
+    value: money(quota),
+    title: exact(quota),
+    note,
+  })
+  return (
+    <div role="group" aria-label={sessions.totals}>
+      <Figures
+        figures={[
+          amount(sessions.cost, session.quota, sessions.callCount(session.calls, count(session.calls))),
+          {
+            label: caches.read,
+            value: share === undefined ? '–' : percent(share),
+            note: caches.readOf(count(session.cached), count(allInput(session))),
+          },
+          amount(caches.saved, session.cache_saved, caches.savedNote),
+          amount(caches.surcharge, session.cache_surcharge, caches.surchargeNote),
+          {
+            label: caches.breaks,
+            value: count(breaks.reduce((sum, { calls }) => sum + calls, 0)),
+          },
+        ]}
+      />
+    </div>
+  )
+}
