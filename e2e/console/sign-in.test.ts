@@ -32,6 +32,8 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     expect(await page.title()).toBe('Sign in – Sluice')
     expect([...origins]).toEqual([stage.gateway.url])
     const moved = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+    const scripts = paths.filter((path) => path.endsWith('.js')).length
+    console.info(`the page to sign in moved ${moved} bytes, with ${scripts} scripts`)
     expect(moved).toBeGreaterThan(50_000)
     expect(moved).toBeLessThanOrEqual(FIRST_LOAD_BYTES)
     expect(paths.filter((path) => /chart|playground/i.test(path))).toEqual([])
