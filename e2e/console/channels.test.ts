@@ -292,7 +292,10 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
       'anthropic-ratelimit-tokens-remaining': '80000',
     }
     stage.upstream.script('scripted', { kind: 'whole', headers })
-    const { items } = await stage.api<{ items: { id: number; name: string }[] }>('GET', '/api/channel/')
+    const { items } = await stage.api<{ items: { id: number; name: string }[] }>(
+      'GET',
+      '/api/channel/search?keyword=scripted&page_size=100',
+    )
     const id = items.find(({ name }) => name === 'scripted')?.id
     // Other channels may serve the model, too.
     const left = async (): Promise<number | undefined> => {
