@@ -251,7 +251,7 @@ export class Call implements MediaRequester {
       const { usage } = known
       if (target.channel.cache_diagnostics) this.#cacheVerdict = verdictText(basis.diagnosis)
       this.affinity?.answered(plan, target, usage, basis.reported !== undefined)
-      if (!basis.reported || basis.reported.promptIsUnknown) return bookNow()
+      if (!basis.reported) return bookNow()
       const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }

@@ -274,6 +274,18 @@ describe('what time does to a cache', () => {
     expect(row.cache_break).toBe('lifetime_passed')
   })
 
+  test('what is read counts as that which lives longest', async () => {
+    const session = newSession()
+    const ttl = { ...EPHEMERAL, ttl: '1h' }
+    const system = [{ type: 'text', text: `${session} ${long(1_500)}`, cache_control: ttl }]
+    await ask('claude', session, { system, messages: [said(long(1_000))] })
+    const later = { system, messages: [{ role: 'user', content: 'on' }] }
+    expect((await ask('claude', session, later)).cache_break).toBe('')
+    // The provider forgets it; what lives for five minutes was not read.
+    pass(61 * MINUTE_S, 6 * MINUTE_S)
+    expect((await ask('claude', session, later)).cache_break).toBe('provider')
+  })
+
   test('a call after the longest lifetime of its session did not have to hit', async () => {
     const session = newSession()
     await ask('claude', session)

@@ -127,7 +127,7 @@ function reasonOf(before: PreviousCall, now: PreviousCall, print: ConversationPr
 
 function haveMessagesChanged(before: PreviousCall, now: PreviousCall, print: ConversationPrint): boolean {
   if (before.turns < 0 || now.turns < 0) return false
-  return now.turns < before.turns || print.messages(before.turns) !== before.messages
+  return print.messages(before.turns) !== before.messages
 }
 
 /**
