@@ -65,6 +65,9 @@ function answer(socket: Socket, said: Answers, behaviour: Behaviour): void {
     case 'whole':
       socket.write(said.whole)
       return
+    case 'stating':
+      socket.write(said.stating)
+      return
     case 'late': {
       const came = nowMicros()
       setTimeout(() => socket.write(stamped(said.whole, nowMicros() - came)), LATE_MS)

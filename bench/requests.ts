@@ -37,7 +37,7 @@ export function asciiOf(text: string): string {
 }
 
 function streams(behaviour: Behaviour): boolean {
-  return behaviour !== 'whole' && behaviour !== 'late'
+  return behaviour !== 'whole' && behaviour !== 'stating' && behaviour !== 'late'
 }
 
 /** A turn of a conversation in plain words. */

@@ -5,6 +5,8 @@ import { BURST_EVENTS, type Wire } from './wire.ts'
 export interface Answers {
   /** Head and body, 2 KB; the content begins with the time at which it was made. */
   readonly whole: Buffer
+  /** The same with the limits of the provider in its head. */
+  readonly stating: Buffer
   /** Head and first events of a stream. */
   readonly streamStart: Buffer
   /** Events that each carry a piece of content with a stamp, each in a separate chunk. */
@@ -161,6 +163,14 @@ const WORDS =
     .map((word) => ` ${word}`)
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n'
+const LIMITS = [
+  'x-ratelimit-limit-requests: 10000000\r\n',
+  'x-ratelimit-limit-tokens: 150000000000\r\n',
+  'x-ratelimit-remaining-requests: 9999999\r\n',
+  'x-ratelimit-remaining-tokens: 149999994000\r\n',
+  'x-ratelimit-reset-requests: 6ms\r\n',
+  'x-ratelimit-reset-tokens: 2m59.56s\r\n',
+].join('')
 const LAST_CHUNK = '0\r\n\r\n'
 const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
@@ -176,6 +186,7 @@ export function answersOf(wire: Wire): Answers {
   )
   return {
     whole: Buffer.from(head + body),
+    stating: Buffer.from(head.replace(/\r\n\r\n$/, `\r\n${LIMITS}\r\n`) + body),
     streamStart: Buffer.from(STREAM_HEAD + (language.start === '' ? '' : chunk(language.start))),
     pieces: pieces.map((piece) => Buffer.from(chunk(piece))),
     streamEnd: Buffer.from(chunk(language.end) + LAST_CHUNK),
