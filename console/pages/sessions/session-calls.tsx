@@ -84,6 +84,7 @@ function useColumns(log: SearchState): readonly Column<Call>[] {
     {
       key: 'channel',
       label: sessions.channel,
+      isOptional: true,
       cell: ({ channel }) => <CutText text={channel ?? ''} />,
     },
     tokens('input', sessions.input, (call) => allInput(cacheTokensOf(call))),
@@ -107,6 +108,7 @@ function useColumns(log: SearchState): readonly Column<Call>[] {
       key: 'surcharge',
       label: sessions.surcharge,
       isNumber: true,
+      isOptional: true,
       cell: ({ cache_surcharge }) => <MoneyText quota={cache_surcharge} />,
     },
   ]

@@ -130,6 +130,7 @@ function useColumns(): readonly Column<Session>[] {
     label,
     isNumber: true,
     phone: key === 'quota' ? 'value' : 'line',
+    isOptional: key !== 'quota',
     cell: (session) => <MoneyText quota={session[key]} />,
   })
   return [
@@ -146,7 +147,7 @@ function useColumns(): readonly Column<Session>[] {
     { key: 'user', label: sessions.user, cell: ({ username }) => <CutText text={username} /> },
     { key: 'last', label: sessions.last, cell: ({ last_at }) => <TimeText at={last_at} /> },
     number('calls', sessions.calls, ({ calls }) => calls),
-    number('input', sessions.input, allInput),
+    { ...number('input', sessions.input, allInput), isOptional: true },
     {
       key: 'share',
       label: sessions.share,
