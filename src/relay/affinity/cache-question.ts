@@ -9,7 +9,7 @@ const BETA = 'cache-diagnosis-2026-04-07'
 /**
  * Adds the question why the cache was missed to a request for a channel with `cache_diagnostics`; all other bytes
  * stay. A question of the client stays, too. `previousId`: the provider's id of the answer with which it is to be
- * compared; empty if there is none. `docs/caches.md: The provider's verdict`.
+ * compared; empty if there is none. `docs/caches.md: Verdict of the provider`.
  */
 export function withCacheQuestion(request: AttemptRequest, previousId: string): AttemptRequest {
   const { body, path } = request
