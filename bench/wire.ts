@@ -14,9 +14,8 @@ export const PATHS: Readonly<Record<Wire, string>> = {
 
 /**
  * The upstream's behaviour: whole responses, at once, with the provider's limits in their headers, or after
- * `LATE_MS`; or streams: `BURST_EVENTS` in one
- * write; one event every `PACE_MS` until the message `finish`; one event and no more until then; or one event
- * per second as long as the client reads.
+ * `LATE_MS`; or streams: `BURST_EVENTS` in one write; one event every `PACE_MS` until the message `finish`; one
+ * event and no more until then; or one event per second as long as the client reads.
  */
 export type Behaviour = (typeof BEHAVIOURS)[number]
 export const BEHAVIOURS = ['whole', 'stating', 'late', 'burst', 'paced', 'idle', 'held'] as const

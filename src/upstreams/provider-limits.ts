@@ -193,7 +193,7 @@ export class ProviderLimits {
     if (!limits) return
     const { share } = leastLeft(limits)
     this.#history.note(historyName(channel.name, kept.key), nowMs, share)
-    this.low.noted({ ...channel, model: kept.model }, share, isOwn)
+    this.low.noted({ name: channel.name, keys: channel.keys, model: kept.model }, share, isOwn)
   }
 
   #keptOf(channel: string, key: string, model: string): KeptLimits {
@@ -241,18 +241,17 @@ function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedC
 
 /** What was stated of a key and a model, and still holds; undefined if nothing does. */
 function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
-  const [requests, tokens] = PROVIDER_COUNTS.map((count) => holding(kept, count, nowMs))
+  const requests = holding(kept, 'requests', nowMs)
+  const tokens = holding(kept, 'tokens', nowMs)
   const { restsUntilMs = 0 } = kept.stated
-  if (!requests && !tokens && restsUntilMs <= nowMs) return undefined
+  const rests = restsUntilMs > nowMs
+  if (!requests && !tokens && !rests) return undefined
   const { channel, key, model } = kept
-  return {
-    channel,
-    key,
-    model,
-    ...(requests && { requests }),
-    ...(tokens && { tokens }),
-    ...(restsUntilMs > nowMs && { restsUntilMs }),
-  }
+  const limits: { -readonly [Of in keyof KeyLimits]: KeyLimits[Of] } = { channel, key, model }
+  if (requests) limits.requests = requests
+  if (tokens) limits.tokens = tokens
+  if (rests) limits.restsUntilMs = restsUntilMs
+  return limits
 }
 
 function add({ underWay }: KeptLimits, requests: number, tokens: number): void {
