@@ -335,6 +335,15 @@ describe('what time does to a cache', () => {
     pass(6 * MINUTE_S, MINUTE_S)
     expect((await ask('claude', session, billed('2'))).cache_break).toBe('provider')
   })
+
+  test('a cache directive that is added or left out changes neither tools nor system prompt', async () => {
+    const session = newSession()
+    const block = { type: 'text', text: `You are ${session}. ${long(1_500)}` }
+    await ask('claude', session, { system: [{ ...block, cache_control: EPHEMERAL }] })
+    pass(6 * MINUTE_S, MINUTE_S)
+    const moved = { tools: [{ ...TOOL, cache_control: EPHEMERAL }], system: [block] }
+    expect((await ask('claude', session, moved)).cache_break).toBe('provider')
+  })
 })
 
 describe('what is no break', () => {
