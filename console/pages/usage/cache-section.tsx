@@ -98,6 +98,7 @@ function useColumns(linkOf: (reason: CacheBreak) => SearchState): readonly Colum
       key: 'meaning',
       label: caches.meaning,
       phone: 'hidden',
+      isOptional: true,
       cell: ({ reason }) => caches.meanings[reason],
     },
     {
