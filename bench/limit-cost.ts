@@ -9,7 +9,7 @@ import type { Call, Running } from './candidate.ts'
 import { CANDIDATES } from './candidates.ts'
 import { startSluice } from './candidates/sluice.ts'
 import { cpuSeconds } from './cpu-time.ts'
-import type { Measurements, Order } from './load/orders.ts'
+import { execute } from './load/execute.ts'
 import { messageTo } from './requests.ts'
 import { nextMessage, type Started, startHelper } from './started.ts'
 import { spread } from './statistics.ts'
@@ -106,14 +106,6 @@ async function perCall(generator: Started, { port, pid }: Running, requests: num
   const before = cpuSeconds(pid)
   await execute(generator, { kind: 'saturate', port, message, requests, connections: CONNECTIONS })
   return ((cpuSeconds(pid) - before) * 1e6) / requests
-}
-
-async function execute(generator: Started, order: Order): Promise<Measurements> {
-  const answer = nextMessage<Measurements>(generator)
-  generator.child.send(order)
-  const seen = await answer
-  if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
-  return seen
 }
 
 function spreadOf(values: readonly number[]) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Call, Candidate, Running } from './candidate.ts'
 import { CANDIDATES, type CandidateName } from './candidates.ts'
+import { execute } from './load/execute.ts'
 import type { Order, Measurements } from './load/orders.ts'
 import { messageTo } from './requests.ts'
 import { nextMessage, startHelper } from './started.ts'
@@ -54,13 +55,7 @@ export async function openTestBed(names: readonly CandidateName[]): Promise<Test
     else running.set(name, opened.use(one))
   }
   const finish = (): void => void upstream.child.send('finish')
-  const tell = async (order: Order): Promise<Measurements> => {
-    const answer = nextMessage<Measurements>(generator)
-    generator.child.send(order)
-    const seen = await answer
-    if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
-    return seen
-  }
+  const tell = (order: Order): Promise<Measurements> => execute(generator, order)
   for (const [name, { port }] of running)
     await tell({ kind: 'hold', port, message: messageTo(CANDIDATES[name], port, HELD_STREAM) ?? '' })
   const everything = opened.move()

@@ -7,7 +7,8 @@ import { parseArgs } from 'node:util'
 import type { Call, Running } from './candidate.ts'
 import { sluice, startSluice } from './candidates/sluice.ts'
 import { cpuSeconds, ownCpuSeconds } from './cpu-time.ts'
-import type { Measurements, Order } from './load/orders.ts'
+import { execute } from './load/execute.ts'
+import type { Order } from './load/orders.ts'
 import { messageTo } from './requests.ts'
 import { nextMessage, type Started, startHelper } from './started.ts'
 import { PACE_MS } from './wire.ts'
@@ -54,14 +55,6 @@ const LOADS: Readonly<Record<string, Load>> = {
 
 function saturate(port: number, requests: number): Order {
   return { kind: 'saturate', port, message: messageTo(sluice, port, call) ?? '', requests, connections: 64 }
-}
-
-async function execute(generator: Started, order: Order): Promise<Measurements> {
-  const answer = nextMessage<Measurements>(generator)
-  generator.child.send(order)
-  const seen = await answer
-  if (seen.failed > 0) throw new Error(`${seen.failed} calls failed; the first: ${seen.firstFailure}`)
-  return seen
 }
 
 /** Microseconds of CPU time per call. */

@@ -78,8 +78,7 @@ export class LimitFeed {
   constructor(options: LimitFeedOptions) {
     this.#options = options
     const { announcer, limits, keyRings, node } = options
-    limits.onNoted = (noted) =>
-      this.#add(`limit ${noted.channel}\0${noted.key}\0${noted.model}`, () => this.#limitNews(noted))
+    limits.onNoted = (noted) => this.#addLimit(noted)
     keyRings.onChange = (change) => this.#addCooldown(change, Date.now())
     this.#endListening = announcer.listen({
       received: (text) => this.#onText(text),
@@ -99,6 +98,10 @@ export class LimitFeed {
 
   #add(key: string, news: () => News): void {
     if (this.#waiting.size < MAX_WAITING || this.#waiting.has(key)) this.#waiting.set(key, news)
+  }
+
+  #addLimit(noted: NotedLimits): void {
+    this.#add(`limit ${noted.channel}\0${noted.key}\0${noted.model}`, () => this.#limitNews(noted))
   }
 
   #addCooldown(change: CooldownChange, atMs: number): void {
@@ -189,7 +192,7 @@ export class LimitFeed {
     this.#toldMs = nowMs
     this.#isAskedForAll = false
     const { limits, keyRings } = this.#options
-    for (const noted of limits.noted()) limits.onNoted?.(noted)
+    for (const noted of limits.noted()) this.#addLimit(noted)
     for (const change of keyRings.list(nowMs)) {
       const atMs = this.#changedMs.get(`${change.channel}\0${this.#tagOf(change.channel, change.key)}`)
       if (atMs !== undefined) this.#addCooldown(change, atMs)

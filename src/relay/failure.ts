@@ -382,7 +382,7 @@ export function storeRefusal(error: unknown): GatewayError {
     : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }
 
-/** The cause of a failure for which the gateway has an error of its own. */
+/** The cause of a failure that the gateway reports by its own error, not by an upstream's. */
 function causeOfOwn({ code, kind }: GatewayError): FailureCause {
   if (code === 'call_stopped') return 'stopped'
   return kind.status < 500 ? causeOfStatus(kind.status) : 'gateway'

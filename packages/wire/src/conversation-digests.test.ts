@@ -132,6 +132,23 @@ describe('the bound of a conversation that goes on', () => {
     expect(more).toBeGreaterThan(11_000)
     expect(more).toBeLessThan(11_300)
   })
+  test('an appended picture counts if the name of its member is escaped', () => {
+    const text = JSON.stringify({ model: 'm', messages: [hi, picture('https://example.com/a.png')] })
+    const escaped = text.replaceAll('"content":[', String.raw`"cont\u0065nt":[`)
+    expect(escaped).not.toBe(text)
+    const scope = { key: KEY, seed: SEED, model: 'm' }
+    const known = new ConversationDigests(scanObject(Buffer.from(escaped)), CHAT_CONVERSATION, scope)
+    expect(known.bound(1, 1000)).toBeGreaterThan(11_000)
+  })
+  test('an appended picture in the result of a tool counts', () => {
+    const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) }
+    const content = [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source }] }]
+    const known = digests(MESSAGES_CONVERSATION, { messages: [hi, { role: 'user', content }] })
+    const without = digests(MESSAGES_CONVERSATION, {
+      messages: [hi, { role: 'user', content: 'A'.repeat(40_000) }],
+    })
+    expect(known.bound(1, 1000)).toBeLessThan(without.bound(1, 1000))
+  })
   test('a picture in a turn whose tokens were reported is not counted again', () => {
     expect(bound([picture(INLINE), hi], 1)).toBeLessThan(1200)
   })

@@ -1,5 +1,6 @@
-import { createCipheriv, hash, type KeyObject } from 'node:crypto'
-import { type ConversationForm, DigestWalk, Spans, type TurnEnd } from './conversation-walk.ts'
+import { hash, type KeyObject } from 'node:crypto'
+import { type ConversationForm, DigestWalk, partsAt, Spans, type TurnEnd } from './conversation-walk.ts'
+import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { MESSAGE_TOKENS } from './prompt-tokens.ts'
 
@@ -11,7 +12,6 @@ const DIGEST_BYTES = 24
 const MARK_BYTES = 4
 /** Maximum size of a text that is hashed by SHA-256: it costs less than the objects that a GMAC needs. */
 const MAX_HASHED_BYTES = 8_192
-const NO_NONCE = Buffer.alloc(12)
 
 /** A text that begins with a secret of a fixed length, and a number of 32 bits that depends on it. */
 export interface DigestSeed {
@@ -106,13 +106,6 @@ export class ConversationDigests {
   }
 }
 
-function gmacOf(parts: readonly Buffer[], key: KeyObject): Buffer {
-  const cipher = createCipheriv('aes-256-gcm', key, NO_NONCE)
-  for (const part of parts) cipher.setAAD(part)
-  cipher.final()
-  return cipher.getAuthTag()
-}
-
 /** Spreads all bits of a number over 32 bits. */
 function mixed(value: number): number {
   let bits = value
@@ -129,13 +122,6 @@ function mixed(value: number): number {
 export function openingOf(scan: ScannedObject, form: ConversationForm): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
   return offsets && partsAt(scan.bytes, offsets, offsets.length)
-}
-
-/** The parts of the bytes at the first `count` of these begins and ends. */
-function partsAt(bytes: Buffer, offsets: readonly number[], count: number): Buffer[] {
-  const parts: Buffer[] = []
-  for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
-  return parts
 }
 
 /** Reports whether one of these members is given. */

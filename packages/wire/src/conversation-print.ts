@@ -1,10 +1,10 @@
-import { createCipheriv, hash, type KeyObject } from 'node:crypto'
-import { type ConversationForm, DigestWalk } from './conversation-walk.ts'
+import { hash, type KeyObject } from 'node:crypto'
+import { type ConversationForm, DigestWalk, partsAt } from './conversation-walk.ts'
+import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /** Characters of a digest: 60 bits. */
 const CHARACTERS = 10
-const NO_NONCE = Buffer.alloc(12)
 
 /**
  * Short digests of the parts of a conversation, without cache directives and billing lines. Each is computed when it
@@ -26,13 +26,9 @@ export function conversationPrint(
   key: KeyObject,
 ): ConversationPrint {
   const { tools, system, turns, ends } = new DigestWalk(scan, form, '').parts()
-  const digest = (offsets: readonly number[], count = offsets.length): string => {
-    const cipher = createCipheriv('aes-256-gcm', key, NO_NONCE)
-    for (let i = 0; i < count; i += 2) cipher.setAAD(scan.bytes.subarray(offsets[i], offsets[i + 1]))
-    cipher.final()
-    // Hashed once more, because a GMAC must not be stored.
-    return hash('sha256', cipher.getAuthTag(), 'base64url').slice(0, CHARACTERS)
-  }
+  // Hashed once more, because a GMAC must not be stored.
+  const digest = (offsets: readonly number[], count?: number): string =>
+    hash('sha256', gmacOf(partsAt(scan.bytes, offsets, count), key), 'base64url').slice(0, CHARACTERS)
   return {
     turns: ends.length,
     tools: () => digest(tools.offsets),

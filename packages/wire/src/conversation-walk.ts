@@ -54,6 +54,13 @@ export class Spans {
   }
 }
 
+/** The parts of the bytes at the first `count` of these begins and ends. */
+export function partsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
+  const parts: Buffer[] = []
+  for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
+  return parts
+}
+
 /** The parts of a conversation that are compared with those of the next request of its session. */
 export interface ConversationParts {
   readonly tools: Spans

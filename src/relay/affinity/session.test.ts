@@ -155,3 +155,15 @@ test('a tag differs by secret, by user, by session, and by how the session is na
   expect(new Set(tags).size).toBe(5)
   for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{64}$/)
 })
+
+test('headers that name a session have the order of the contract', () => {
+  expect(SESSION_HEADERS).toEqual([
+    'x-session-id',
+    'x-claude-code-session-id',
+    'session_id',
+    'session-id',
+    'x-qwen-code-session-id',
+    'x-session-affinity',
+    'x-bf-session-id',
+  ])
+})

@@ -23,6 +23,8 @@ export interface PromptMemoryServices {
 interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
+  /** 32 bits that are derived from the key. */
+  readonly markKey: number
 }
 
 /** How digests of prompts are remembered. The first turn of a conversation continues no prompt. */
@@ -42,7 +44,9 @@ export class PromptMemory {
 
   constructor(services: PromptMemoryServices) {
     const { key } = services
-    this.#services = { ...services, digestKey: createSecretKey(key), seedKey: key.toString('hex') }
+    const seedKey = key.toString('hex')
+    const markKey = first32Bits(hash('sha256', `mark ${seedKey}`, 'hex'))
+    this.#services = { ...services, digestKey: createSecretKey(key), seedKey, markKey }
   }
 
   /** The prompts of a call; undefined if nothing is remembered of it. */
@@ -181,7 +185,8 @@ export class CallPrompts {
     const { pass_through: passThrough } = this.#options
     const facts = JSON.stringify([this.#userId, this.#model, dialect, upstreamModel, headers, passThrough])
     const { digest, mark } = channelSeed(channel)
-    return { text: `${this.#services.seedKey}${digest}${facts}`, mark: markOf(facts, mark) }
+    const { seedKey, markKey } = this.#services
+    return { text: `${seedKey}${digest}${facts}`, mark: markOf(facts, mark ^ markKey) }
   }
 }
 
@@ -209,9 +214,13 @@ function channelSeed(channel: Channel): ChannelSeed {
     const place = [name, provider, base_url, api_version, region, project, location]
     const edits = [system_prompt, [...set], [...usual], remove, [...allow], disable_store, pass_through]
     const digest = hash('sha256', JSON.stringify([place, edits, [...headers]]), 'hex')
-    SEEDS.set(channel, (seed = { digest, mark: Number.parseInt(digest.slice(0, 8), 16) }))
+    SEEDS.set(channel, (seed = { digest, mark: first32Bits(digest) }))
   }
   return seed
+}
+
+function first32Bits(hex: string): number {
+  return Number.parseInt(hex.slice(0, 8), 16)
 }
 
 /** FNV-1a of 32 bits. A mark only has to be rare: the digest decides. */
