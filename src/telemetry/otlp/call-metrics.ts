@@ -6,7 +6,7 @@ import { present } from './present.ts'
 /** Seconds, as the conventions advise. */
 const BOUNDARIES = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
-/** The metrics of calls. `docs/telemetry.md: Metrics`. */
+/** The metrics of calls. `docs/telemetry.md: Metrics of calls`. */
 export class CallMetrics {
   readonly #duration: Histogram
   readonly #firstChunk: Histogram
