@@ -16,8 +16,9 @@ export interface UpstreamCut {
   readonly upstreamMessage: string | undefined
 }
 
-/** An attempt with what is not in its entry: the upstream's words, and where it went. */
-interface LoggedAttempt extends AttemptEntry {
+/** An attempt, with the upstream's words and where it went. */
+interface LoggedAttempt {
+  readonly entry: AttemptEntry
   readonly said: string | undefined
   readonly target: Target
 }
@@ -65,11 +66,11 @@ export class AttemptLog {
     if (!this.#open) return
     const { status, cause, upstreamMessage } = failure
     const target = this.#open
-    const entry = { ...this.#entry(target, status ?? null, cause), said: upstreamMessage, target }
+    const entry = this.#entry(target, status ?? null, cause)
     this.#open = undefined
     this.#last = failure
     const failed = (this.#failed ??= [])
-    if (failed.length < MAX_ENTRIES) failed.push(entry)
+    if (failed.length < MAX_ENTRIES) failed.push({ entry, said: upstreamMessage, target })
   }
 
   /**
@@ -79,7 +80,7 @@ export class AttemptLog {
    */
   text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined
-    const entries = this.#all(cut).map(({ said, target: _, ...entry }) => {
+    const entries = this.#all(cut).map(({ entry, said }) => {
       const message = words ? storableMessage(said, words) : ''
       return message === '' ? entry : { ...entry, message }
     })
@@ -88,7 +89,7 @@ export class AttemptLog {
 
   /** The attempts for telemetry, the successful one last. */
   traced(cut: UpstreamCut | undefined): TracedAttempt[] {
-    return this.#all(cut).map(({ said: _, target, ...entry }) => ({
+    return this.#all(cut).map(({ entry, target }) => ({
       ...entry,
       server: serverAddress(target.channel),
     }))
@@ -98,10 +99,8 @@ export class AttemptLog {
     const failed = this.#failed ?? []
     if (!this.#open) return failed
     const target = this.#open
-    return [
-      ...failed,
-      { ...this.#entry(target, 200, cut?.cause ?? null), said: cut?.upstreamMessage, target },
-    ]
+    const entry = this.#entry(target, 200, cut?.cause ?? null)
+    return [...failed, { entry, said: cut?.upstreamMessage, target }]
   }
 
   get #elapsedMs(): number {

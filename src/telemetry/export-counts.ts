@@ -1,10 +1,10 @@
 import type { Metrics } from './metrics.ts'
 import type { Signal } from './telemetry-settings.ts'
 
-/** What became of spans, data points or records: sent, refused by the collector, or dropped for want of room. */
+/** What became of spans and data points: sent, refused by the collector, or dropped for want of room. */
 const RESULTS = ['sent', 'failed', 'dropped'] as const
 
-/** What became of a span, a data point or a record. */
+/** What became of a span or a data point. */
 export type ExportResult = (typeof RESULTS)[number]
 
 /** The exports of one signal since the start. */

@@ -87,7 +87,7 @@ export const METRICS = {
   alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
   telemetry: counter(
     'sluice_telemetry_exported_total',
-    'Spans, data points and log records: sent to the collector, refused by it, and dropped for want of room.',
+    'Spans and data points: sent to the collector, refused by it, and dropped for want of room.',
     'signal',
     'result',
   ),

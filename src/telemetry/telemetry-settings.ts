@@ -1,5 +1,5 @@
 /** Signals that are exported, by their names in OpenTelemetry's variables. */
-export const SIGNALS = ['TRACES', 'METRICS', 'LOGS'] as const
+const SIGNALS = ['TRACES', 'METRICS'] as const
 
 /** A signal that is exported. */
 export type Signal = (typeof SIGNALS)[number]
@@ -29,8 +29,6 @@ export interface TelemetrySettings {
   readonly batchDelayMs: number
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number
-  /** Whether texts are exported of calls whose content is kept. */
-  readonly capturesContent: boolean
 }
 
 /** Timeout of an export including retries, unless a variable sets one. A stop waits as long. */
@@ -69,12 +67,6 @@ const OF_SIGNAL = {
     protocol: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
     timeout: 'OTEL_EXPORTER_OTLP_METRICS_TIMEOUT',
   },
-  LOGS: {
-    exporter: 'OTEL_LOGS_EXPORTER',
-    endpoint: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
-    protocol: 'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
-    timeout: 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT',
-  },
 } as const
 
 /**
@@ -106,14 +98,10 @@ export function readTelemetrySettings(
   const shared = given('OTEL_EXPORTER_OTLP_ENDPOINT')
   const protocol = protocolOf('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf'
   const timeout = given('OTEL_EXPORTER_OTLP_TIMEOUT')
-  const capturesContent =
-    given('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT')?.toLowerCase() === 'true'
   const wanted = SIGNALS.filter((signal) => {
     const { exporter, endpoint } = OF_SIGNAL[signal]
     const named = given(exporter)?.toLowerCase() ?? 'otlp'
     if (named !== 'otlp' && named !== 'none') ignored(exporter, 'otlp or none')
-    // Logs carry the content of calls and nothing else.
-    if (signal === 'LOGS' && !capturesContent) return false
     return !isOff && named !== 'none' && (given(endpoint) ?? shared) !== undefined
   })
   const interval = number('OTEL_METRIC_EXPORT_INTERVAL', 60_000, MAX_MS)
@@ -133,7 +121,6 @@ export function readTelemetrySettings(
     batchDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', 1_000, MAX_MS),
     metricIntervalMs: interval,
     metricTimeoutMs: Math.min(number('OTEL_METRIC_EXPORT_TIMEOUT', 30_000, MAX_MS), interval),
-    capturesContent,
   }
 }
 

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { type Collector, type Span, startCollector } from '../fixtures/collector.ts'
+import { type Collector, type Span, startCollector, textIn } from '../fixtures/collector.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import { startUpstream } from '../fixtures/scripted-upstream.ts'
@@ -89,13 +89,13 @@ describe('calls in Langfuse', () => {
     expect(attributes['gen_ai.response.model']).toMatch(/./)
     expect(attributes['gen_ai.conversation.id']).toBe('ticket-4711')
     expect(attributes['user.id']).toBe('2')
-    expect(JSON.parse(String(attributes['langfuse.observation.usage_details']))).toEqual({
+    expect(JSON.parse(textIn(attributes, 'langfuse.observation.usage_details'))).toEqual({
       input: 10,
       input_cached_tokens: 30,
       output: 6,
       total: 46,
     })
-    expect(JSON.parse(String(attributes['langfuse.observation.cost_details']))).toEqual({
+    expect(JSON.parse(textIn(attributes, 'langfuse.observation.cost_details'))).toEqual({
       total: attributes['gen_ai.usage.cost.amount'],
     })
     expect(whole.resource['deployment.environment.name']).toBe('production')
