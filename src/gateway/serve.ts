@@ -282,6 +282,7 @@ export async function serve({
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
+    telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }

@@ -1,5 +1,5 @@
 import type { Metrics } from './metrics.ts'
-import type { Signal } from './telemetry-settings.ts'
+import type { Protocol, Signal, TelemetrySettings } from './telemetry-settings.ts'
 
 /** What became of spans and data points: sent, refused by the collector, or dropped for want of room. */
 const RESULTS = ['sent', 'failed', 'dropped'] as const
@@ -9,6 +9,9 @@ export type ExportResult = (typeof RESULTS)[number]
 
 /** The exports of one signal since the start. */
 export interface SignalState extends Record<ExportResult, number> {
+  /** Of the collector. */
+  readonly host: string
+  readonly protocol: Protocol
   /** Unix milliseconds of the last export that succeeded; null if none has. */
   lastSentMs: number | null
   /** Why the last export failed, in a few fixed words; null if it succeeded. */
@@ -26,16 +29,16 @@ export class ExportCounts {
   #warnedAt = -WARN_INTERVAL_MS
 
   constructor(
-    signals: Iterable<Signal>,
+    signals: TelemetrySettings['signals'],
     metrics: Pick<Metrics, 'add'>,
     warn: (fields: object, sentence: string) => void,
   ) {
     this.#metrics = metrics
     this.#warn = warn
     this.#states = new Map(
-      [...signals].map((signal) => [
+      [...signals].map(([signal, { host, protocol }]) => [
         signal,
-        { sent: 0, failed: 0, dropped: 0, lastSentMs: null, lastError: null },
+        { host, protocol, sent: 0, failed: 0, dropped: 0, lastSentMs: null, lastError: null },
       ]),
     )
     // All series exist from the start, so that a first loss is an increase.

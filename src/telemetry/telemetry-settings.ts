@@ -16,12 +16,18 @@ export interface SamplerSettings {
   readonly isParentBased: boolean
 }
 
+/** How one signal is exported. */
+export interface SignalSettings {
+  /** Host and port of the collector; the rest of its address may contain a secret. */
+  readonly host: string
+  readonly protocol: Protocol
+  /** Undefined if a variable sets it, which the exporter reads. */
+  readonly timeoutMs: number | undefined
+}
+
 /** What OpenTelemetry's variables say. Addresses, headers and compression are read by its exporters. */
 export interface TelemetrySettings {
-  readonly signals: ReadonlyMap<
-    Signal,
-    { readonly protocol: Protocol; readonly timeoutMs: number | undefined }
-  >
+  readonly signals: ReadonlyMap<Signal, SignalSettings>
   readonly sampler: SamplerSettings
   /** Spans that may wait; further ones are dropped. */
   readonly maxQueueSize: number
@@ -112,7 +118,8 @@ export function readTelemetrySettings(
         const own = OF_SIGNAL[signal]
         // The exporters read a timeout that is given.
         const timeoutMs = (given(own.timeout) ?? timeout) ? undefined : EXPORT_TIMEOUT_MS
-        return [signal, { protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const
+        const host = URL.parse(given(own.endpoint) ?? shared ?? '')?.host ?? ''
+        return [signal, { host, protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const
       }),
     ),
     sampler: samplerOf(given, ignored),

@@ -2,7 +2,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import type { PushMetricExporter, ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { ExportCounts } from '../export-counts.ts'
-import type { Protocol, Signal } from '../telemetry-settings.ts'
+import type { Protocol, Signal, SignalSettings } from '../telemetry-settings.ts'
 
 /** What the exporters of all signals take; the rest they read from OpenTelemetry's variables. */
 interface ExporterOptions {
@@ -26,14 +26,9 @@ const METRIC_EXPORTERS: Readonly<
     new (await import('@opentelemetry/exporter-metrics-otlp-http')).OTLPMetricExporter(options),
 }
 
-interface SignalOptions {
-  readonly protocol: Protocol
-  readonly timeoutMs: number | undefined
-}
-
 /** Creates an exporter of spans. `onHandedOver` is called with the number of spans that leave the queue. */
 export async function spanExporter(
-  { protocol, timeoutMs }: SignalOptions,
+  { protocol, timeoutMs }: SignalSettings,
   counts: ExportCounts,
   onHandedOver: (spans: number) => void,
 ): Promise<SpanExporter> {
@@ -50,7 +45,7 @@ export async function spanExporter(
 
 /** Creates an exporter of metrics. */
 export async function metricExporter(
-  { protocol, timeoutMs }: SignalOptions,
+  { protocol, timeoutMs }: SignalSettings,
   counts: ExportCounts,
 ): Promise<PushMetricExporter> {
   const exporter = await METRIC_EXPORTERS[protocol](optionsOf(timeoutMs))

@@ -47,7 +47,7 @@ export async function otlpTelemetry(
   settings: TelemetrySettings,
   services: TelemetryServices,
 ): Promise<Telemetry> {
-  const counts = new ExportCounts(settings.signals.keys(), services.metrics, services.warn)
+  const counts = new ExportCounts(settings.signals, services.metrics, services.warn)
   const resource = resourceOf(services.worker)
   const room = new SpanRoom(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
   const tracing = await openTracing(settings, resource, counts, room)
