@@ -119,6 +119,8 @@ export async function openSharedLedger({
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
       removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
+      removedAnswers: await pruneExpired(rows, 'pruneAnswers', Date.now(), signal),
+      removedAnswerParts: await pruneExpired(rows, 'pruneAnswerParts', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),

@@ -35,6 +35,8 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
     removedParts: await pruneOrphanedParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
+    removedAnswers: await pruneExpired(store, 'pruneAnswers', Date.now(), signal),
+    removedAnswerParts: await pruneExpired(store, 'pruneAnswerParts', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
     removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),
     removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),

@@ -17,6 +17,8 @@ export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
   kind:
     | 'pruneResponses'
+    | 'pruneAnswers'
+    | 'pruneAnswerParts'
     | 'pruneSignatures'
     | 'pruneSlots'
     | 'pruneRefusedCalls'

@@ -158,6 +158,12 @@ export const AUDIT_RULES: {
       return () => (before === on ? [] : [{ action: 'channel.update', object, changes }])
     },
   },
+  pruneAnswerParts: null,
+  pruneAnswers: null,
+  removeAnswerParts: null,
+  removeAnswers: null,
+  storeAnswer: null,
+  storeAnswerPart: null,
   removeOldestStored: null,
   storeSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },

@@ -27,6 +27,14 @@ export {
   storePriceSet,
 } from './configuration.ts'
 export {
+  pruneAnswerParts,
+  pruneAnswers,
+  removeAnswerParts,
+  removeAnswers,
+  storeAnswer,
+  storeAnswerPart,
+} from './kept-answers.ts'
+export {
   removeOldestStored,
   storeSignatures,
   pruneSignatures,
