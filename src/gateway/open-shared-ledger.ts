@@ -120,6 +120,7 @@ export async function openSharedLedger({
       removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedAnswers: await pruneExpired(rows, 'pruneAnswers', Date.now(), signal),
+      removedIdempotentCalls: await pruneExpired(rows, 'pruneIdempotentCalls', Date.now(), signal),
       removedAnswerParts: await pruneExpired(rows, 'pruneAnswerParts', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),

@@ -36,6 +36,7 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
     removedParts: await pruneOrphanedParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
     removedAnswers: await pruneExpired(store, 'pruneAnswers', Date.now(), signal),
+    removedIdempotentCalls: await pruneExpired(store, 'pruneIdempotentCalls', Date.now(), signal),
     removedAnswerParts: await pruneExpired(store, 'pruneAnswerParts', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
     removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),

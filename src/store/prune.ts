@@ -18,6 +18,7 @@ export async function pruneExpired(
   kind:
     | 'pruneResponses'
     | 'pruneAnswers'
+    | 'pruneIdempotentCalls'
     | 'pruneAnswerParts'
     | 'pruneSignatures'
     | 'pruneSlots'

@@ -224,6 +224,28 @@ export const TABLES = {
     rows: 'plain',
   },
 
+  /** Calls with an idempotency key, whose answers may be among `kept_answers`. */
+  idempotent_calls: {
+    columns: {
+      /** HMAC of the API key's id and the idempotency key. */
+      lookup: 'text primary key',
+      user_id: 'integer',
+      /** HMAC of the path and the body. */
+      fingerprint: 'text',
+      /** Id of the attempt that asks the provider. */
+      claim: 'text',
+      /** Process of that attempt. */
+      node: 'text',
+      /** Time until which the process is believed to be alive; null once the call is over. */
+      until_ms: 'integer?',
+      expires_ms: 'integer',
+    },
+    indexes: {
+      idempotent_calls_by_end: '(expires_ms)',
+      idempotent_calls_under_way: '(node) where until_ms is not null',
+    },
+  },
+
   /** Total size of what is kept for each user, updated in the transactions that change the rows. */
   kept_sums: {
     columns: { user_id: 'integer primary key', bytes: 'integer' },

@@ -157,7 +157,8 @@ export class AnswerUnderWay {
   #drop(): void {
     let least = this.#dropped + this.#pieces.length
     for (const { sent } of this.#clients) if (sent < least) least = sent
-    for (const piece of this.#pieces.splice(0, least - this.#dropped)) this.#heldBytes -= piece.length + PIECE_OVERHEAD
+    for (const piece of this.#pieces.splice(0, least - this.#dropped))
+      this.#heldBytes -= piece.length + PIECE_OVERHEAD
     this.#dropped = least
     const surplus = this.#takenBytes - this.#heldBytes
     if (surplus <= 0) return

@@ -158,6 +158,11 @@ export const AUDIT_RULES: {
       return () => (before === on ? [] : [{ action: 'channel.update', object, changes }])
     },
   },
+  claimCall: null,
+  endClaim: null,
+  pruneIdempotentCalls: null,
+  releaseClaims: null,
+  renewClaims: null,
   pruneAnswerParts: null,
   pruneAnswers: null,
   removeAnswerParts: null,

@@ -27,6 +27,13 @@ export {
   storePriceSet,
 } from './configuration.ts'
 export {
+  claimCall,
+  endClaim,
+  pruneIdempotentCalls,
+  releaseClaims,
+  renewClaims,
+} from './idempotent-calls.ts'
+export {
   pruneAnswerParts,
   pruneAnswers,
   removeAnswerParts,
