@@ -47,14 +47,19 @@ export async function claimCall(
   return 'claimed'
 }
 
-/** Extends the claims of a process. */
+/** Extends claims of a process. */
 export async function renewClaims(
   db: Db,
-  { node, untilMs }: { readonly node: string; readonly untilMs: number },
+  {
+    lookups,
+    node,
+    untilMs,
+  }: { readonly lookups: readonly string[]; readonly node: string; readonly untilMs: number },
 ): Promise<void> {
   await db
     .updateTable('idempotent_calls')
     .set({ until_ms: untilMs })
+    .where('lookup', 'in', lookups)
     .where('node', '=', node)
     .where('until_ms', 'is not', null)
     .execute()
