@@ -80,6 +80,8 @@ interface CallUnderWay {
   readonly incoming: IncomingCall
   /** Undefined until the claim is decided. */
   answer: AnswerUnderWay | undefined
+  /** The call as it is made, with the response in which it is recorded. */
+  made: IncomingCall | undefined
   /** Whether it goes on although nobody waits for it. */
   isLeft: boolean
 }
@@ -153,7 +155,9 @@ export class IdempotentCalls {
       requirePermission(model)
       incoming.record.model = model
     }
-    const attached = answer.attach(incoming.response, REPLAYED)
+    // What has ended in an error is not repeated, although its claim is not released yet.
+    const isRepeated = !answer.hasEnded || here.made?.hasFailed !== true
+    const attached = isRepeated ? answer.attach(incoming.response, REPLAYED) : undefined
     if (attached) {
       this.#noLongerLeft(here)
       incoming.record.replayOf = here.incoming.id
@@ -205,6 +209,7 @@ export class IdempotentCalls {
     call.decided.resolve()
     const delivered = Promise.allSettled([answer.attach(incoming.response)])
     const made: IncomingCall = { ...incoming, response: answer.recorder }
+    call.made = made
     let failure: { readonly error: unknown } | undefined
     try {
       if (incoming.unlessKept) throw incoming.unlessKept
@@ -344,6 +349,7 @@ function newCall(fingerprint: string, { incoming, caller }: AttemptOfCall): Call
     over: Promise.withResolvers(),
     incoming,
     answer: undefined,
+    made: undefined,
     isLeft: false,
   }
 }
