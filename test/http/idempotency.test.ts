@@ -487,11 +487,11 @@ describe('a call under way', () => {
     await Promise.all(lives.map((live) => live.until('word')))
     await sleep(CERTAINLY_GONE_MS)
     for (const live of lives) live.abort()
-    const open_ = (): number =>
+    const underWay = (): number =>
       fixture.upstream.received('slow').filter(({ endedAt }) => endedAt === undefined).length
-    await expect.poll(open_, { timeout: 10_000 }).toBe(64)
+    await expect.poll(underWay, { timeout: 10_000 }).toBe(64)
     await sleep(300)
-    expect(open_()).toBe(64)
+    expect(underWay()).toBe(64)
     const metrics = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(metrics.text).toMatch(/sluice_idempotency_total\{result="left"\} \d+/)
   })

@@ -32,7 +32,8 @@ export async function claimCall(
     .select(['fingerprint', 'until_ms', 'expires_ms'])
     .where('lookup', '=', lookup)
     .executeTakeFirst()
-  const earlier = row && row.expires_ms > nowMs ? row : undefined
+  const isPresent = row && Math.max(row.expires_ms, row.until_ms ?? 0) > nowMs
+  const earlier = isPresent ? row : undefined
   if (earlier) {
     if (earlier.fingerprint !== fingerprint) return 'conflict'
     if (earlier.until_ms === null || (await isKept(db, lookup, nowMs))) return 'over'
@@ -105,7 +106,12 @@ export async function pruneIdempotentCalls(
   const result = await db
     .deleteFrom('idempotent_calls')
     .where('lookup', 'in', (eb) =>
-      eb.selectFrom('idempotent_calls').select('lookup').where('expires_ms', '<=', nowMs).limit(limit),
+      eb
+        .selectFrom('idempotent_calls')
+        .select('lookup')
+        .where('expires_ms', '<=', nowMs)
+        .where((or) => or('until_ms', 'is', null).or('until_ms', '<=', nowMs))
+        .limit(limit),
     )
     .executeTakeFirst()
   return Number(result.numDeletedRows)
