@@ -10,6 +10,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['api', 'console'],
   ['relay', 'management'],
   ['accounts', 'alerts'],
+  ['content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
   ['domain', '@sluice/http1', '@sluice/simulator'],

@@ -17,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -39,6 +40,8 @@ export interface ManagementServices extends BackupInputs {
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
+  /** What was said in calls, where it is kept. */
+  readonly content: Pick<ContentLog, 'delete'>
   /** The live settings. */
   readonly settings: () => Settings
   readonly nowMs: () => number
@@ -82,6 +85,9 @@ export interface AdministrationServices extends ManagementServices {
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   readonly modelEnds: ModelEnds
+  readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
+  /** Takes memory for bytes that are about to be read on behalf of a user, in turn with its other reads. */
+  readonly holdToRead: (bytes: number) => Promise<void>
   /** Receivers of alerts: their tags, and what was last sent to each. */
   readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
   /** Computes the hash by which the store looks up access tokens. */
