@@ -8,7 +8,9 @@ const { folder, databaseUrl, secrets } = workerData as ContentThreadOptions
 
 async function openShelf(): Promise<Shelf> {
   if (databaseUrl === undefined) return new SqliteShelf(folder ?? '')
-  throw new Error('content is not kept in a shared database')
+  // Loaded only with a shared database.
+  const { PostgresShelf } = await import('./postgres-shelf.ts')
+  return PostgresShelf.open(databaseUrl)
 }
 
 const opening = openShelf().then((shelf) => new ContentKeeper(shelf, secrets))
