@@ -124,7 +124,7 @@ export class ContentLog implements CaptureQueue {
 
   async prune(): Promise<{ readonly removedContents: number }> {
     if (this.#isUnused) return { removedContents: 0 }
-    return this.#thread.ask('prune', undefined as never)
+    return this.#thread.ask('prune', undefined)
   }
 
   /** Resolves when everything that was in the queue is written. */
