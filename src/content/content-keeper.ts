@@ -83,11 +83,11 @@ export class ContentKeeper implements ContentWork {
     }
   }
 
-  async delete(deletion: ContentDeletion): Promise<void> {
+  async delete(deletion: ContentDeletion): Promise<boolean> {
     const atMs = Date.now()
     // From here on nothing of it can be read, and content that is still on its way is not kept.
     const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
-    await this.#remove({ ...deletion, id })
+    return this.#remove({ ...deletion, id })
   }
 
   async prune(): Promise<{ readonly removedContents: number }> {
@@ -104,7 +104,7 @@ export class ContentKeeper implements ContentWork {
    * Destroys the keys of everything that a deletion concerns. What else they open is encrypted anew first, under
    * new keys, which are durable before the former ones are gone.
    */
-  async #remove(mark: ContentDeletion & { readonly id: number }): Promise<void> {
+  async #remove(mark: ContentDeletion & { readonly id: number }): Promise<boolean> {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
     // From now on calls of these users and days are kept under the new keys.
@@ -116,7 +116,7 @@ export class ContentKeeper implements ContentWork {
       }
       return made
     })
-    await this.#shelf.write(async (writer) => {
+    return this.#shelf.write(async (writer) => {
       const gone: string[] = []
       for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
         const successor = successors.get(key.id)
@@ -128,6 +128,7 @@ export class ContentKeeper implements ContentWork {
       await writer.removeEntriesOfKeys(gone)
       await writer.removeKeys(gone)
       await writer.finishMark(mark.id)
+      return gone.length > 0
     })
   }
 

@@ -115,11 +115,14 @@ export class ContentLog implements CaptureQueue {
     return this.#thread.ask('read', id)
   }
 
-  /** Deletes content. When this resolves, nothing of it can be read any more, by anybody. */
-  async delete(deletion: ContentDeletion): Promise<void> {
+  /**
+   * Deletes content. When this resolves, nothing of it can be read any more, by anybody. Resolves to whether
+   * anything of it was kept.
+   */
+  async delete(deletion: ContentDeletion): Promise<boolean> {
     await this.flush()
-    if (this.#isUnused) return
-    await this.#thread.ask('delete', deletion)
+    if (this.#isUnused) return false
+    return this.#thread.ask('delete', deletion)
   }
 
   async prune(): Promise<{ readonly removedContents: number }> {

@@ -52,12 +52,12 @@ export interface ContentDeletion {
 
 /** Work of the thread, with its inputs and outputs. */
 export interface ContentWork {
-  /** Resolves to the number of calls that were deleted before they were written. */
   write(batch: ContentBatch): Promise<void>
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
-  delete(deletion: ContentDeletion): Promise<void>
+  /** Resolves to whether anything of it was kept. */
+  delete(deletion: ContentDeletion): Promise<boolean>
   /** Removes what is past its retention, and completes deletions that were interrupted. */
   prune(): Promise<{ readonly removedContents: number }>
 }

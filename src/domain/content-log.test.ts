@@ -1,10 +1,18 @@
 import { expect, test } from 'vitest'
-import { CONTENT_LEVELS, CONTENT_LOG_DEFAULTS, contentPolicy, type ContentTerms } from './content-log.ts'
+import {
+  CONTENT_LEVELS,
+  CONTENT_LOG_DEFAULTS,
+  contentPolicy,
+  type ContentLogSettings,
+} from './content-log.ts'
 
 const NOTHING = { content_log_what: '', content_log_sample: null, content_log_keep: null } as const
 const HOUR = 3_600
 
-const general = (terms: ContentTerms) => ({ ...CONTENT_LOG_DEFAULTS, ...terms })
+const general = (terms: Partial<ContentLogSettings>): ContentLogSettings => ({
+  ...CONTENT_LOG_DEFAULTS,
+  ...terms,
+})
 
 test('of user, group and general setting the nearest counts, value by value', () => {
   const policy = contentPolicy(

@@ -61,7 +61,7 @@ test('a page takes the memory of its texts before it is read, and waits for it',
 const NO_CONTENT = {
   find: () => Promise.resolve(new Map()),
   read: () => Promise.resolve(undefined),
-  delete: () => Promise.resolve(),
+  delete: () => Promise.resolve(false),
   bytesToRead: () => 0,
 }
 

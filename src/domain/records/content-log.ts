@@ -1,14 +1,11 @@
 import { CONTENT_LEVELS } from '../content-log.ts'
-import { integerWithin, json, nullable, oneOf, withRules } from './field-types.ts'
+import { integerWithin, nullable, numberWithin, oneOf } from './field-types.ts'
 import { declareRecord, type Fields, type Row } from './record.ts'
 
 /** Ten years, as the longest retention of gateway.yaml. */
 const MAX_KEEP_SECONDS = 315_360_000
 
-const share = withRules(json<number>(), {
-  accepts: (given) => typeof given === 'number' && given >= 0 && given <= 1,
-  expected: 'a number from 0 to 1',
-})
+const share = numberWithin('a number from 0 to 1', { minimum: 0, maximum: 1 })
 
 const keep = integerWithin(`whole seconds from 1 to ${MAX_KEEP_SECONDS}`, {
   minimum: 1,

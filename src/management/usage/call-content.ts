@@ -104,15 +104,17 @@ export async function deleteContent(
     throw new GatewayError('not_found', 'this user has no token with this id')
   const owner = ownerId === by.id ? by : await findUser(store, ownerId)
   if (owner.id !== by.id) requireManageable(by, owner)
-  await removeContent(services, owner, { tokenId, fromMs, toMs })
+  const period = { userId: owner.id, tokenId, fromMs, toMs }
+  await store.write('recordContentDeletion', { ...period, username: owner.username })
+  await services.content.delete(period)
 }
 
-/** Deletes content on behalf of somebody who may, with an entry in the audit log. */
-export async function removeContent(
-  { store, content }: Pick<ManagementServices, 'store' | 'content'>,
+/** Deletes all content of a user whose account is deleted. The audit log has an entry if anything was kept. */
+export async function deleteContentOfUser(
+  { store, content, nowMs }: Pick<ManagementServices, 'store' | 'content' | 'nowMs'>,
   { id: userId, username }: Pick<User, 'id' | 'username'>,
-  period: { readonly tokenId: number | undefined; readonly fromMs: number; readonly toMs: number },
 ): Promise<void> {
-  await store.write('recordContentDeletion', { userId, username, ...period })
-  await content.delete({ userId, ...period })
+  const period = { tokenId: undefined, fromMs: 0, toMs: nowMs() + 1 }
+  const wasKept = await content.delete({ userId, ...period })
+  if (wasKept) await store.write('recordContentDeletion', { userId, username, ...period })
 }

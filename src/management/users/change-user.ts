@@ -16,7 +16,7 @@ import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
-import { removeContent } from '../usage/call-content.ts'
+import { deleteContentOfUser } from '../usage/call-content.ts'
 import { findUser, userNotFound } from './list-users.ts'
 import {
   emailField,
@@ -295,7 +295,7 @@ export async function deleteUser(
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
   if (!isGone) userNotFound(userId)
   apiKeys.forgetUser(userId)
-  if (user) await removeContent(services, user, { tokenId: undefined, fromMs: 0, toMs: nowMs() + 1 })
+  if (user) await deleteContentOfUser(services, user)
 }
 
 /** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
