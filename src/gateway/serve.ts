@@ -50,7 +50,7 @@ import {
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/series.ts'
-import { openTracing } from '../telemetry/tracing.ts'
+import { openTelemetry } from '../telemetry/telemetry.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -183,6 +183,15 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
+  // Opened before all that settles calls, so that it is closed after them.
+  const telemetry = opened.adopt(
+    await openTelemetry(environment.variables, {
+      metrics,
+      warn: (fields, sentence) => log.warn(fields, sentence),
+      worker: workers && String(process.pid),
+    }),
+    (open) => open?.close(),
+  )
   const nowMs = (): number => performance.now()
   const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.rateCounter)
@@ -194,6 +203,7 @@ export async function serve({
     ledger,
     upstreams,
     metrics,
+    telemetry,
     count: tokens,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
@@ -280,6 +290,7 @@ export async function serve({
     modelEnds: ends,
     content,
     holdToRead: () => Promise.resolve(),
+    telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
@@ -309,7 +320,6 @@ export async function serve({
   )
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
-  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(
     THREAD_EVENT_LOOP,
@@ -351,7 +361,7 @@ export async function serve({
     readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
-    tracing,
+    telemetry,
   })
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())

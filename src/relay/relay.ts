@@ -303,6 +303,7 @@ export class Relay {
       caller,
       settings,
       hold: body.hold,
+      holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
     })
     // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
@@ -377,6 +378,7 @@ export class Relay {
     call.affinity = affinity
     call.breaks = breaks
     const content = request.isFree ? undefined : this.#captureOf(call, caller, bytes)
+    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
