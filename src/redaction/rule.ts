@@ -1,9 +1,9 @@
 import { Automaton } from './automaton/automaton.ts'
 import { compileProgram, distances, matchesNothing, PatternError } from './automaton/program.ts'
-import type { Judge, Search } from './automaton/scanner.ts'
+import { type Judge, NO_MATCH, OTHER, type Search } from './automaton/scanner.ts'
 import type { Detector, Form } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
-import { SECRETS } from './detectors/secrets.ts'
+import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'
 import { wordsDetector } from './detectors/words.ts'
 
 /** A kind of personal data that a rule can look for. */
@@ -49,7 +49,7 @@ export function compileRule(name: string, match: TextMatch): Rule {
 function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
   if ('regex' in match) return regexSearches(kind, match)
   if ('words' in match) return [detectorSearch(checkedWords(kind, match.words))]
-  if ('secrets' in match) return [detectorSearch(SECRETS)]
+  if ('secrets' in match) return [KNOWN_SECRETS, NAMED_SECRETS].map(detectorSearch)
   if (match.pii.length === 0) throw new RuleError('pii needs at least one kind')
   return match.pii.map((kind) => {
     const detector = PII_DETECTORS[kind]
@@ -126,12 +126,12 @@ function detectorSearch(detector: Detector): Rule['searches'][number] {
 
 function judgeOf(forms: readonly Form[]): Judge {
   return (patterns, text) => {
-    let isOther = false
+    let verdict = NO_MATCH
     for (const pattern of patterns) {
       const form = forms[pattern] as Form
-      if (form.isOther) isOther = true
-      else if (form.check?.(text) ?? true) return 'match'
+      if (form.isOther) verdict = OTHER
+      else if (form.check?.(text) ?? true) return form.valueAt?.(text) ?? 0
     }
-    return isOther ? 'skip' : 'none'
+    return verdict
   }
 }

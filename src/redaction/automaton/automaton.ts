@@ -1,5 +1,5 @@
 import { CharacterClasses } from './character-classes.ts'
-import { NEWLINE, WORD_CHARACTERS } from './code-points.ts'
+import { NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
 import { ASSERT, distances, type Instruction, type Program } from './program.ts'
 
 /** The low bits of a transition: the number of the state that follows. */
@@ -48,7 +48,8 @@ export class Automaton {
   readonly #program: Program
   readonly #longest: boolean
   readonly #distances: readonly number[]
-  readonly #accepts: (readonly Uint8Array[])[] = []
+  /** The classes that each instruction accepts or refuses. */
+  readonly #accepts: readonly (Uint8Array | undefined)[]
   readonly #maxStates: number
   readonly #states: State[] = []
   readonly #known = new Map<string, State>()
@@ -66,14 +67,13 @@ export class Automaton {
     this.edge = this.classes.count
     this.width = this.edge + 1
     this.#distances = distances(program)
-    this.farthest = Math.max(...this.#distances.filter(Number.isFinite))
-    const sets = new Map<string, Uint8Array>()
+    this.farthest = this.#distances.reduce((most, d) => (Number.isFinite(d) ? Math.max(most, d) : most), 0)
+    const sets = new Map<Ranges, Uint8Array>()
     this.#accepts = program.instructions.map((instruction) => {
-      if (!('set' in instruction)) return []
-      const name = instruction.set.join()
-      const within = sets.get(name) ?? this.classes.within(instruction.set)
-      sets.set(name, within)
-      return [within]
+      if (!('set' in instruction)) return undefined
+      const within = sets.get(instruction.set) ?? this.classes.within(instruction.set)
+      sets.set(instruction.set, within)
+      return within
     })
     this.#isWord = this.classes.within(WORD_CHARACTERS)
     this.#isNewline = this.classes.within(NEWLINE)
@@ -115,7 +115,7 @@ export class Automaton {
     const taken: number[] = []
     if (next !== this.edge)
       for (const at of before.open)
-        if (this.#accepts[at]?.[0]?.[next] === 1 && this.#instruction(at).op === 'take')
+        if (this.#accepts[at]?.[next] === 1 && this.#instruction(at).op === 'take')
           taken.push(...this.#instruction(at).next)
     const after = this.#closed(taken, next)
     const generation = this.generation
@@ -160,14 +160,14 @@ export class Automaton {
           if (this.#longest) continue
           return { open, matches }
         case 'notAfter':
-          if (this.#accepts[at]?.[0]?.[previous] === 1) continue
+          if (this.#accepts[at]?.[previous] === 1) continue
           break
         case 'notBefore':
           if (next === -1) {
             open.push(at)
             continue
           }
-          if (this.#accepts[at]?.[0]?.[next] === 1) continue
+          if (this.#accepts[at]?.[next] === 1) continue
           break
         case 'assert':
           if (next === -1) {
@@ -207,7 +207,7 @@ export class Automaton {
     this.#known.set(name, state)
     const size = this.#states.length * this.width
     if (size > this.table.length) {
-      const larger = new Int32Array(Math.max(size, 2 * this.table.length))
+      const larger = new Int32Array(Math.min(2 * this.table.length, this.#maxStates * this.width))
       larger.set(this.table)
       this.table = larger
     }

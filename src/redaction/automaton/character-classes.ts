@@ -17,22 +17,21 @@ export class CharacterClasses {
   readonly #members: readonly number[]
 
   constructor(program: Program) {
-    const sets = new Map<string, Ranges>()
-    const add = (set: Ranges) => sets.set(set.join(), set)
+    const sets = new Set<Ranges>()
     for (const instruction of program.instructions) {
-      if ('set' in instruction) add(instruction.set)
+      if ('set' in instruction) sets.add(instruction.set)
       if (instruction.op === 'assert') {
-        add(WORD_CHARACTERS)
-        add(NEWLINE)
+        sets.add(WORD_CHARACTERS)
+        sets.add(NEWLINE)
       }
     }
     const bounds = new Set<number>([0])
-    for (const set of sets.values()) set.forEach((point, at) => bounds.add(at % 2 === 0 ? point : point + 1))
+    for (const set of sets) set.forEach((point, at) => bounds.add(at % 2 === 0 ? point : point + 1))
     bounds.delete(LAST_CODE_POINT + 1)
     this.#firsts = [...bounds].sort((a, b) => a - b)
     const names = new Map<string, number>()
     const members: number[] = []
-    const signatures = signaturesOf(this.#firsts, [...sets.values()])
+    const signatures = signaturesOf(this.#firsts, [...sets])
     this.#classes = signatures.map((signature, at) => {
       const known = names.get(signature)
       if (known !== undefined) return known

@@ -98,16 +98,32 @@ function translated(read: ReadInstruction, base: number, end: number, source: st
     case RE2.empty:
       return { op: 'assert', flags: read.arg, next }
     default:
-      if (read.op >= RE2.rune && read.op <= RE2.notNewline) return { op: 'take', set: runes(read), next }
+      if (read.op >= RE2.rune && read.op <= RE2.notNewline) return { op: 'take', set: setOf(read), next }
       throw new PatternError(`\`${source}\` uses what RE2 does not have`)
   }
 }
 
-function runes({ runes, arg }: ReadInstruction): Ranges {
+const sets = new Map<string, Ranges>()
+const setsOfRunes = new WeakMap<object, Ranges>()
+
+/** The same set for the same characters, so that a program has few different ones. */
+function setOf({ runes, arg }: ReadInstruction): Ranges {
   const [only] = runes
-  if (runes.length !== 1 || only === undefined) return normalized([...runes])
-  if ((arg & FOLD_CASE) === 0) return [only, only]
-  return normalized(caseVariants(only).flatMap((point) => [point, point]))
+  if (runes.length === 1 && only !== undefined) {
+    const isFolded = (arg & FOLD_CASE) !== 0
+    const name = `${only}${isFolded ? 'i' : ''}`
+    const known = sets.get(name)
+    if (known) return known
+    const set = normalized((isFolded ? caseVariants(only) : [only]).flatMap((point) => [point, point]))
+    sets.set(name, set)
+    return set
+  }
+  // A repeated class is one array in all its copies.
+  const known = setsOfRunes.get(runes)
+  if (known) return known
+  const set = normalized([...runes])
+  setsOfRunes.set(runes, set)
+  return set
 }
 
 /** Characters that a match needs at least after each instruction; Infinity where none can follow. */

@@ -8,11 +8,12 @@ export interface Span {
   isOpen: boolean
 }
 
-/**
- * What a match is worth, for patterns whose text has to be checked: `match`, `skip` (it only takes the place of other
- * matches), or `none`.
- */
-export type Judge = (patterns: readonly number[], text: string) => 'match' | 'skip' | 'none'
+/** Verdicts of a judge: not a match; and something else, which only takes the place of matches. */
+export const NO_MATCH = -1
+export const OTHER = -2
+
+/** Checks the text of what could be a match. Returns where the match begins within it, or one of the verdicts above. */
+export type Judge = (patterns: readonly number[], text: string) => number
 
 /** How a scanner finds its matches. Shared by all texts. */
 export interface Search {
@@ -23,7 +24,7 @@ export interface Search {
    */
   readonly most: number
   readonly judge: Judge | undefined
-  /** Whether the judge can answer `skip`, so that a shorter match is not certain before the attempt has ended. */
+  /** Whether the judge can answer OTHER, so that a shorter match is not certain before the attempt has ended. */
   readonly canSkip: boolean
 }
 
@@ -51,7 +52,8 @@ export class Scanner {
   #generation = 0
   #span: Span | undefined
   #matchEnd = -1
-  #isSkip = false
+  #spanStart = 0
+  #isOther = false
   #classBefore: number
   #lastClass = 0
   #classAtMatch = 0
@@ -89,8 +91,12 @@ export class Scanner {
    */
   scan(text: string, base: number, isEnd: boolean): void {
     const { automaton } = this.#search
-    let state = this.#waiting ? automaton.numberOf(this.#waiting) : 0
-    this.#waiting = undefined
+    const waiting = this.#waiting
+    let state = 0
+    if (waiting) {
+      state = this.#generation === automaton.generation ? waiting.id : automaton.numberOf(waiting)
+      this.#waiting = undefined
+    }
     if (this.#generation !== automaton.generation) this.#forget()
     while (state !== 0 || this.#begin(text, base, isEnd)) {
       if (state === 0) state = automaton.startAfter(this.#classBefore)
@@ -213,18 +219,19 @@ export class Scanner {
   /** Notes the end of a match. */
   #matched(patterns: readonly number[], end: number, text: string, base: number): void {
     const { judge, canSkip } = this.#search
-    const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 'match'
-    if (verdict === 'none') return
+    const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
+    if (verdict === NO_MATCH) return
     this.#matchEnd = end
     this.#classAtMatch = this.#lastClass
-    this.#isSkip = verdict === 'skip'
+    this.#isOther = verdict === OTHER
+    this.#spanStart = this.#start + Math.max(0, verdict)
     this.#presentLow = Math.max(this.#presentLow, end)
     if (this.#hasJoined) this.#low = Math.max(this.#low, end)
     if (canSkip) return
     if (this.#span) {
       this.#span.end = end
     } else {
-      this.#span = { start: this.#start, end, isOpen: true }
+      this.#span = { start: this.#spanStart, end, isOpen: true }
       this.spans.push(this.#span)
     }
   }
@@ -247,8 +254,8 @@ export class Scanner {
       this.#start += this.#firstSize
       return
     }
-    if (this.#search.canSkip && !this.#isSkip)
-      this.spans.push({ start: this.#start, end: this.#matchEnd, isOpen: false })
+    if (this.#search.canSkip && !this.#isOther)
+      this.spans.push({ start: this.#spanStart, end: this.#matchEnd, isOpen: false })
     if (this.#span) this.#span.isOpen = false
     this.#span = undefined
     this.#start = this.#matchEnd

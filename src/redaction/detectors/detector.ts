@@ -10,6 +10,8 @@ export interface Form {
   readonly notBefore?: Ranges
   /** Whether a text of this form is what it seems to be: checksums, ranges. */
   readonly check?: (text: string) => boolean
+  /** Where the match begins within the text: what stands before only tells what it is. */
+  readonly valueAt?: (text: string) => number
   /** A longer text that contains the form and is something else, as a version of five parts contains an address. */
   readonly isOther?: true
 }

@@ -19,7 +19,10 @@ let borders:
  */
 export function wordsDetector(kind: string, words: readonly string[]): Detector {
   const written = [...new Set(words.flatMap(spellings))]
-  const most = Math.max(...written.map((word) => word.replace(/\s+/gu, ' '.repeat(MAX_SPACES)).length))
+  const most = written.reduce(
+    (longest, word) => Math.max(longest, word.replace(/\s+/gu, ' '.repeat(MAX_SPACES)).length),
+    0,
+  )
   return { kind, most, forms: written.map(formOf) }
 }
 
@@ -33,7 +36,7 @@ function spellings(word: string): readonly string[] {
 
 function formOf(word: string): Form {
   borders ??= bordersOf()
-  const letters = [...word]
+  const letters = Array.from(word)
   const { letters: isLetter, marks, lettersAndMarks } = borders
   return {
     source: `(?i)${word.split(SPACES).map(escaped).join(`\\s{1,${MAX_SPACES}}`)}`,
