@@ -299,6 +299,7 @@ export class Relay {
       caller,
       settings,
       hold: body.hold,
+      holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
     })
     // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
@@ -372,6 +373,7 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
+    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
