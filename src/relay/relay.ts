@@ -1,7 +1,6 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import type { ContentCapture } from '../content/content-capture.ts'
 import { charge } from '../domain/charge.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
@@ -21,11 +20,11 @@ import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import type { ContentLog } from '../content/content-log.ts'
-import { contentPolicy } from '../domain/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
+import { captureContent } from './capture-content.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -452,7 +451,7 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
-    const content = request.isFree ? undefined : this.#captureOf(call, caller, bytes)
+    const content = request.isFree ? undefined : captureContent(this.#services, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
@@ -469,33 +468,6 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
       content?.relayed()
     }
-  }
-
-  /** Begins to collect what is said in a call, if that is kept. */
-  #captureOf(call: Call, { user, token }: Caller, body: Buffer): ContentCapture | undefined {
-    const { plan, incoming, response } = call
-    const { contentLog, groups } = plan.settings
-    const policy = contentPolicy(
-      contentLog,
-      groups.get(plan.group.name)?.contentLog,
-      user,
-      token,
-      Math.random,
-    )
-    if (!policy) return undefined
-    const captured = {
-      ...policy,
-      id: incoming.id,
-      userId: user.id,
-      tokenId: token.id,
-      startedMs: incoming.startedMs,
-    }
-    const content = this.#services.content.capture(captured, body)
-    call.content = content
-    response.onPiece = (piece) => content.answerSent(piece)
-    response.onClosed(() => content.closed())
-    if (response.isAborted) content.closed()
-    return content
   }
 }
 
