@@ -246,7 +246,7 @@ export class IdempotentCalls {
       claims: { rows },
     } = this.#services
     if (end?.kind !== 'complete')
-      return this.#writes.run(() => rows.write('releaseClaims', { lookup, claim }), 0)
+      return this.#writes.run(() => rows.write('releaseClaim', { lookup, claim }), 0)
     const { head, pieces } = end
     const nowMs = Date.now()
     const isKept =
