@@ -68,6 +68,8 @@ export interface ClientExchange {
   render?: (error: unknown) => RenderedError
   /** The error that the caller gets unless the answer was kept. */
   unlessKept?: GatewayError
+  /** Set if the call has a span of its own, so that its request needs none. */
+  isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
 }

@@ -217,6 +217,7 @@ export class IdempotentCalls {
     } catch (error) {
       failure = { error }
     }
+    if (made.isTraced) incoming.isTraced = true
     const rendered = failure && !answer.recorder.headersSent && lastingRefusal(failure.error, incoming)
     if (rendered) answer.recorder.writeHead(rendered.status, rendered.headers).end(rendered.body)
     else if (failure) answer.fail(failure.error)
