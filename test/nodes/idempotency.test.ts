@@ -6,7 +6,7 @@ import { call, type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
-import { startGateway } from '../fixtures/gateway.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
 
@@ -30,15 +30,11 @@ const withKey = (key: string) => ({ headers: { 'idempotency-key': key } })
 const isReplayed = ({ headers }: FullResponse): boolean => headers['idempotency-replayed'] === 'true'
 
 /** Starts a stream, and kills its gateway in the middle of it. */
-async function killedDuring(
-  { url, kill }: { readonly url: string; kill(): Promise<void> },
-  upstream: ScriptedUpstream,
-  key: string,
-): Promise<void> {
+async function killedDuring(gateway: RunningGateway, upstream: ScriptedUpstream, key: string): Promise<void> {
   upstream.script('slow', { kind: 'stream', events: 3, ending: 'stall' }, { kind: 'stream', events: 3 })
-  const live = await open(url, askStream('slow'), { key: 'ann', ...withKey(key) })
+  const live = await open(gateway.url, askStream('slow'), { key: 'ann', ...withKey(key) })
   await live.until('word')
-  await kill()
+  await gateway.kill()
 }
 
 describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
