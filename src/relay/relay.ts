@@ -19,6 +19,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
@@ -69,6 +70,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
+import { captureOf } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
@@ -90,6 +92,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
+  readonly content: Pick<ContentLog, 'capture'>
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -448,6 +451,7 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
@@ -462,6 +466,7 @@ export class Relay {
     } finally {
       this.running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
+      content?.relayed()
     }
   }
 }

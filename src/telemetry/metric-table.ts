@@ -78,6 +78,11 @@ export const METRICS = {
     'Connections on which an upstream sent unrequested bytes.',
     'channel',
   ),
+  contentDropped: counter(
+    'sluice_content_dropped_total',
+    'Calls whose content was to be kept and is not: no memory was left, or it could not be written.',
+    'reason',
+  ),
   lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
   idempotency: counter(
     'sluice_idempotency_total',
