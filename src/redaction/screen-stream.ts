@@ -75,6 +75,11 @@ export class ScreenStream {
     return this.#blockedBy === undefined ? this.#base + this.#text.length - this.#passed : 0
   }
 
+  /** Characters that are kept, also those of rules that only count: at most the largest `most` of all rules. */
+  get retained(): number {
+    return this.#text.length
+  }
+
   /** Returns what may be passed on now. */
   push(chunk: string): string {
     return this.#read(chunk, false)
