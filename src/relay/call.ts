@@ -20,6 +20,7 @@ import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ContentCapture } from '../content/content-capture.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
@@ -103,6 +104,8 @@ export class Call implements MediaRequester {
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
   breaks: CallBreaks | undefined
+  /** Collects what is said, if it is kept. */
+  content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
   sessionName: string | undefined
   /** Set if telemetry is on and the call is a stream. */
@@ -189,6 +192,7 @@ export class Call implements MediaRequester {
   beginAttempt(target: Target): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
+    this.content?.beginAttempt()
     this.chunkGaps?.begin()
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
@@ -241,6 +245,7 @@ export class Call implements MediaRequester {
   /** Records the error that the client gets, for the row of the call. The first one counts. */
   noteError(error: AnsweredError): void {
     this.#error ??= error
+    this.incoming.hasFailed = true
   }
 
   /**
