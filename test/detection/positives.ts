@@ -17,7 +17,7 @@ const SECRETS: readonly ((chance: Chance) => string)[] = [
   (c) => `sk-${c.hex(32)}`,
   (c) => `sk-${c.base62(48)}`,
   (c) => `sk-or-v1-${c.hex(64)}`,
-  (c) => `AIza${'Sy'}${c.base64url(33)}`,
+  (c) => `AIzaSy${c.base64url(33)}`,
   (c) => `gsk_${c.base62(52)}`,
   (c) => `xai-${c.base62(80)}`,
   (c) => `pplx-${c.base62(48)}`,
@@ -98,7 +98,7 @@ const NAMED_SECRETS: readonly ((chance: Chance) => { before: string; value: stri
   (c) => ({ before: 'password: ', value: c.base62(24), after: '' }),
   (c) => ({
     before: 'aws_secret_access_key = ',
-    value: c.text(40, `${'ABCDEFGHIJKLMNOPQRSTUVWXYZ'}abcdefghijklmnopqrstuvwxyz0123456789+`),
+    value: c.text(40, 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+'),
     after: '\n',
   }),
   (c) => ({ before: 'Authorization: Bearer ', value: c.base64url(43), after: '\r\n' }),
@@ -300,7 +300,7 @@ const PROSE: readonly ((value: string) => string)[] = [
   (value) => `value: ${value}\nnext: 1`,
   (value) => `(${value})`,
   (value) => `我的资料是${value}，请确认。`,
-  (value) => `${value}`,
+  (value) => value,
   (value) => `a,${value},b`,
   (value) => `| name | ${value} |`,
 ]
@@ -332,7 +332,7 @@ export function positives(): readonly Positive[] {
       value.length === 15 ? /(.{4})(.{6})(.{5})/ : value.length === 14 ? /(.{4})(.{6})(.{4})/ : undefined
     if (groups) add('CREDIT_CARD', value.replace(groups, '$1 $2 $3'), 1)
     else if (value.length === 16)
-      add('CREDIT_CARD', value.replaceAll(/.{4}(?=.)/g, `$&${chance.one([' ', '-'])}`.replace('$&', '$&')), 1)
+      add('CREDIT_CARD', value.replaceAll(/.{4}(?=.)/g, `$&${chance.one([' ', '-'])}`), 1)
   }
   for (const value of IBANS) {
     add('IBAN', value, 1)
