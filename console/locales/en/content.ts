@@ -5,7 +5,7 @@ export const content = {
   isRecorded: 'Each look at what others said is recorded.',
   notYours: 'Nothing is kept any more, or you may not read it.',
   conversation: 'Conversation',
-  raw: 'Raw',
+  raw: 'Byte for byte',
   parts: {
     request_received: 'Request as received',
     request_sent: 'Request as sent',

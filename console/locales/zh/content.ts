@@ -7,7 +7,7 @@ export const content: Texts['content'] = {
   isRecorded: '每次查看他人的内容都会被记录。',
   notYours: '内容已不再保留，或您无权查看。',
   conversation: '对话',
-  raw: '原始数据',
+  raw: '原始字节',
   parts: {
     request_received: '收到的请求',
     request_sent: '发出的请求',

@@ -1,4 +1,4 @@
-import { Button, Tabs } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { CallDetail } from '../../api/calls.ts'
@@ -56,18 +56,12 @@ function Said({ content: { parts } }: { readonly content: CallContent }) {
     const part = parts[name]
     return part ? [<RawPart key={name} label={content.parts[name]} part={part} />] : []
   })
-  if (!turns) return raw
   return (
-    <Tabs defaultValue="conversation" keepMounted={false}>
-      <Tabs.List aria-label={content.title}>
-        <Tabs.Tab value="conversation">{content.conversation}</Tabs.Tab>
-        <Tabs.Tab value="raw">{content.raw}</Tabs.Tab>
-      </Tabs.List>
-      <Tabs.Panel value="conversation">
-        <Conversation turns={turns} label={content.conversation} />
-      </Tabs.Panel>
-      <Tabs.Panel value="raw">{raw}</Tabs.Panel>
-    </Tabs>
+    <>
+      {turns && <Conversation turns={turns} label={content.conversation} />}
+      <p className={classes['note']}>{content.raw}</p>
+      {raw}
+    </>
   )
 }
 
