@@ -71,7 +71,7 @@ function RawPart({ label, part }: { readonly label: string; readonly part: Conte
   const { text, base64, ...facts } = part
   const shown = text ?? base64 ?? JSON.stringify(facts, null, 2)
   return (
-    <details open={text === undefined && base64 === undefined}>
+    <details className={contentClasses['fold']} open={text === undefined && base64 === undefined}>
       <summary>{base64 === undefined ? label : content.binary(label)}</summary>
       <pre className={contentClasses['raw']} tabIndex={0}>
         <code>{shown}</code>
