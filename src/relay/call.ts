@@ -346,7 +346,7 @@ export class Call implements MediaRequester {
       attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
       particulars: particularsText(
         usage,
-        { form, tools, served: this.#served?.terms },
+        { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),
