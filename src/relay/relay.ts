@@ -24,7 +24,6 @@ import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
-import { captureContent } from './capture-content.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -451,7 +450,7 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
-    const content = request.isFree ? undefined : captureContent(this.#services, call, caller, bytes)
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
