@@ -96,6 +96,10 @@ function conflictOf(
     })
     return named && `${named}: expected another address than that of a cloud's metadata service`
   }
+  if (section === 'guards') {
+    const isDeclared = items(child(fileNode, 'guards')).some((one) => isText(child(one, 'name'), name))
+    return isDeclared ? 'the configuration file declares a guard of that name' : undefined
+  }
   return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file overrides it'
     : undefined
@@ -109,7 +113,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
   const under = (key: 'options' | 'groups' | 'models'): YamlNode => {
     const mapping: Record<string, YamlNode> = Object.create(null)
     for (const { section, name, tree } of entries) {
-      if (section === 'channels' || section === 'alerts' || SECTION_KEYS[section] !== key) continue
+      if (isListed(section) || SECTION_KEYS[section] !== key) continue
       // A model's price and its other settings are separate entries.
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
@@ -118,7 +122,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     for (const name of keys(declared)) mapping[name] = child(declared, name)
     return mapping
   }
-  const withStored = (list: 'channels' | 'alerts'): YamlNode[] => [
+  const withStored = (list: ListSection): YamlNode[] => [
     ...items(child(file, list)),
     ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
   ]
@@ -127,6 +131,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     rate_limits: child(file, 'rate_limits'),
     login: child(file, 'login'),
     alerts: withStored('alerts'),
+    guards: withStored('guards'),
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),
@@ -164,9 +169,8 @@ function faultyEntries(
   const faulty = new Map<LayerEntry, string>()
   for (const { path, message } of issues) {
     const [place, which, ...rest] = path
-    const isListed = place === 'channels' || place === 'alerts'
-    const declared = isListed ? items(child(file, place)).length : 0
-    const one = isListed
+    const declared = isListed(place) ? items(child(file, place)).length : 0
+    const one = isListed(place)
       ? entries.filter(({ section }) => section === place)[Number(which) - declared]
       : entries.find(
           ({ section, name }) =>
@@ -176,7 +180,7 @@ function faultyEntries(
             (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
         )
     if (!one) continue
-    const text = sentence(isListed ? rest : path, message)
+    const text = sentence(isListed(place) ? rest : path, message)
     const before = faulty.get(one)
     faulty.set(one, before === undefined ? text : `${before}; ${text}`)
   }
@@ -208,7 +212,17 @@ const SECTION_KEYS = {
   models: 'models',
   ratios: 'models',
   alerts: 'alerts',
+  guards: 'guards',
 } as const
+
+/** Sections that are lists. */
+const LISTS = ['channels', 'alerts', 'guards'] as const
+
+type ListSection = (typeof LISTS)[number]
+
+function isListed(section: unknown): section is ListSection {
+  return LISTS.some((one) => one === section)
+}
 
 /**
  * The stored settings as a layer, one entry each. Omits ratios from which no price follows, because no price

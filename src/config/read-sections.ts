@@ -1,4 +1,5 @@
 import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
+import type { Guard } from '../domain/guard.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
@@ -21,6 +22,7 @@ import {
   section,
 } from './fields.ts'
 import { declaredGroups, groupsSchema } from './groups.ts'
+import { guardsSchema, unknownGuards } from './guards.ts'
 import { loginSchema } from './login.ts'
 import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
@@ -38,6 +40,7 @@ export interface FileContent {
   readonly users: readonly UserSeed[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly guards: readonly Guard[]
 }
 
 /** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
@@ -70,8 +73,9 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     users: list(userSchema(declared, quotaPerUnit), 'a list of users'),
     login: loginSchema(new Set(declared.keys())),
     alerts,
+    guards: guardsSchema,
   }).safeParse(tree)
-  const repeated = duplicates(tree)
+  const repeated = [...duplicates(tree), ...unknownGuards(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, ...rest } = read.data
   return { content: { rateLimits: rate_limits, ...rest }, issues: repeated }
@@ -129,7 +133,7 @@ const target: Field<AlertTarget> = section({
 const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
 
 /**
- * Finds duplicate names of channels, identity providers and receivers of alerts, user ids and names, access
+ * Finds duplicate names of channels, identity providers, guards and receivers of alerts, user ids and names, access
  * tokens, names of a user's tokens, and API keys. It searches the YAML tree, so that another error in an
  * entry does not hide these.
  */
@@ -140,6 +144,7 @@ function duplicates(tree: YamlNode): Issue[] {
     ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
     ...repeated(entries(child(child(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
     ...repeated(entries(child(tree, 'alerts'), ['alerts']), 'url'),
+    ...repeated(entries(child(tree, 'guards'), ['guards']), 'name'),
     ...repeated(users, 'id'),
     ...repeated(users, 'username'),
     ...repeated(users, 'access_token'),

@@ -16,6 +16,7 @@ export const OBJECT_KINDS = [
   'session',
   'call',
   'alert',
+  'guard',
 ] as const
 
 /** Kind of an object. */

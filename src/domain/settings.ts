@@ -1,4 +1,5 @@
 import type { AlertTarget } from './alert.ts'
+import type { Guard } from './guard.ts'
 import type { Json } from './json.ts'
 import type { Options } from './options.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -17,6 +18,7 @@ export interface Settings {
   readonly channels: readonly Channel[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly guards: readonly Guard[]
 }
 
 /** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */
@@ -71,9 +73,9 @@ export interface OidcProvider {
 
 /**
  * Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. The names of
- * `drains` are ids of channels, and those of `alerts` ids of receivers.
+ * `drains` are ids of channels, and those of `alerts` ids of receivers. Guards have their own names.
  */
-export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts'
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {

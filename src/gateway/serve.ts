@@ -45,6 +45,7 @@ import {
   hashSession,
   loopMarker,
   namespaceOf,
+  guardKey,
   promptKey,
   type Secrets,
 } from '../store/secrets.ts'
@@ -223,6 +224,7 @@ export async function serve({
       prompts: conversations.prompts,
       affinity: conversations.affinity,
       breaks: conversations.breaks,
+      guardKey: guardKey(secrets),
       keyRings,
       providerLimits,
       load: new ChannelLoad(),

@@ -29,7 +29,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect } from './dialects/dialect.ts'
+import type { Dialect, DialectFacts } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
@@ -38,6 +38,9 @@ import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
+import type { CallGuards } from './guards/call-guards.ts'
+import { guardedRequest } from './guards/guarded-request.ts'
+import { Guards } from './guards/guards.ts'
 import type { Media } from './media.ts'
 import {
   bodyOptions,
@@ -53,7 +56,7 @@ import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
-import { Routing } from './routing.ts'
+import { type Routes, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -64,7 +67,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
+import type { CallRecord, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
@@ -82,6 +85,16 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
+  /** Secret of the tokens that stand for values which guards replace. */
+  readonly guardKey: Buffer
+}
+
+/** A request that was read, and the models that may serve it. */
+interface ParsedCall {
+  readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly request: ParsedRequest
+  readonly routes: Routes
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -99,6 +112,7 @@ export class Relay {
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
+  readonly #guards: Guards
 
   constructor(services: RelayServices) {
     this.#services = services
@@ -112,6 +126,7 @@ export class Relay {
     this.#dialects = clientDialects(conversions, services)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
+    this.#guards = new Guards({ key: services.guardKey, metrics: services.metrics })
   }
 
   /** Determines where a call would go. */
@@ -293,14 +308,16 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { ledger, limits, reads } = this.#services
+    const { limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
-    const parsing = parseRequest(dialects, body, incoming.request.headers, {
+    const { headers } = incoming.request
+    const reader = {
       caller,
       settings,
       hold: body.hold,
       readStore: () => reads.of(caller.user.id, body.allocation),
-    })
+    }
+    const parsing = parseRequest(dialects, body, headers, reader)
     // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
     // about 3 % more (`bench/run.ts --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
@@ -309,18 +326,38 @@ export class Relay {
     record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && !request.isFree
     const called = { name: request.model, stream: request.stream }
-    const { requestedModel, resolutions } = this.#routing.resolve(
-      settings,
-      caller,
-      called,
-      dialect,
-      mayFallBack,
-    )
+    const routes = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const { requestedModel, resolutions } = routes
     const own = resolutions.find(({ name }) => name === request.model)
     // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
     const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
+    const parsed = { dialect, body, request, routes }
+    const guards =
+      settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
+    if (!guards) return this.#admit(parsed, incoming, caller, settings)
+    try {
+      const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
+      const isSame = guarded === body && request.body === undefined
+      const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
+      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings) }
+      await this.#admit(changed, incoming, caller, settings, guards)
+    } finally {
+      this.#guards.ended(guards)
+    }
+  }
+
+  /** Holds what a request may cost, and makes its call. */
+  async #admit(
+    { dialect, body, request, routes }: ParsedCall,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+    guards?: CallGuards,
+  ): Promise<void> {
+    const { ledger } = this.#services
+    const { requestedModel, resolutions } = routes
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
@@ -372,6 +409,7 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
+    call.guards = guards
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.

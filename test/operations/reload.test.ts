@@ -41,6 +41,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
     login: {},
     alerts: [],
+    guards: [],
   }
   program = await runProgram({ config: base })
   await program.ready()

@@ -12,6 +12,7 @@ import { TEXT_BYTES } from '../text-length.ts'
 import {
   type FieldType,
   flag,
+  list,
   listText,
   name,
   nullable,
@@ -168,6 +169,15 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
       option: ['json', 'groups by vendor, as a JSON map'],
+    },
+    /** Guards that check its calls, whatever their scopes are. */
+    guards: {
+      type: list(name(64), 'a list of names of guards'),
+      default: [],
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
     },
     /** The part of the limits that an operator gave. */
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },

@@ -21,6 +21,7 @@ import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
+import type { CallGuards } from '../guards/call-guards.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
 
 /** Response to which clients may refer after its call. */
@@ -117,6 +118,8 @@ export interface Reader {
   readonly hold: (bytes: number) => void
   /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
+  /** Guards of the call; absent if there are none. */
+  readonly guards?: CallGuards
 }
 
 /** An endpoint's protocol as clients speak it. */
