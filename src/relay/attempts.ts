@@ -25,6 +25,7 @@ import {
   UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
+import { guardedAttempt } from './guards/guarded-attempt.ts'
 import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { withCacheQuestion } from './affinity/cache-question.ts'
@@ -170,9 +171,13 @@ export class Attempts {
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
       const adapted = this.#adapted(call, prepared, plan.channel, request)
-      return call.breaks && plan.channel.cache_diagnostics
-        ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
+      const { guards } = call
+      const guarded = guards
+        ? guardedAttempt(adapted, call.plan.dialect, guards, call.plan.request.streamType !== undefined)
         : adapted
+      return call.breaks && plan.channel.cache_diagnostics
+        ? withCacheQuestion(guarded, await call.breaks.answerIdAt(plan.channel.name))
+        : guarded
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)

@@ -153,7 +153,7 @@ export class Call implements MediaRequester {
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
-    const verdicts = this.guards?.text ?? ''
+    const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
     if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
     if (requestedModel.fallback.length > 0 || requestedModel.successor !== undefined)
       headers['x-gateway-model'] = headerText(model.name)

@@ -342,6 +342,7 @@ export class Relay {
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
       const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings) }
+      guards.ofRequest = guards.text
       await this.#admit(changed, incoming, caller, settings, guards)
     } finally {
       this.#guards.ended(guards)

@@ -16,6 +16,7 @@ export const audit = {
     session: 'Session',
     call: 'Call',
     alert: 'Receiver of alerts',
+    guard: 'Guard',
   },
   actor: 'Actor',
   table: 'Changes',

@@ -18,6 +18,7 @@ export const audit: Texts['audit'] = {
     session: '会话',
     call: '调用',
     alert: '告警接收方',
+    guard: '防护规则',
   },
   actor: '操作者',
   table: '更改',

@@ -29,6 +29,8 @@ interface Surroundings {
   /** Whether its members have names that users or models choose, which are texts too. */
   readonly isData: boolean
   readonly isSigned: boolean
+  /** Whether all reasoning is signed. */
+  readonly signsReasoning?: boolean
 }
 
 /** Members whose texts are terms of a protocol, names or ids. */
@@ -46,6 +48,7 @@ const TERMS: ReadonlySet<string> = new Set([
   'effort',
   'encoding_format',
   'encrypted_content',
+  'encrypted_index',
   'environment',
   'file_id',
   'finishReason',
@@ -97,9 +100,11 @@ const MEDIA: ReadonlySet<string> = new Set(['b64_json', 'file_data', 'image', 'm
 /** Members with the address of media, which may contain its bytes. */
 const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
 /** Members that state of what kind the member `data` beside them is. */
-const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format'] as const
+const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
 /** Members that hold a signature. */
-const SIGNATURES = ['signature', 'thoughtSignature', 'thought_signature', 'encrypted_content'] as const
+const SIGNATURES = ['signature'] as const
+/** Members with reasoning. */
+const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
 /** Types of blocks and items that are reasoning. */
 const REASONING: ReadonlySet<string> = new Set([
   'thinking',
@@ -145,25 +150,40 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
   return found
 }
 
-/** Finds the texts of an answer that were generated, without the lists that repeat them token by token. */
-export function answerTexts(scan: ScannedObject): FoundText[] {
+/** Finds the texts of a part of an answer: of a message, an item or a block. `name`: of the member that has it. */
+export function generatedTexts(
+  scan: ScannedObject,
+  node: Node,
+  name: string,
+  signsReasoning = false,
+): FoundText[] {
   const found: FoundText[] = []
-  for (const { key, node } of scan.members.values())
-    if (GENERATED.has(key))
-      collect(scan, node, { place: 'output', isData: false, isSigned: false }, found, key)
+  collect(scan, node, { place: 'output', isData: false, isSigned: false, signsReasoning }, found, name)
   return found
 }
 
-/** Where the lists of an answer are that repeat its texts token by token: offsets of their values. */
-export function repeatingSpans(scan: ScannedObject): (readonly [from: number, to: number])[] {
-  const spans: (readonly [number, number])[] = []
+/** Finds the texts of an answer that were generated, without the lists that repeat them token by token. */
+export function answerTexts(scan: ScannedObject, signsReasoning: boolean): FoundText[] {
+  return [...scan.members.values()].flatMap(({ key, node }) =>
+    GENERATED.has(key) ? generatedTexts(scan, node, key, signsReasoning) : [],
+  )
+}
+
+/** Where the lists of an answer are that repeat its texts token by token: offsets of their values, and what
+ * stands in their place.
+ */
+export function repeatingSpans(
+  scan: ScannedObject,
+): (readonly [from: number, to: number, instead: string])[] {
+  const spans: (readonly [number, number, string])[] = []
   for (const name of ['choices', 'candidates']) {
     const member = scan.span(name)
     if (!member || scan.kindOf(member.node) !== 'array') continue
     for (const one of scan.elements(member.node)) {
       if (scan.kindOf(one) !== 'object') continue
       for (const { key, node } of scan.entries(one))
-        if (REPEATING.has(key)) spans.push([scan.startOf(node), scan.endOf(node)])
+        if (REPEATING.has(key) && scan.kindOf(node) === 'object')
+          spans.push([scan.startOf(node), scan.endOf(node), name === 'choices' ? 'null' : '{}'])
     }
   }
   const output = scan.span('output')
@@ -171,13 +191,13 @@ export function repeatingSpans(scan: ScannedObject): (readonly [from: number, to
   return spans
 }
 
-function findLogprobs(scan: ScannedObject, node: Node, spans: (readonly [number, number])[]): void {
+function findLogprobs(scan: ScannedObject, node: Node, spans: (readonly [number, number, string])[]): void {
   const kind = scan.kindOf(node)
   if (kind === 'array') for (const one of scan.elements(node)) findLogprobs(scan, one, spans)
   if (kind !== 'object') return
   for (const { key, node: value } of scan.entries(node)) {
     if (key !== 'logprobs') findLogprobs(scan, value, spans)
-    else if (scan.kindOf(value) === 'array') spans.push([scan.startOf(value), scan.endOf(value)])
+    else if (scan.kindOf(value) === 'array') spans.push([scan.startOf(value), scan.endOf(value), '[]'])
   }
 }
 
@@ -224,7 +244,8 @@ function collect(scan: ScannedObject, node: Node, around: Surroundings, found: F
 // Names that users choose may be values: `{"ann@example.com": 5}`.
 function collectData(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    found.push({ from: scan.startOf(key), to: scan.endOf(key), ...around, isJson: false })
+    const { place, isSigned } = around
+    found.push({ from: scan.startOf(key), to: scan.endOf(key), place, isSigned, isJson: false })
     collect(scan, scan.valueOf(key), around, found)
   }
 }
@@ -232,7 +253,9 @@ function collectData(scan: ScannedObject, node: Node, around: Surroundings, foun
 function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   const type = stringIn(scan, node, 'type') ?? ''
   const role = stringIn(scan, node, 'role')
-  const isSigned = around.isSigned || (isReasoning(scan, node, type) && isSignedNode(scan, node))
+  const isSigned =
+    around.isSigned ||
+    (isReasoning(scan, node, type) && (around.signsReasoning === true || isSignedNode(scan, node)))
   const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')
   const isCall = type.endsWith('_call') && type !== 'tool_call'
   const isUse = type.endsWith('tool_use')
@@ -248,7 +271,8 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
     else if (isUse && name === 'input') place = 'tool_arguments'
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && DATA.has(name)) || (name === 'metadata' && place === 'input')
-    collect(scan, value, { place, isData, isSigned }, found, name)
+    const signs = isSigned || (around.signsReasoning === true && THOUGHTS.has(name))
+    collect(scan, value, { ...around, place, isData, isSigned: signs }, found, name)
   }
 }
 
@@ -299,8 +323,8 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
   })
 }
 
-/** A member that is a short string. */
-function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
+/** The text of a member that is a string. */
+export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined
   return textAt(scan.bytes, scan.startOf(value), scan.endOf(value))

@@ -107,33 +107,63 @@ export class CallGuards {
     return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
   }
 
+  /**
+   * Does to a text of the answer that repeats another what was done to that one. Nothing is recorded. Undefined if it
+   * is blocked.
+   */
+  repeat(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
+    const screen = this.screenOf(spot)?.screen
+    const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
+    if (applied?.blockedBy !== undefined) return undefined
+    const checked = applied?.text ?? text
+    if (this.pseudonyms.size === 0 || spot.isSigned) return checked
+    return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  /** Whether an answer may have anything to check or to put back. */
+  get concernsAnswer(): boolean {
+    return (
+      this.pseudonyms.size > 0 ||
+      this.all.some(({ guard }) =>
+        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+      )
+    )
+  }
+
+  /** Whether an answer may be changed, so that nothing that repeats its texts token by token can be sent. */
+  get changesAnswer(): boolean {
+    return (
+      this.pseudonyms.size > 0 ||
+      this.all.some(
+        ({ guard }) => actionOf(guard, false) !== 'flag' && guard.where.some((place) => place === 'output'),
+      )
+    )
+  }
+
   #check(spot: TextSpot, text: string, apply: (place: PlaceScreen) => ReturnType<Screen['apply']>): string {
     const place = this.screenOf(spot)
     if (!place) return text
     const beganMs = performance.now()
     const { text: checked, counts, blockedBy } = apply(place)
     const tookMs = performance.now() - beganMs
-    this.note(place, counts, blockedBy, spot.isSigned, tookMs)
+    this.record(place, counts, spot.isSigned, tookMs)
+    const blocking = blockedBy === undefined ? undefined : place.guards[blockedBy]
+    if (blocking) throw new GuardBlock(blocking)
     return checked
   }
 
-  /** Records what a screen has found. Throws `GuardBlock` if one of its guards blocks. */
-  note(
-    { guards }: PlaceScreen,
-    counts: readonly number[],
-    blockedBy: number | undefined,
-    isSigned: boolean,
-    tookMs: number,
-  ): void {
+  /** Records what a screen has found in a part of a text. */
+  record({ guards }: PlaceScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
       const count = counts[index] ?? 0
       active.hasRun = true
       active.tookMs += tookMs
       if (count > 0) active.note(verdictOf(actionOf(active.guard, isSigned)), count)
     }
-    const blocking = blockedBy === undefined ? undefined : guards[blockedBy]
-    if (blocking) throw new GuardBlock(blocking)
   }
+
+  /** The verdicts about the request. */
+  ofRequest = ''
 
   /** The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked anything. */
   get text(): string {
