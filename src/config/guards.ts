@@ -119,7 +119,8 @@ const written = text(`a text of at most ${MAX_WITH} characters`, (given) =>
 const scope = (what: string): Field<readonly string[] | undefined> =>
   list(name(what), `a list of at least one: ${what}`, 1).optional()
 
-const guard: Field<Guard> = section({
+/** A guard. */
+export const guardSchema: Field<Guard> = section({
   name: guardName,
   where: list(oneOf(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),
   do: oneOf(GUARD_ACTIONS),
@@ -138,10 +139,7 @@ const guard: Field<Guard> = section({
 })
 
 /** `docs/configuration.md: Guards`. */
-export const guardsSchema: Field<readonly Guard[]> = list(guard, 'a list of guards')
-
-/** Names of guards of a group or a token; `unknownGuards` checks that they exist. */
-export const guardNames: Field<readonly string[]> = list(guardName, 'a list of names of guards')
+export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
 
 /** Names of guards, of groups and of tokens, that the file does not declare. */
 export function unknownGuards(tree: YamlNode): Issue[] {

@@ -2,6 +2,7 @@ import { declaredId } from '../domain/channel-id.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Price, priceTexts } from '../domain/price.ts'
 import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
@@ -11,7 +12,8 @@ import { priceSchema } from './prices.ts'
 import { readSections } from './read-sections.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { freeze } from './freeze.ts'
-import type { Issue } from './fields.ts'
+import { type Issue, issuesOf } from './fields.ts'
+import { guardSchema } from './guards.ts'
 import { withModelNames } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -263,6 +265,14 @@ export function priceFrom(value: Json): Price {
   const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
   const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
+  throw new GatewayError('invalid_request', issues.join('; '))
+}
+
+/** Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's message. */
+export function guardFrom(value: Json): Guard {
+  const { data, error } = guardSchema.safeParse(jsonToYaml(value))
+  if (data) return data
+  const issues = (error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message))
   throw new GatewayError('invalid_request', issues.join('; '))
 }
 

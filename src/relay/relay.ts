@@ -16,6 +16,7 @@ import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.t
 import type { Patience } from '../accounts/ledger/sibling-queue.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
@@ -87,6 +88,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly breaks: CacheBreaks
   /** Secret of the tokens that stand for values which guards replace. */
   readonly guardKey: Buffer
+  readonly guardFigures: GuardFigures
 }
 
 /** A request that was read, and the models that may serve it. */
@@ -126,7 +128,11 @@ export class Relay {
     this.#dialects = clientDialects(conversions, services)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
-    this.#guards = new Guards({ key: services.guardKey, metrics: services.metrics })
+    this.#guards = new Guards({
+      key: services.guardKey,
+      metrics: services.metrics,
+      figures: services.guardFigures,
+    })
   }
 
   /** Determines where a call would go. */

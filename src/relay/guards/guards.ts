@@ -4,6 +4,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule, type Rule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
+import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'
 import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
@@ -13,6 +14,7 @@ export interface GuardServices {
   /** Makes the tokens that stand for replaced values. */
   readonly key: Buffer
   readonly metrics: Metrics
+  readonly figures: GuardFigures
 }
 
 /** Finds the guards that apply to calls. `docs/guards.md: Scopes`. */
@@ -56,8 +58,12 @@ export class Guards {
 
   /** Counts the verdicts of a call that has ended. */
   ended(guards: CallGuards): void {
-    for (const { guard, verdict, hasRun } of guards.all)
-      if (hasRun) this.#services.metrics.add('guardVerdicts', 1, guard.name, verdict)
+    const { metrics, figures } = this.#services
+    for (const { guard, verdict, matches, hasRun, tookMs } of guards.all) {
+      if (!hasRun) continue
+      metrics.add('guardVerdicts', 1, guard.name, verdict)
+      figures.note(guard.name, { verdict, matches, delayMs: tookMs })
+    }
   }
 
   #screenOf(settings: Settings, rules: Parameters<ScreenMaker>[0]): Screen {
