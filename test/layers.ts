@@ -12,7 +12,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['accounts', 'alerts'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
-  ['domain', '@sluice/http1', '@sluice/simulator'],
+  ['domain', 'redaction', '@sluice/http1', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]

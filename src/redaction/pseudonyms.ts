@@ -1,0 +1,5 @@
+export class Pseudonyms {
+  tokenFor(kind: string, _value: string): string {
+    return `[[${kind}]]`
+  }
+}
