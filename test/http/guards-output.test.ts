@@ -161,7 +161,13 @@ function eventsOf(text: string): Loose[] {
   })
 }
 
-const parsed = (text: string): unknown => (text === '' ? undefined : JSON.parse(text))
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text === '' ? undefined : text
+  }
+}
 
 const readers: Record<Protocol, (text: string, form: string) => Read> = {
   chat(text, form) {

@@ -80,6 +80,11 @@ export class BegunAnswer {
     NOTES[this.#dialect].call(this, scan)
   }
 
+  /** Takes an event that is not sent, because a guard blocks it: the choices that it would have begun end too. */
+  noteBlocked(scan: ScannedObject): void {
+    if (HAS_CHOICES[this.#dialect]) this.note(scan)
+  }
+
   /** The events that end the stream as a refusal. */
   refusal(usage: Usage): string {
     return REFUSALS[this.#dialect].call(this, usage)
@@ -171,6 +176,14 @@ export class BegunAnswer {
     }
     return `data: ${JSON.stringify({ candidates, usageMetadata })}\n\n`
   }
+}
+
+/** Whether the end of a stream names the choices that end. */
+const HAS_CHOICES: Readonly<Record<ClientProtocol, boolean>> = {
+  chat: true,
+  messages: false,
+  responses: false,
+  gemini: true,
 }
 
 const NOTES: Readonly<Record<ClientProtocol, (this: BegunAnswer, scan: ScannedObject) => void>> = {

@@ -242,7 +242,10 @@ export class GuardedTap implements Tap {
       const given = textAt(scan.bytes, text.from, text.to)
       const isLast = text.isLast === true || isLastOf(texts, index, ends)
       const next = this.#checked(given, text, isLast)
-      if (this.#isBlocked) return before + this.#lastPiece(text, next)
+      if (this.#isBlocked) {
+        this.#begun.noteBlocked(scan)
+        return before + this.#lastPiece(text, next)
+      }
       if (next !== given) changes.push({ from: text.from, to: text.to, text: JSON.stringify(next) })
     }
     this.#begun.note(scan)
