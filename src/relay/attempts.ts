@@ -170,14 +170,10 @@ export class Attempts {
     const { request, settings } = call.plan
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
-      const adapted = this.#adapted(call, prepared, plan.channel, request)
-      const { guards } = call
-      const guarded = guards
-        ? guardedAttempt(adapted, call.plan.dialect, guards, call.plan.request.streamType !== undefined)
-        : adapted
+      const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
-        ? withCacheQuestion(guarded, await call.breaks.answerIdAt(plan.channel.name))
-        : guarded
+        ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
+        : adapted
     } catch (error) {
       if (call.response.isAborted) {
         failed.add(CLIENT_GONE)

@@ -120,19 +120,19 @@ export class Relay {
     this.#services = services
     this.#rates = new CallRates()
     this.#routing = new Routing(services.load, services.ends)
-    const conversions = new Conversions(services.media, services.signatures)
-    this.#conversions = conversions
-    this.responses = new ResponseRequests(services)
-    this.#compaction = compactionDialect(services.responses)
-    this.#counting = { messages: messagesCounting, responses: responsesCounting(services.responses) }
-    this.#dialects = clientDialects(conversions, services)
-    this.#media = mediaDialects(services.recordings)
-    this.#attempts = new Attempts(services)
     this.#guards = new Guards({
       key: services.guardKey,
       metrics: services.metrics,
       figures: services.guardFigures,
     })
+    this.responses = new ResponseRequests(services, this.#guards)
+    const conversions = new Conversions(services.media, services.signatures)
+    this.#conversions = conversions
+    this.#compaction = compactionDialect(services.responses)
+    this.#counting = { messages: messagesCounting, responses: responsesCounting(services.responses) }
+    this.#dialects = clientDialects(conversions, services)
+    this.#media = mediaDialects(services.recordings)
+    this.#attempts = new Attempts(services)
   }
 
   /** Determines where a call would go. */
@@ -222,7 +222,7 @@ export class Relay {
 
   // A replayed stream is free, because it was paid for already.
   async #replay(
-    { incoming, settings }: StoredResponseRequest,
+    { incoming, settings, guards }: StoredResponseRequest,
     replay: Replay,
     caller: Caller,
   ): Promise<void> {
@@ -261,9 +261,11 @@ export class Relay {
       channels: await request.forChannels([channel], model),
     }
     const call = new Call(this.#services, incoming, plan, hold)
+    call.guards = guards
     try {
       await this.#attempts.run(call, [plan])
     } finally {
+      if (guards) this.#guards.ended(guards)
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
   }

@@ -1,8 +1,7 @@
 import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluice/wire/protocols'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import type { DialectFacts } from '../dialects/dialect.ts'
+import type { Call } from '../call.ts'
 import type { AttemptRequest } from '../request-stages.ts'
-import type { CallGuards } from './call-guards.ts'
 import { guardedReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 
@@ -16,18 +15,17 @@ const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
   rerank: false,
 }
 
-/**
- * A request whose answer is checked, whatever the protocols of client and channel are. `isArray`: the client reads its
- * stream as one JSON array.
- */
+/** The request of a call whose answer is checked, whatever the protocols of client and channel are. */
 export function guardedAttempt(
   request: AttemptRequest,
-  { name }: DialectFacts,
-  guards: CallGuards,
-  isArray: boolean,
+  { guards, plan }: Pick<Call, 'guards' | 'plan'>,
 ): AttemptRequest {
+  if (!guards?.concernsAnswer) return request
+  const { name } = plan.dialect
+  // A stream that does not consist of events is one JSON array.
+  const isArray = plan.request.streamType !== undefined
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
-  if (!dialect || request.passed || !guards.concernsAnswer) return request
+  if (!dialect || request.passed) return request
   const signsReasoning = SIGNS_REASONING[request.protocol]
   return {
     ...request,

@@ -6,6 +6,14 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 
+/** A stored answer as it may be read, in the client's dialect. */
+export function guardedAnswer(bytes: Buffer, guards: CallGuards): Buffer {
+  const checked = checkedTexts(bytes, guards, false)
+  const scan = scanned(bytes)
+  if (!scan) return bytes
+  return checked === undefined ? refusedAnswer(scan) : withChecked(scan, checked, guards, false)
+}
+
 /** Checks a whole answer, in the client's dialect, before it is charged. */
 export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
   const { facts, next } = reply

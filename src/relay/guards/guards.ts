@@ -33,14 +33,21 @@ export class Guards {
   }
 
   /** The guards of a call for this model, which any of the routes may serve; undefined if there are none. */
-  of(
+  of(settings: Settings, caller: Caller, requested: string, routes: Routes): CallGuards | undefined {
+    const { requestedModel, resolutions } = routes
+    const models = [requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)]
+    const groups = resolutions.map(({ group }) => group.name)
+    return this.for(settings, caller, new Set(models), new Set(groups))
+  }
+
+  /** The guards of a call for these models, charged to one of these groups; undefined if there are none. */
+  for(
     settings: Settings,
     caller: Caller,
-    requested: string,
-    { requestedModel, resolutions }: Routes,
+    models: ReadonlySet<string>,
+    groups: ReadonlySet<string>,
   ): CallGuards | undefined {
-    const models = new Set([requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)])
-    const groups = new Set(resolutions.map(({ group }) => group.name))
+    if (settings.guards.length === 0) return undefined
     const added = new Set([
       ...caller.token.guards,
       ...[...groups].flatMap((name) => settings.groups.get(name)?.guards ?? []),
