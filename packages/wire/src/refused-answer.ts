@@ -59,39 +59,22 @@ function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
 }
 
 /** What the events of a stream have begun, so that it can be ended by a refusal. */
-export class BegunAnswer {
-  readonly #dialect: ClientProtocol
-  /** Members that all chunks of a chat stream have, as JSON. */
+export interface BegunStream {
+  /** Takes an event that is sent. */
+  note(scan: ScannedObject): void
+  /** Takes an event that is not sent: the choices that it would have begun end too. */
+  noteBlocked?(scan: ScannedObject): void
+  /** The events that end the stream. `sequence` is the number of the next event. */
+  refusal(usage: Usage, sequence: number): string
+}
+
+class BegunChat implements BegunStream {
+  /** Members that all chunks have, as JSON. */
   #head = ''
   #isText = false
   readonly #indexes = new Set<number>()
-  readonly #openBlocks = new Set<number>()
-  /** The response object of the first event. */
-  #response: string | undefined
-  /** The next number of an event. */
-  sequence = 0
 
-  constructor(dialect: ClientProtocol) {
-    this.#dialect = dialect
-  }
-
-  /** Takes an event that is sent. */
   note(scan: ScannedObject): void {
-    NOTES[this.#dialect].call(this, scan)
-  }
-
-  /** Takes an event that is not sent, because a guard blocks it: the choices that it would have begun end too. */
-  noteBlocked(scan: ScannedObject): void {
-    if (HAS_CHOICES[this.#dialect]) this.note(scan)
-  }
-
-  /** The events that end the stream as a refusal. */
-  refusal(usage: Usage): string {
-    return REFUSALS[this.#dialect].call(this, usage)
-  }
-
-  /** @internal */
-  noteChat(scan: ScannedObject): void {
     if (this.#head === '')
       for (const name of ['id', 'object', 'created', 'model']) {
         const member = scan.span(name)
@@ -103,44 +86,51 @@ export class BegunAnswer {
     }
   }
 
-  /** @internal */
-  refuseChat(): string {
+  noteBlocked(scan: ScannedObject): void {
+    this.note(scan)
+  }
+
+  refusal(): string {
     const content = this.#isText ? '"text":""' : '"delta":{}'
     const choices = [...this.#indexes].map(
       (index) => `{"index":${index},${content},"logprobs":null,"finish_reason":"content_filter"}`,
     )
     return `data: {${this.#head}"choices":[${choices.join(',')}]}\n\ndata: [DONE]\n\n`
   }
+}
 
-  /** @internal */
-  noteMessages(scan: ScannedObject): void {
+class BegunMessage implements BegunStream {
+  readonly #openBlocks = new Set<number>()
+
+  note(scan: ScannedObject): void {
     const index = Number(scan.value('index'))
     if (scan.value('type') === 'content_block_start') this.#openBlocks.add(index)
     if (scan.value('type') === 'content_block_stop') this.#openBlocks.delete(index)
   }
 
-  /** @internal */
-  refuseMessages({ output }: Usage): string {
+  refusal({ output }: Usage): string {
     const stops = [...this.#openBlocks].map(
       (index) => `event: content_block_stop\ndata: {"type":"content_block_stop","index":${index}}\n\n`,
     )
+    const delta = '{"stop_reason":"refusal","stop_sequence":null}'
     return (
       stops.join('') +
-      `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null},"usage":{"output_tokens":${output}}}\n\n` +
+      `event: message_delta\ndata: {"type":"message_delta","delta":${delta},"usage":{"output_tokens":${output}}}\n\n` +
       'event: message_stop\ndata: {"type":"message_stop"}\n\n'
     )
   }
+}
 
-  /** @internal */
-  noteResponses(scan: ScannedObject): void {
+class BegunResponse implements BegunStream {
+  /** The response object of the first event. */
+  #response: string | undefined
+
+  note(scan: ScannedObject): void {
     const response = scan.span('response')
     if (response && this.#response === undefined) this.#response = scan.textOf(response.node)
-    const number = scan.value('sequence_number')
-    if (typeof number === 'number') this.sequence = number + 1
   }
 
-  /** @internal */
-  refuseResponses(usage: Usage): string {
+  refusal(usage: Usage, sequence: number): string {
     const begun = this.#response === undefined ? {} : (JSON.parse(this.#response) as object)
     const input = promptTokens(usage)
     const response = {
@@ -156,17 +146,23 @@ export class BegunAnswer {
         total_tokens: input + usage.output,
       },
     }
-    const event = { type: 'response.incomplete', sequence_number: this.sequence, response }
+    const event = { type: 'response.incomplete', sequence_number: sequence, response }
     return `event: response.incomplete\ndata: ${JSON.stringify(event)}\n\n`
   }
+}
 
-  /** @internal */
-  noteGemini(scan: ScannedObject): void {
+class BegunCandidates implements BegunStream {
+  readonly #indexes = new Set<number>()
+
+  note(scan: ScannedObject): void {
     for (const one of elementsOf(scan, 'candidates')) this.#indexes.add(indexOf(scan, one, 0))
   }
 
-  /** @internal */
-  refuseGemini(usage: Usage): string {
+  noteBlocked(scan: ScannedObject): void {
+    this.note(scan)
+  }
+
+  refusal(usage: Usage): string {
     const candidates = [...this.#indexes].map((index) => ({ index, finishReason: 'SAFETY' }))
     const prompt = promptTokens(usage)
     const usageMetadata = {
@@ -178,24 +174,14 @@ export class BegunAnswer {
   }
 }
 
-/** Whether the end of a stream names the choices that end. */
-const HAS_CHOICES: Readonly<Record<ClientProtocol, boolean>> = {
-  chat: true,
-  messages: false,
-  responses: false,
-  gemini: true,
+const STREAMS: Readonly<Record<ClientProtocol, () => BegunStream>> = {
+  chat: () => new BegunChat(),
+  messages: () => new BegunMessage(),
+  responses: () => new BegunResponse(),
+  gemini: () => new BegunCandidates(),
 }
 
-const NOTES: Readonly<Record<ClientProtocol, (this: BegunAnswer, scan: ScannedObject) => void>> = {
-  chat: BegunAnswer.prototype.noteChat,
-  messages: BegunAnswer.prototype.noteMessages,
-  responses: BegunAnswer.prototype.noteResponses,
-  gemini: BegunAnswer.prototype.noteGemini,
-}
-
-const REFUSALS: Readonly<Record<ClientProtocol, (this: BegunAnswer, usage: Usage) => string>> = {
-  chat: BegunAnswer.prototype.refuseChat,
-  messages: BegunAnswer.prototype.refuseMessages,
-  responses: BegunAnswer.prototype.refuseResponses,
-  gemini: BegunAnswer.prototype.refuseGemini,
+/** Follows a stream of this dialect, so that it can be ended by a refusal. */
+export function begunStream(dialect: ClientProtocol): BegunStream {
+  return STREAMS[dialect]()
 }

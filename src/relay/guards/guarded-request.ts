@@ -39,9 +39,9 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
  * Checks the body of a request. Resolves to the body as it goes on, the same one if nothing changes. Rejects with
  * `guard_blocked`.
  */
-export async function guardedRequest<Given extends Body | FormBody>(
+export async function guardedRequest(
   guards: CallGuards,
-  body: Given,
+  body: Body | FormBody,
   limits: ScanLimits | undefined,
 ): Promise<Body | FormBody> {
   if ('parts' in body) {

@@ -4,7 +4,7 @@ import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import { BegunAnswer } from '@sluice/wire/refused-answer'
+import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
 import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
@@ -37,7 +37,9 @@ export class GuardedTap implements Tap {
   readonly #inner: Tap
   readonly #stream: GuardedStream
   readonly #frames: FrameSplitter
-  readonly #begun: BegunAnswer
+  readonly #begun: BegunStream
+  /** The number of the next event, in a dialect that numbers them. */
+  #sequence = 0
   readonly #open = new Map<string, OpenChannel>()
   readonly #repeated = new Map<string, string | undefined>()
   /** Events that were added, by which the numbers of later ones are larger. */
@@ -55,7 +57,7 @@ export class GuardedTap implements Tap {
     this.#inner = inner
     this.#stream = stream
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, memory)
-    this.#begun = new BegunAnswer(stream.dialect)
+    this.#begun = begunStream(stream.dialect)
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray) this.#array = { elements: new ArrayElements(), writer: new JsonArray() }
   }
@@ -164,8 +166,7 @@ export class GuardedTap implements Tap {
 
   /** The events that end a stream which a guard has blocked, with the usage that was charged. */
   refusalBytes(charged: Usage): Buffer {
-    this.#begun.sequence += this.#added
-    return this.#lastWritten(this.#begun.refusal(charged))
+    return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
   }
 
   async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
@@ -243,7 +244,7 @@ export class GuardedTap implements Tap {
       const isLast = text.isLast === true || isLastOf(texts, index, ends)
       const next = this.#checked(given, text, isLast)
       if (this.#isBlocked) {
-        this.#begun.noteBlocked(scan)
+        this.#begun.noteBlocked?.(scan)
         return before + this.#lastPiece(text, next)
       }
       if (next !== given) changes.push({ from: text.from, to: text.to, text: JSON.stringify(next) })
@@ -252,9 +253,11 @@ export class GuardedTap implements Tap {
     if (this.#stream.guards.changesAnswer)
       for (const [from, to, text] of logprobs)
         if (scan.bytes.toString('utf8', from, to) !== text) changes.push({ from, to, text })
-    if (sequence && this.#added > 0) {
+    if (sequence) {
       const [from, to] = sequence
-      changes.push({ from, to, text: String(Number(scan.bytes.toString('utf8', from, to)) + this.#added) })
+      const number = Number(scan.bytes.toString('utf8', from, to))
+      this.#sequence = number + 1
+      if (this.#added > 0) changes.push({ from, to, text: String(number + this.#added) })
     }
     if (changes.length === 0) return before + frame
     const data = withTexts(
@@ -343,7 +346,7 @@ export class GuardedTap implements Tap {
     if (!scan || !number) return frame
     // It takes the number of the event before which it stands.
     this.#added += 1
-    const next = this.#begun.sequence + this.#added - 1
+    const next = this.#sequence + this.#added - 1
     const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return withData(frame, changed.toString())
   }
