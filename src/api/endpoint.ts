@@ -63,6 +63,8 @@ export interface ClientExchange {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Set if the call has a span of its own, so that its request needs none. */
+  isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
 }

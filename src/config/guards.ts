@@ -103,7 +103,7 @@ const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch 
     })
     return z.NEVER
   }
-  for (const issue of error?.issues ?? []) ctx.issues.push({ ...issue, input: undefined } as never)
+  for (const issue of error?.issues ?? []) ctx.issues.push({ ...issue, input: undefined })
   return z.NEVER
 })
 

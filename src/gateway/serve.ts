@@ -53,7 +53,7 @@ import {
 import { GuardFigures } from '../telemetry/guard-figures.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/series.ts'
-import { openTracing } from '../telemetry/tracing.ts'
+import { openTelemetry } from '../telemetry/telemetry.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -185,6 +185,15 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
+  // Opened before all that settles calls, so that it is closed after them.
+  const telemetry = opened.adopt(
+    await openTelemetry(environment.variables, {
+      metrics,
+      warn: (fields, sentence) => log.warn(fields, sentence),
+      worker: workers && String(process.pid),
+    }),
+    (open) => open?.close(),
+  )
   const nowMs = (): number => performance.now()
   const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.rateCounter)
@@ -196,6 +205,7 @@ export async function serve({
     ledger,
     upstreams,
     metrics,
+    telemetry,
     count: tokens,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
@@ -279,6 +289,7 @@ export async function serve({
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
+    telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
@@ -305,7 +316,6 @@ export async function serve({
   const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
-  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(
     THREAD_EVENT_LOOP,
@@ -347,7 +357,7 @@ export async function serve({
     readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
-    tracing,
+    telemetry,
   })
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())

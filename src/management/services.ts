@@ -16,6 +16,7 @@ import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
@@ -86,6 +87,8 @@ export interface AdministrationServices extends ManagementServices {
   readonly modelEnds: ModelEnds
   /** What guards have decided on this node. */
   readonly guardFigures: GuardFigures
+  /** Undefined if the environment names no collector. */
+  readonly telemetry: Telemetry | undefined
   /** Receivers of alerts: their tags, and what was last sent to each. */
   readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
   /** Computes the hash by which the store looks up access tokens. */

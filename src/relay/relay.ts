@@ -323,6 +323,7 @@ export class Relay {
       caller,
       settings,
       hold: body.hold,
+      holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
     }
     const parsing = parseRequest(dialects, body, headers, reader)
@@ -419,6 +420,7 @@ export class Relay {
     call.affinity = affinity
     call.breaks = breaks
     call.guards = guards
+    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.

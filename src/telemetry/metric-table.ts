@@ -91,6 +91,12 @@ export const METRICS = {
     'result',
   ),
   alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
+  telemetry: counter(
+    'sluice_telemetry_exported_total',
+    'Spans and data points: sent to the collector, refused by it, and dropped for want of room.',
+    'signal',
+    'result',
+  ),
   modelLists: counter(
     'sluice_model_lists_read_total',
     'Readings of the model lists of upstreams, by result.',

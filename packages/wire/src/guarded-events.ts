@@ -239,7 +239,7 @@ const EVENT_TYPE = /^response\.(.+)\.(delta|done)$/
 const LAST = /^response\.(?:completed|incomplete|failed)$/
 
 function responseTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
-  const type = String(scan.value('type') ?? '')
+  const type = stringIn(scan, scan.root, 'type') ?? ''
   const number = scan.span('sequence_number')
   const sequence = number && ([number.start, number.end] as const)
   const found = responseEvent(scan, type, origin)

@@ -1,3 +1,4 @@
+import type { AnswerNames } from '@sluice/wire/answer-names'
 import type { Diagnosis } from '@sluice/wire/diagnosis'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
@@ -78,6 +79,8 @@ export interface Tap extends StorableResponse {
   readonly served?: Served | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
+  /** What the stream has stated about itself; absent if its dialect has no such statement. */
+  readonly names?: AnswerNames
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined
@@ -124,6 +127,8 @@ export interface Reader {
   readonly settings: Settings
   /** Allocates memory in addition to the body until the call ends. Throws `overloaded` if none is left. */
   readonly hold: (bytes: number) => void
+  /** Waits for the memory of the copies that a conversion of so many bytes makes; see `Body`. */
+  readonly holdCopies: (bytes: number) => Promise<void> | undefined
   /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
   /** Guards of the call; absent if there are none. */
