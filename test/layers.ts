@@ -9,7 +9,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config', 'cluster'],
   ['api', 'console'],
   ['relay', 'management'],
-  ['accounts', 'alerts'],
+  ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
   ['domain', 'redaction', '@sluice/http1', '@sluice/simulator'],

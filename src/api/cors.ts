@@ -12,6 +12,7 @@ const EXPOSED = [
   ...LIMIT_HEADER_NAMES,
   'allow',
   'deprecation',
+  'idempotency-replayed',
   'ratelimit-limit',
   'ratelimit-remaining',
   'ratelimit-reset',

@@ -134,6 +134,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     login: child(file, 'login'),
     alerts: withStored('alerts'),
     guards: withStored('guards'),
+    content_log: child(file, 'content_log'),
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),

@@ -29,6 +29,11 @@ const affinity = section({
   cache_key: flag.default(true),
 })
 
+const idempotency = section({
+  keep: retention.default(86_400_000),
+  most_answer: size(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
+})
+
 const media = section({
   allow_private_networks: flag.default(false),
   max_bytes: size(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
@@ -63,6 +68,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   affinity,
+  idempotency,
   media,
   cors,
   file: text('the path of a file', (given) => given).default(''),

@@ -1,5 +1,6 @@
 import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
 import type { Guard } from '../domain/guard.ts'
+import type { ContentLogSettings } from '../domain/content-log.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
@@ -8,6 +9,7 @@ import type { Group } from '../domain/records/group.ts'
 import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import { channelSchema } from './channels.ts'
+import { contentLogSchema } from './content-log.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
 import {
@@ -41,6 +43,7 @@ export interface FileContent {
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
   readonly guards: readonly Guard[]
+  readonly contentLog: ContentLogSettings
 }
 
 /** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
@@ -74,11 +77,12 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     login: loginSchema(new Set(declared.keys())),
     alerts,
     guards: guardsSchema,
+    content_log: contentLogSchema,
   }).safeParse(tree)
   const repeated = [...duplicates(tree), ...unknownGuards(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
-  const { rate_limits, ...rest } = read.data
-  return { content: { rateLimits: rate_limits, ...rest }, issues: repeated }
+  const { rate_limits, content_log, ...rest } = read.data
+  return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
 }
 
 const settings = declaredShape(MODEL_SETTINGS.fields, {

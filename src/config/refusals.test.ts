@@ -105,12 +105,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found "options"',
   ],
 ]
 
@@ -231,7 +231,7 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, model_dates, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, keep_bytes, console, media, cors, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, model_dates, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, idempotency, keep_bytes, console, media, cors, public_url, found a list',
   ],
   [
     'a word for a number',
@@ -390,6 +390,31 @@ const LIMITS_AND_GROUPS: Case[] = [
     'a ratio that is no number',
     'groups:\n  vip:\n    ratio: half\n',
     'gateway.yaml:3: groups.vip.ratio: expected a decimal number from 0 to 1000000, found "half"',
+  ],
+  [
+    'a level of the content log that there is not',
+    'content_log:\n  what: ful\n',
+    'gateway.yaml:2: content_log.what: expected one of none, metadata, full (full?), found "ful"',
+  ],
+  [
+    'a share above one',
+    'content_log:\n  sample: 2\n',
+    'gateway.yaml:2: content_log.sample: expected a number from 0 to 1, found 2',
+  ],
+  [
+    'content that is kept for no time',
+    'groups: { vip: { content_log: { keep: 0d } } }\n',
+    'gateway.yaml:1: groups.vip.content_log.keep: expected a duration from 1s to 3650d, found "0d"',
+  ],
+  [
+    'a place of the content log that there is not',
+    'content_log: { store: files }\n',
+    'gateway.yaml:1: content_log.store: expected database, found "files"',
+  ],
+  [
+    'common users as readers',
+    'content_log: { readers: 1 }\n',
+    'gateway.yaml:1: content_log.readers: expected one of 10, 100 (10?), found 1',
   ],
   [
     'groups in a list',
@@ -832,7 +857,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, guards, budget, budget_period, rate_limit',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, guards, budget, budget_period, rate_limit, content_log',
   ],
 ]
 

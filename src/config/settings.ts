@@ -20,7 +20,7 @@ import { VENDORS } from './vendors.ts'
  * are replaced by names.
  */
 export function settingsOf(
-  { options, rateLimits, groups, models, login, alerts, guards }: FileContent,
+  { options, rateLimits, groups, models, login, alerts, guards, contentLog }: FileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
   listed: PriceList,
@@ -35,6 +35,7 @@ export function settingsOf(
     login,
     alerts,
     guards,
+    contentLog,
     models: catalogue,
     channels: withModelNames(channels, catalogue, listed),
   }

@@ -1,5 +1,6 @@
 import type { AlertTarget } from './alert.ts'
 import type { Guard } from './guard.ts'
+import type { ContentLogSettings } from './content-log.ts'
 import type { Json } from './json.ts'
 import type { Options } from './options.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -19,6 +20,7 @@ export interface Settings {
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
   readonly guards: readonly Guard[]
+  readonly contentLog: ContentLogSettings
 }
 
 /** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */

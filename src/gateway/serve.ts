@@ -72,6 +72,7 @@ import { HeapGarbage } from './heap-garbage.ts'
 import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
+import { openContentLog, withContent } from './open-content-log.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelEnds } from './open-model-ends.ts'
@@ -224,6 +225,10 @@ export async function serve({
     }),
     (open) => open.close(),
   )
+  const content = opened.adopt(
+    openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
+    (open) => open.close(),
+  )
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
@@ -239,6 +244,7 @@ export async function serve({
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
+      content,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),
@@ -289,6 +295,8 @@ export async function serve({
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
+    content,
+    holdToRead: () => Promise.resolve(),
     telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
@@ -313,7 +321,11 @@ export async function serve({
 
   const uploads = removeUploadsRegularly(environment.dataDir)
   opened.defer(() => uploads.stop())
-  const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
+  const pruning = pruneRegularly(
+    withContent(accounts, content),
+    () => retentionDays(inForce.settings.options),
+    log,
+  )
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
 
@@ -376,7 +388,7 @@ export async function serve({
           liveCalls.close()
         },
         refuseRequests: () => (isShut = true),
-        openExchanges: () => app.openExchanges,
+        openExchanges: () => app.openExchanges + relay.leftCalls,
         relay,
         ledger,
       }),

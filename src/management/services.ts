@@ -20,6 +20,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -42,6 +43,8 @@ export interface ManagementServices extends BackupInputs {
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
+  /** What was said in calls, where it is kept. */
+  readonly content: Pick<ContentLog, 'delete'>
   /** The live settings. */
   readonly settings: () => Settings
   readonly nowMs: () => number
@@ -87,6 +90,9 @@ export interface AdministrationServices extends ManagementServices {
   readonly modelEnds: ModelEnds
   /** What guards have decided on this node. */
   readonly guardFigures: GuardFigures
+  readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
+  /** Takes memory for bytes that are about to be read on behalf of a user, in turn with its other reads. */
+  readonly holdToRead: (bytes: number) => Promise<void>
   /** Undefined if the environment names no collector. */
   readonly telemetry: Telemetry | undefined
   /** Receivers of alerts: their tags, and what was last sent to each. */

@@ -20,6 +20,7 @@ import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ContentCapture } from '../content/content-capture.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
@@ -106,6 +107,8 @@ export class Call implements MediaRequester {
   breaks: CallBreaks | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
+  /** Collects what is said, if it is kept. */
+  content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
   sessionName: string | undefined
   /** Set if telemetry is on and the call is a stream. */
@@ -194,6 +197,7 @@ export class Call implements MediaRequester {
   beginAttempt(target: Target): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
+    this.content?.beginAttempt()
     this.chunkGaps?.begin()
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
@@ -246,6 +250,7 @@ export class Call implements MediaRequester {
   /** Records the error that the client gets, for the row of the call. The first one counts. */
   noteError(error: AnsweredError): void {
     this.#error ??= error
+    this.incoming.hasFailed = true
   }
 
   /**
@@ -348,7 +353,7 @@ export class Call implements MediaRequester {
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),
-      note: lasting?.note,
+      note: this.guards?.hasBlocked ? 'guard_blocked' : lasting?.note,
       guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }

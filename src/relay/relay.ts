@@ -1,24 +1,20 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { charge } from '../domain/charge.ts'
 import type { Model } from '../domain/records/model.ts'
-import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
-import { asGatewayError, GatewayError } from '../errors.ts'
-import { payerOf } from '../accounts/ledger/find-payer.ts'
+import { GatewayError } from '../errors.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
-import type { Patience } from '../accounts/ledger/sibling-queue.ts'
-import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { idHeaders } from '../http/id-headers.ts'
+import { MemoryAllocation } from '../limits/request-memory.ts'
+import type { StoreReads } from '../limits/store-reads.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
+import { CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
@@ -30,7 +26,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect, DialectFacts } from './dialects/dialect.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
@@ -38,8 +34,6 @@ import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
-import { answeredError, GATEWAY_STOPPING } from './failure.ts'
-import type { CallGuards } from './guards/call-guards.ts'
 import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import type { Media } from './media.ts'
@@ -51,13 +45,16 @@ import {
   readBody,
   withoutModelSuffix,
 } from './parse-request.ts'
-import { groupsOf, planCall, CallRates } from './plan.ts'
+import { CallRates } from './plan.ts'
+import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
+import type { KeptAnswers } from './answers/kept-answers.ts'
+import { requestFingerprint } from './answers/request-fingerprint.ts'
 import type { Affinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
-import { type Routes, Routing } from './routing.ts'
+import { noteRefusal } from './note-refusal.ts'
+import { requirePermission, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -68,8 +65,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { CallRecord, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
-import { rateAsked } from './served-price.ts'
+import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -83,20 +79,16 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly recordings: RecordingLengths
   readonly media: Media
   readonly signatures: SignatureStore
+  readonly answers: KeptAnswers
+  readonly claims: Claims
+  readonly reads: StoreReads
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
   /** Secret of the tokens that stand for values which guards replace. */
   readonly guardKey: Buffer
   readonly guardFigures: GuardFigures
-}
-
-/** A request that was read, and the models that may serve it. */
-interface ParsedCall {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly request: ParsedRequest
-  readonly routes: Routes
+  readonly content: Pick<ContentLog, 'capture'>
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -115,6 +107,8 @@ export class Relay {
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
   readonly #guards: Guards
+  readonly #admission: CallAdmission
+  readonly #idempotent: IdempotentCalls
 
   constructor(services: RelayServices) {
     this.#services = services
@@ -133,6 +127,8 @@ export class Relay {
     this.#dialects = clientDialects(conversions, services)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
+    this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
+    this.#idempotent = new IdempotentCalls(services)
   }
 
   /** Determines where a call would go. */
@@ -168,6 +164,11 @@ export class Relay {
     return this.#attempts.openStreams
   }
 
+  /** Number of calls that go on although nobody waits for them. */
+  get leftCalls(): number {
+    return this.#idempotent.left
+  }
+
   /** Ends the running calls: streams with an error event, and all of them with a settlement. */
   stop(): void {
     this.#attempts.stop()
@@ -176,6 +177,7 @@ export class Relay {
   /** Stops the timer that watches running calls. */
   close(): void {
     this.#attempts.close()
+    this.#idempotent.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -192,12 +194,32 @@ export class Relay {
     const settings = this.#services.settings()
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
+      const run = (call: IncomingCall): Promise<void> =>
+        this.#countOnce(counting, body, call, caller, settings)
+      const key = idempotencyKeyOf(incoming, settings)
+      if (key === undefined) await run(incoming)
+      else await this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+    } catch (error) {
+      noteRefusal(incoming, caller, body, error, counting.protocol)
+      throw error
+    } finally {
+      body.release()
+    }
+  }
+
+  async #countOnce(
+    counting: CountTokensEndpoint,
+    body: Body,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): Promise<void> {
+    try {
       await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
-      if (!isCountingUnsupported(error)) {
-        noteRefusal(incoming, caller, body, error, counting.protocol)
-        throw error
-      }
+      if (!isCountingUnsupported(error)) throw error
+      // The refused attempt is no failure of the call.
+      incoming.hasFailed = false
       const isComposed = error instanceof CountingUnsupported
       const scan = isComposed ? error.composed : scanObject(body.bytes)
       const { text, extraTokens } = counting.countable(scan, isComposed)
@@ -208,9 +230,18 @@ export class Relay {
           ...idHeaders(incoming.id, counting.protocol),
         })
         .end(JSON.stringify(counting.response(tokens)))
-    } finally {
-      body.release()
     }
+  }
+
+  /** Cancels a response that is made in the background. */
+  async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const settings = this.#services.settings()
+    const run = async (call: IncomingCall): Promise<void> =>
+      this.responses.cancel(await this.responses.find(call, caller, id))
+    const key = idempotencyKeyOf(incoming, settings)
+    if (key === undefined) return run(incoming)
+    const body = { bytes: NO_BYTES, allocation: new MemoryAllocation({ client: caller.user.id, key: '' }) }
+    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
   }
 
   /** Responds with one of the caller's stored responses, as a whole or as a stream. */
@@ -297,7 +328,9 @@ export class Relay {
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      await this.#relay(dialects, body, incoming, caller, settings)
+      const key = idempotencyKeyOf(incoming, settings)
+      if (key === undefined) await this.#relay(dialects, body, incoming, caller, settings)
+      else await this.#once(key, dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
       const refusal = error instanceof Unaffordable ? withAmountText(error, settings.options) : error
@@ -306,6 +339,34 @@ export class Relay {
     } finally {
       body?.release()
       leave()
+    }
+  }
+
+  /** Makes the call, unless one with the same idempotency key was made before. */
+  #once(
+    key: string,
+    dialects: EndpointDialects,
+    body: Body | FormBody,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): Promise<void> {
+    const run = (call: IncomingCall): Promise<void> => this.#relay(dialects, body, call, caller, settings)
+    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+  }
+
+  #attempt({
+    body,
+    ...attempt
+  }: Pick<AttemptOfCall, 'key' | 'incoming' | 'caller' | 'settings' | 'run'> & {
+    readonly body: Pick<Body, 'bytes' | 'allocation'> | FormBody
+  }): AttemptOfCall {
+    const { settings, caller, incoming } = attempt
+    return {
+      ...attempt,
+      allocation: body.allocation,
+      fingerprint: () => requestFingerprint(incoming.request.url, body),
+      requirePermission: (model) => requirePermission(settings, caller, model),
     }
   }
 
@@ -345,140 +406,31 @@ export class Relay {
     const parsed = { dialect, body, request, routes }
     const guards =
       settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
-    if (!guards) return this.#admit(parsed, incoming, caller, settings)
+    if (!guards) return this.#admission.admit(parsed, incoming, caller, settings)
     try {
       const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
       const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings) }
       guards.ofRequest = guards.text
-      await this.#admit(changed, incoming, caller, settings, guards)
+      await this.#admission.admit(changed, incoming, caller, settings, guards)
     } finally {
       this.#guards.ended(guards)
     }
   }
-
-  /** Holds what a request may cost, and makes its call. */
-  async #admit(
-    { dialect, body, request, routes }: ParsedCall,
-    incoming: IncomingCall,
-    caller: Caller,
-    settings: Settings,
-    guards?: CallGuards,
-  ): Promise<void> {
-    const { ledger } = this.#services
-    const { requestedModel, resolutions } = routes
-    const bytes = 'parts' in body ? NO_BYTES : body.bytes
-    const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
-    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
-    const planning = planCall(common, request, resolutions, this.#rates)
-    const possible = planning instanceof Promise ? await planning : planning
-    const { startedMs } = incoming
-    const session = this.#services.affinity.tagOf(caller.user.id, request)
-    const breaks = this.#services.breaks.of(session, startedMs)
-    const affinity = this.#services.affinity.of(caller.user.id, possible)
-    const arranged = affinity ? affinity.arranged(possible) : possible
-    const planned = arranged instanceof Promise ? await arranged : arranged
-    const prompts = this.#services.prompts.of(caller.user.id, planned)
-    const tightening = prompts ? prompts.tightened(planned) : planned
-    const plans = tightening instanceof Promise ? await tightening : tightening
-    const [first] = plans
-    const priceVersion = priceVersionOf(settings, plans)
-    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
-    const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
-    // cache; in between they might be removed from it and read a second time.
-    const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
-    const payer = found instanceof Promise ? await found : found
-    const { account, budgets } = payer
-    const facts: HoldFacts = {
-      id: incoming.id,
-      model: first.model.name,
-      requested_model: request.model,
-      channel: first.channels[0]?.channel.name ?? '',
-      group: first.group.name,
-      stream: request.stream,
-      price_version: priceVersion,
-      kind: dialect.endpoint,
-      session,
-      started_ms: startedMs,
-      prompt_amount: charge(rateAsked(first), {
-        ...NO_USAGE,
-        ...first.request.measuredPrompt,
-        input: first.estimate.promptTokens + first.estimate.unknownTokens,
-      }),
-    }
-    // The gateway may have stopped while the body arrived.
-    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
-    const hold = request.isFree
-      ? OpenHold.unrecorded(account, facts)
-      : amount <= affordableAmount(account, budgets)
-        ? ledger.admit(account, amount, facts, budgets)
-        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
-    const call = new Call(this.#services, incoming, first, hold)
-    call.prompts = prompts
-    call.affinity = affinity
-    call.breaks = breaks
-    call.guards = guards
-    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
-    const entry = this.running.add(call, caller)
-    try {
-      // The gateway may have stopped while the call waited for others.
-      if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
-      if (!ledger.isWritable) await hold.whenDurable()
-      if (hold.writeFailure) throw hold.writeFailure
-      await this.#attempts.run(call, plans)
-    } catch (error) {
-      if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
-      throw error
-    } finally {
-      this.running.delete(entry)
-      if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
-    }
-  }
 }
 
-/** Texts of the fields of a form; undefined if one is too long to be in memory. */
-function fieldsOf({ parts }: FormBody): readonly string[] | undefined {
-  const fields = parts.filter(({ filename }) => filename === undefined).map(({ text }) => text)
-  return fields.every((text) => text !== undefined) ? fields : undefined
-}
-
-/** Records what is shown of a call that is refused, without what its sentence repeats from the body. */
-function noteRefusal(
-  incoming: IncomingCall,
-  { token, user }: Caller,
-  body: Body | FormBody | undefined,
-  thrown: unknown,
-  kind = '',
-): void {
-  const error = incoming.record.reason === undefined ? asGatewayError(thrown) : undefined
-  if (!error) return
-  const sources = body && ('parts' in body ? { body: NO_BYTES, fields: fieldsOf(body) } : body.bytes)
-  const words = new RequestWords(() => ({
-    body: NO_BYTES,
-    fields: NO_FIELDS,
-    ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
-    url: incoming.request.url,
-  }))
-  // Only errors about the content of a request quote it. Those of a limit, which a flood of calls meets, state
-  // names and amounts, so that no body has to be searched for them.
-  const quotes = error.kind.status === 400
-  const message =
-    (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
-  incoming.refusal = { kind, group: token.group || user.group, message }
+/**
+ * The idempotency key of a call; undefined if it has none, or if the operator has turned them off. Throws the error
+ * of a caller who may only get answers that were kept, if none are.
+ */
+function idempotencyKeyOf({ request, unlessKept }: IncomingCall, { options }: Settings): string | undefined {
+  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
+  if (unlessKept) throw unlessKept
+  return undefined
 }
 
 /** The model of a call, as far as that has been read and is configured. */
 function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
   return model === undefined ? undefined : models.get(model)
-}
-
-/** How long a call waits for the holds of other calls, at most until its client leaves. */
-function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
-  response.needsUpstream()
-  return {
-    waitMs,
-    onLeft: (listener) => response.onClosed(listener),
-  }
 }

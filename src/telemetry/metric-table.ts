@@ -84,7 +84,17 @@ export const METRICS = {
     'Connections on which an upstream sent unrequested bytes.',
     'channel',
   ),
+  contentDropped: counter(
+    'sluice_content_dropped_total',
+    'Calls whose content was to be kept and is not: no memory was left, or it could not be written.',
+    'reason',
+  ),
   lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
+  idempotency: counter(
+    'sluice_idempotency_total',
+    'Calls with an idempotency key: answers kept, not kept, replayed, attached to, left by their client, and refused.',
+    'result',
+  ),
   signatures: counter(
     'sluice_signatures_total',
     'Signatures of turns: kept, found again, and not written.',

@@ -42,6 +42,7 @@ beforeAll(async () => {
     login: {},
     alerts: [],
     guards: [],
+    content_log: {},
   }
   program = await runProgram({ config: base })
   await program.ready()

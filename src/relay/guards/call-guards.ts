@@ -173,6 +173,11 @@ export class CallGuards {
       .join(', ')
   }
 
+  /** Whether a guard has blocked the call. */
+  get hasBlocked(): boolean {
+    return this.all.some(({ verdict }) => verdict === 'blocked' || verdict === 'failed_blocked')
+  }
+
   /** The error for a client whose request a guard blocks. */
   refusal({ active }: GuardBlock): GatewayError {
     return new GatewayError('guard_blocked', `the guard "${active.guard.name}" refused this request`, {

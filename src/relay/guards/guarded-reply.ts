@@ -32,7 +32,6 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
   reply.keptForm = form
   return {
     ...reply,
-    ...(checked === undefined && { note: 'guard_blocked' as const }),
     body: (charged) => form(reply.body(charged)),
     // What a guard has blocked must not be read later.
     keep: async (target, call, charged) => {

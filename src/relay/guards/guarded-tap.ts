@@ -128,7 +128,7 @@ export class GuardedTap implements Tap {
   }
 
   get note(): Tap['note'] {
-    return this.#isBlocked ? 'guard_blocked' : this.#inner.note
+    return this.#inner.note
   }
 
   /** Whether a guard has ended the stream. `refusalBytes` is its end. */

@@ -10,6 +10,8 @@ export {
 } from './alerts.ts'
 export {
   recordDeclaredRows,
+  recordContentDeletion,
+  recordContentRead,
   recordExceededBudget,
   recordRefusedSignIn,
   recordReveal,
@@ -26,6 +28,21 @@ export {
   setEntries,
   storePriceSet,
 } from './configuration.ts'
+export {
+  claimCall,
+  endClaim,
+  pruneIdempotentCalls,
+  releaseClaims,
+  renewClaims,
+} from './idempotent-calls.ts'
+export {
+  pruneAnswerParts,
+  pruneAnswers,
+  removeAnswerParts,
+  removeAnswers,
+  storeAnswer,
+  storeAnswerPart,
+} from './kept-answers.ts'
 export {
   removeOldestStored,
   storeSignatures,
