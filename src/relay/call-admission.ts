@@ -6,10 +6,8 @@ import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import type { Patience } from '../accounts/ledger/sibling-queue.ts'
-import type { ContentCapture } from '../content/content-capture.ts'
 import type { ContentLog } from '../content/content-log.ts'
 import { charge } from '../domain/charge.ts'
-import { contentPolicy } from '../domain/content-log.ts'
 import type { Options } from '../domain/options.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -18,6 +16,7 @@ import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
+import { captureOf } from './capture-content.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import type { CallGuards } from './guards/call-guards.ts'
@@ -125,7 +124,7 @@ export class CallAdmission {
     call.affinity = affinity
     call.breaks = breaks
     call.guards = guards
-    const content = request.isFree ? undefined : this.#captureOf(call, caller, bytes)
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
     try {
@@ -142,33 +141,6 @@ export class CallAdmission {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
       content?.relayed()
     }
-  }
-
-  /** Begins to collect what is said in a call, if that is kept. */
-  #captureOf(call: Call, { user, token }: Caller, body: Buffer): ContentCapture | undefined {
-    const { plan, incoming, response } = call
-    const { contentLog, groups } = plan.settings
-    const policy = contentPolicy(
-      contentLog,
-      groups.get(plan.group.name)?.contentLog,
-      user,
-      token,
-      Math.random,
-    )
-    if (!policy) return undefined
-    const captured = {
-      ...policy,
-      id: incoming.id,
-      userId: user.id,
-      tokenId: token.id,
-      startedMs: incoming.startedMs,
-    }
-    const content = this.#services.content.capture(captured, body)
-    call.content = content
-    response.onPiece = (piece) => content.answerSent(piece)
-    response.onClosed(() => content.closed())
-    if (response.isAborted) content.closed()
-    return content
   }
 }
 
