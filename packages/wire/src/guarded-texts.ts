@@ -208,13 +208,6 @@ export function textAt(bytes: Buffer, from: number, to: number): string {
   return JSON.parse(bytes.toString('utf8', from, to)) as string
 }
 
-/** Finds the strings of a tool's arguments, their names included. */
-export function argumentTexts(scan: ScannedObject): FoundText[] {
-  const found: FoundText[] = []
-  collect(scan, ROOT, { place: 'tool_arguments', isData: true, isSigned: false }, found)
-  return found
-}
-
 /** Applies changes, which must be in order and not overlap. All other bytes stay as they are. */
 export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes

@@ -1,9 +1,9 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict } from '../../domain/guard.ts'
 import { GUARD_VERDICTS } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
+import { applyToJson } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
-import { applyToJson } from './json-arguments.ts'
 
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'

@@ -1,5 +1,5 @@
+import { JsonTextStream } from '../../redaction/json-text.ts'
 import type { CallGuards, PlaceScreen, TextSpot } from './call-guards.ts'
-import { JsonArguments } from './json-arguments.ts'
 
 /** A stream of text: what may be sent now, and the rest at its end. */
 interface TextStream {
@@ -29,7 +29,7 @@ export class GuardedChannel {
     this.#spot = spot
     this.#place = guards.screenOf(spot)
     const screen = this.#place?.screen
-    if (screen) this.#screened = spot.isJson ? new JsonArguments(screen) : screen.stream()
+    if (screen) this.#screened = spot.isJson ? new JsonTextStream(screen) : screen.stream()
     if (guards.pseudonyms.size > 0 && !spot.isSigned)
       this.#restored = guards.pseudonyms.restorer({ json: spot.isJson })
   }
