@@ -17,6 +17,7 @@ import {
   issuesOf,
   list,
   oneOf,
+  retention,
   secret,
   section,
 } from './fields.ts'
@@ -80,6 +81,7 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
 const settings = declaredShape(MODEL_SETTINGS.fields, {
   price: priceSchema,
   rate_limit: rateLimitSchema,
+  cache: retention,
 })
 
 /** `docs/configuration.md: Models`. */
