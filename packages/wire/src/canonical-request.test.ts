@@ -98,7 +98,12 @@ describe('the canonical digest of a request', () => {
 
   test('leaves out the line that Claude Code writes into the system prompt of each request', () => {
     const block = (line: string): string =>
-      JSON.stringify({ system: [{ type: 'text', text: line }, { type: 'text', text: 'Be brief.' }] })
+      JSON.stringify({
+        system: [
+          { type: 'text', text: line },
+          { type: 'text', text: 'Be brief.' },
+        ],
+      })
     const asText = (line: string): string => JSON.stringify({ system: `${line}\nBe brief.` })
     for (const request of [block, asText]) {
       expect(digest(request('x-anthropic-billing-header: nonce=1;'))).toBe(
