@@ -1,4 +1,5 @@
 import type { OpenedLedger } from './open-ledger.ts'
+import { KeptAnswers } from '../relay/answers/kept-answers.ts'
 import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
 import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
@@ -6,9 +7,13 @@ import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 
+/** Maximum bytes of the cache of answers. */
+const CACHE_BYTES = 1_000_000_000
+
 /** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
 interface OpenedResponses {
   readonly responses: ResponseStore
+  readonly answers: KeptAnswers
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
   close(): void
@@ -38,10 +43,11 @@ export async function openResponses(
           nowMs: () => performance.now(),
         })
   if (room) services.metrics.isKeeping = () => room.isOk
-  const bound = new StorageLimit({
+  const limitOf = (maxBytes: () => number): StorageLimit => new StorageLimit({ rows: store, maxBytes, room })
+  const bound = limitOf(() => services.settings().options.keep_bytes)
+  const answers = new KeptAnswers({
     rows: store,
-    maxBytes: () => services.settings().options.keep_bytes,
-    room,
+    bounds: { idempotency: bound, cache: limitOf(() => CACHE_BYTES) },
   })
   const responses = new ResponseStore({
     rows: store,
@@ -56,5 +62,5 @@ export async function openResponses(
     background.close()
     room?.close()
   }
-  return { responses, background, signatures, close }
+  return { responses, background, signatures, answers, close }
 }

@@ -17,6 +17,9 @@ export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
   kind:
     | 'pruneResponses'
+    | 'pruneAnswers'
+    | 'pruneIdempotentCalls'
+    | 'pruneAnswerParts'
     | 'pruneSignatures'
     | 'pruneSlots'
     | 'pruneRefusedCalls'

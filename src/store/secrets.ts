@@ -69,7 +69,8 @@ export function hmacOf(
     | 'alert receiver'
     | 'audit'
     | 'model list'
-    | 'version',
+    | 'version'
+    | 'answer',
   text: string,
 ): string {
   return createHmac('sha256', secrets.lookupKey).update(`${purpose}\n`).update(text).digest('base64url')
@@ -107,19 +108,25 @@ export function hashSession(secrets: Secrets, session: string): string {
 }
 
 /** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
-export function seal(secrets: Secrets, plain: string, place: SealContext): string {
+export function seal(secrets: Secrets, plain: string | Uint8Array, place: SealContext): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', secrets.encryptionKey, nonce)
   cipher.setAAD(associatedData(secrets.keyId, place))
-  const bytes = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  const encrypted = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain)
+  const bytes = Buffer.concat([nonce, encrypted, cipher.final(), cipher.getAuthTag()])
   return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
 }
 
 /**
- * Decrypts a value of `seal` for the same row. Throws if it was changed or moved, or encrypted with another
+ * Decrypts a text of `seal` for the same row. Throws if it was changed or moved, or encrypted with another
  * secret.
  */
 export function unseal(secrets: Secrets, sealed: string, place: SealContext): string {
+  return unsealBytes(secrets, sealed, place).toString('utf8')
+}
+
+/** Decrypts bytes, like `unseal`. */
+export function unsealBytes(secrets: Secrets, sealed: string, place: SealContext): Buffer {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {
     throw new Error(`the sealed value of ${place.table} ${place.row} is not in a form that is known here`)
@@ -136,9 +143,7 @@ export function unseal(secrets: Secrets, sealed: string, place: SealContext): st
   const decipher = createDecipheriv('aes-256-gcm', secrets.encryptionKey, bytes.subarray(0, NONCE_BYTES))
   decipher.setAAD(associatedData(keyId, place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString(
-    'utf8',
-  )
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
 function associatedData(keyId: string, place: SealContext): Buffer {

@@ -180,6 +180,72 @@ export const TABLES = {
     indexes: { kept_signatures_by_end: '(expires_ms)', kept_signatures_by_age: '(user_id, kept_ms)' },
   },
 
+  /** Answers that are kept to be given again: `KeptAnswer`. */
+  kept_answers: {
+    columns: {
+      /** `AnswerKind` */
+      kind: 'text',
+      /** HMAC of what finds the answer. */
+      lookup: 'text',
+      /** Id of the content; another one each time that the row is replaced. */
+      answer_id: 'text',
+      /** Owner of the bytes in `kept_sums`: the user, or 0 for answers with a bound of their own. */
+      owner_id: 'integer',
+      user_id: 'integer',
+      token_id: 'integer',
+      model: 'text',
+      /** Encrypted JSON of status, headers and facts. */
+      head_cipher: 'text',
+      parts: 'integer',
+      /** Bytes of the content. */
+      bytes: 'integer',
+      created_ms: 'integer',
+      expires_ms: 'integer',
+    },
+    key: ['kind', 'lookup'],
+    rows: 'plain',
+    indexes: {
+      kept_answers_by_end: '(expires_ms)',
+      kept_answers_by_age: '(owner_id, created_ms)',
+    },
+  },
+
+  /** Contents of kept answers by the day on which they expire, so that whole days are removed. */
+  answer_parts: {
+    columns: {
+      /** Day since 1970-01-01, UTC. */
+      day: 'integer',
+      answer_id: 'text',
+      part: 'integer',
+      /** Encrypted bytes. */
+      content_cipher: 'text',
+    },
+    key: ['day', 'answer_id', 'part'],
+    rows: 'plain',
+  },
+
+  /** Calls with an idempotency key, whose answers may be among `kept_answers`. */
+  idempotent_calls: {
+    columns: {
+      /** HMAC of the API key's id and the idempotency key. */
+      lookup: 'text primary key',
+      user_id: 'integer',
+      /** HMAC of the path and the body. */
+      fingerprint: 'text',
+      /** Id of the attempt that asks the provider. */
+      claim: 'text',
+      /** Process of that attempt. */
+      node: 'text',
+      /** Time until which the process is believed to be alive; null once the call is over. */
+      until_ms: 'integer?',
+      expires_ms: 'integer',
+    },
+    indexes: {
+      idempotent_calls_by_end: '(expires_ms)',
+      idempotent_calls_under_way: '(node) where until_ms is not null',
+    },
+  },
+
   /** Total size of what is kept for each user, updated in the transactions that change the rows. */
   kept_sums: {
     columns: { user_id: 'integer primary key', bytes: 'integer' },

@@ -1,3 +1,4 @@
+import { removePartsOfAnswer } from '../../store/answer-contents.ts'
 import { removeParts } from '../../store/large-contents.ts'
 import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
@@ -9,7 +10,7 @@ const DROPPED_AT_A_TIME = 100
 /** Services that the limit needs. */
 interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
-  /** Maximum bytes kept for one user: `options.keep_bytes`. */
+  /** Maximum bytes kept for one user, `options.keep_bytes`, or for another owner of kept bytes. */
   readonly maxBytes: () => number
   /** Undefined if the database is not on this file system. */
   readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
@@ -48,6 +49,7 @@ export class StorageLimit {
           limit: DROPPED_AT_A_TIME,
         })
         for (const id of dropped.responseIds) await removeParts(rows, id)
+        for (const answer of dropped.answers) await removePartsOfAnswer(rows, answer)
         more = dropped.more
       }
     } catch {

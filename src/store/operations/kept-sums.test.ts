@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
+import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../store.ts'
 
@@ -34,6 +35,28 @@ const signature = (userId: number, hash: string, bytes: number, storedMs = NOW) 
   expiresMs: storedMs + 1_000,
 })
 
+const answer = (
+  userId: number,
+  lookup: string,
+  bytes: number,
+  createdMs = NOW,
+  kind: AnswerKind = 'idempotency',
+) => ({
+  kind,
+  lookup,
+  answerId: `${lookup} ${createdMs}`,
+  userId,
+  tokenId: 1,
+  model: 'm',
+  head: { status: 200, headers: {} },
+  facts: '',
+  parts: 1,
+  bytes,
+  createdMs,
+  expiresMs: createdMs + 1_000,
+  content: Buffer.alloc(bytes),
+})
+
 type Database = Awaited<ReturnType<typeof openedRows>>['database']
 
 /** The stored sums, and those computed from the rows: 512 bytes for each row, in addition to its content. */
@@ -43,6 +66,7 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
     select user_id, cast(sum(bytes) as bigint) as bytes from (
       select user_id, kept_bytes + 512 as bytes from stored_responses where content_cipher is not null
       union all select user_id, length(content_cipher) + 512 as bytes from kept_signatures
+      union all select owner_id, bytes + 512 as bytes from kept_answers
     ) as rows group by user_id order by user_id`)
   const numbers = (rows: readonly Readonly<Record<string, unknown>>[]): object =>
     Object.fromEntries(rows.map((row) => [String(row['user_id']), Number(row['bytes'])]))
@@ -66,7 +90,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     const random = randomFrom(7)
     const below = (count: number): number => Math.floor(random() * count)
     const among = (names: string): string => names[below(names.length)] ?? ''
-    for (let step = 0; step < 150; step += 1) {
+    for (let step = 0; step < 250; step += 1) {
       const userId = 2 + below(3)
       const id = `${userId}${among('abcd')}`
       const atMs = NOW + below(2_000)
@@ -82,7 +106,12 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
         () => store.write('pruneResponses', { nowMs: atMs, limit: 2 }),
         () => store.write('pruneSignatures', { nowMs: atMs, limit: 2 }),
         () => store.write('removeOldestStored', { userId, maxBytes: 1_500, limit: 2 }),
-      ][below(7)]
+        () => store.write('storeAnswer', answer(userId, among('ijkl'), below(400), atMs)),
+        () => store.write('storeAnswer', answer(userId, among('mn'), below(400), atMs, 'cache')),
+        () => store.write('removeAnswers', { kind: 'cache', userId, limit: 1 }),
+        () => store.write('pruneAnswers', { nowMs: atMs, limit: 2 }),
+        () => store.write('removeOldestStored', { userId: 0, maxBytes: 1_000, limit: 2 }),
+      ][below(12)]
       await act?.()
       const [stored, counted] = await sums(database)
       expect(stored, `after step ${step}`).toEqual(counted)

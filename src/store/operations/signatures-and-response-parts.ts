@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { dayOf } from '../../domain/kept-answer.ts'
 import type { StoredSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
@@ -148,6 +149,9 @@ export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTE
 /** Number of bytes that count for a row of a signature. */
 const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
 
+/** Number of bytes that count for a row of a kept answer. */
+export const ANSWER_BYTES = sql<number>`bytes + ${sql.lit(ROW_BYTES)}`
+
 /** The bytes that count for a signature about to be written; its encrypted content is ASCII. */
 function signatureBytes(cipher: string): number {
   return cipher.length + ROW_BYTES
@@ -195,17 +199,25 @@ export async function updateStoredBytes(
   return sums
 }
 
+/** Where the parts of a removed answer are, for `removeAnswerParts`. */
+export interface RemovedAnswer {
+  readonly day: number
+  readonly answerId: string
+}
+
 /** Result of a drop. */
 interface DroppedRows {
   /** Responses whose parts can be removed. */
   readonly responseIds: readonly string[]
+  /** Answers whose parts can be removed. */
+  readonly answers: readonly RemovedAnswer[]
   /** True if more than the maximum is still kept. */
   readonly more: boolean
 }
 
 /**
  * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `maxBytes`.
- * Responses and signatures are ordered together by age.
+ * Responses, signatures and answers are ordered together by age.
  */
 export async function removeOldestStored(
   db: Db,
@@ -217,7 +229,7 @@ export async function removeOldestStored(
     .where('user_id', '=', userId)
     .executeTakeFirst()
   let excess = (sum?.bytes ?? 0) - maxBytes
-  if (excess <= 0) return { responseIds: [], more: false }
+  if (excess <= 0) return { responseIds: [], answers: [], more: false }
   const oldest = await oldestRows(db, userId, limit)
   const dropped = []
   for (const row of oldest) {
@@ -230,11 +242,14 @@ export async function removeOldestStored(
   if (responseIds.length > 0) await db.deleteFrom('stored_responses').where('id', 'in', responseIds).execute()
   if (hashes.length > 0)
     await db.deleteFrom('kept_signatures').where('user_id', '=', userId).where('hash', 'in', hashes).execute()
+  const answers = dropped.flatMap(({ answer }) => answer ?? [])
+  for (const { kind, lookup } of answers)
+    await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
   await updateStoredBytes(db, { removed: dropped })
-  return { responseIds, more: excess > 0 && dropped.length > 0 }
+  return { responseIds, answers, more: excess > 0 && dropped.length > 0 }
 }
 
-/** The oldest rows of both kinds, in the order of their age. */
+/** The oldest rows of all kinds, in the order of their age. */
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db
     .selectFrom('stored_responses')
@@ -251,13 +266,30 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     .orderBy('kept_ms')
     .limit(limit)
     .execute()
+  const answers = await db
+    .selectFrom('kept_answers')
+    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'created_ms', ANSWER_BYTES.as('bytes')])
+    .where('owner_id', '=', userId)
+    .orderBy('created_ms')
+    .limit(limit)
+    .execute()
   const rows: readonly {
     readonly id?: string
     readonly hash?: string
+    readonly answer?: RemovedAnswer & { readonly kind: string; readonly lookup: string }
     readonly user_id: number
     readonly storedMs: number
     readonly bytes: number | null
-  }[] = [...responses, ...signatures]
+  }[] = [
+    ...responses,
+    ...signatures,
+    ...answers.map(({ kind, lookup, answer_id: answerId, expires_ms: expiresMs, created_ms, bytes }) => ({
+      answer: { kind, lookup, answerId, day: dayOf(expiresMs) },
+      user_id: userId,
+      storedMs: created_ms,
+      bytes,
+    })),
+  ]
   return rows.toSorted((a, b) => a.storedMs - b.storedMs).slice(0, limit)
 }
 

@@ -24,6 +24,7 @@ import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
+import { removeAnswersOfUser } from './kept-answers.ts'
 import { Role } from '../../domain/role.ts'
 
 /** Creates a user, like `createUsers`. */
@@ -319,6 +320,7 @@ export async function deleteUser(
     .where('content_cipher', 'is not', null)
     .execute()
   await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
+  await removeAnswersOfUser(db, userId)
   await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
   await db.deleteFrom('identities').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)

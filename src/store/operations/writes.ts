@@ -27,6 +27,21 @@ export {
   storePriceSet,
 } from './configuration.ts'
 export {
+  claimCall,
+  endClaim,
+  pruneIdempotentCalls,
+  releaseClaims,
+  renewClaims,
+} from './idempotent-calls.ts'
+export {
+  pruneAnswerParts,
+  pruneAnswers,
+  removeAnswerParts,
+  removeAnswers,
+  storeAnswer,
+  storeAnswerPart,
+} from './kept-answers.ts'
+export {
   removeOldestStored,
   storeSignatures,
   pruneSignatures,

@@ -1,0 +1,315 @@
+import { Response, type ResponseHeaders } from '@sluice/http1'
+import type { AnswerHead } from '../../domain/kept-answer.ts'
+import type { PoolOwner } from '../../limits/fair-pool.ts'
+import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
+
+/** How long data sent to a client may remain unread; less than a relayed call may wait for its client. */
+const MAX_UNREAD_MS = 50_000
+/** Memory of a piece in addition to its bytes. */
+const PIECE_OVERHEAD = 128
+/** Bytes that the slowest client may be behind, once the start of the answer is no longer held. */
+const MAX_BEHIND = 1_048_576
+
+/** How an answer ended. */
+export type AnswerEnd =
+  /** `pieces` is undefined if the answer became too large to be held as a whole. */
+  | {
+      readonly kind: 'complete'
+      readonly head: AnswerHead
+      readonly pieces: readonly Buffer[] | undefined
+      readonly bytes: number
+    }
+  /** Nobody can know its end: it broke off, or nobody waited for it. */
+  | { readonly kind: 'broken' }
+  /** The call failed before there was an answer. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+interface AnswerUnderWayInputs {
+  readonly memory: RequestMemory
+  /** The client in whose share of memory the answer is held. */
+  readonly owner: PoolOwner
+  /** Bytes up to which an answer is held as a whole. */
+  readonly maxBytes: number
+  /** Asked when no client is left: whether the call goes on, or ends as if its only client had left. */
+  readonly staysWithoutClients: () => boolean
+}
+
+/** A client of an answer. */
+interface AttachedClient {
+  readonly response: Response
+  readonly extra: ResponseHeaders
+  /** Number of pieces that it was sent. */
+  sent: number
+  /** Set while it has not read what it was sent. */
+  stalled: NodeJS.Timeout | undefined
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * The answer of a call under way, held from its start, for any number of clients. What is held is taken from
+ * one client's share of memory; when that is used up, the start is given up: the clients that are attached get
+ * the rest as they read it, and no further ones can attach.
+ */
+export class AnswerUnderWay {
+  /** The response that the call writes to. */
+  readonly recorder: Response
+  readonly end: Promise<AnswerEnd>
+  readonly #inputs: AnswerUnderWayInputs
+  readonly #allocation: ResizableAllocation
+  readonly #clients = new Set<AttachedClient>()
+  readonly #resolveEnd: (end: AnswerEnd) => void
+  #head: AnswerHead | undefined
+  #pieces: Buffer[] = []
+  /** Number of the first pieces that are no longer held. */
+  #dropped = 0
+  #heldBytes = 0
+  #takenBytes = 0
+  #bytes = 0
+  #isWhole = true
+  #state: AnswerEnd['kind'] | 'under way' = 'under way'
+
+  constructor(inputs: AnswerUnderWayInputs) {
+    this.#inputs = inputs
+    this.#allocation = new ResizableAllocation(inputs.memory, inputs.owner)
+    const { promise, resolve } = Promise.withResolvers<AnswerEnd>()
+    this.end = promise
+    this.#resolveEnd = resolve
+    this.recorder = new AnswerRecorder({
+      begin: (head) => (this.#head = head),
+      write: (piece) => this.#add(piece),
+      complete: () => this.#complete(),
+      breakOff: () => this.#breakOff(),
+      needsUpstream: () => {
+        for (const { response } of this.#clients) response.needsUpstream()
+      },
+    })
+  }
+
+  /** Number of clients that wait for it. */
+  get clients(): number {
+    return this.#clients.size
+  }
+
+  /** Whether all of it is held, so that further clients can attach. */
+  get isWhole(): boolean {
+    return this.#isWhole
+  }
+
+  /**
+   * Sends everything from the start to a client, as it arrives. Resolves when its response has ended; rejects
+   * with the error of the call if there is no answer. Returns undefined if the start is no longer held.
+   * `extra`: headers that win over those of the answer.
+   */
+  attach(response: Response, extra: ResponseHeaders = {}): Promise<void> | undefined {
+    if (!this.#isWhole || this.#state === 'broken' || this.#state === 'failed') return undefined
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const client: AttachedClient = { response, extra, sent: 0, stalled: undefined, resolve, reject }
+    this.#clients.add(client)
+    if (response.isAborted) this.#left(client)
+    else {
+      response.onClosed(() => this.#left(client))
+      this.#sendTo(client)
+    }
+    return promise
+  }
+
+  /** Ends the call's answer with an error, which its clients get. */
+  fail(error: unknown): void {
+    if (!this.#over('failed', { kind: 'failed', error })) return
+    for (const client of [...this.#clients]) {
+      this.#clients.delete(client)
+      clearTimeout(client.stalled)
+      client.reject(error)
+    }
+    this.#giveWay()
+  }
+
+  /** Gives up what is not needed by the clients that are attached, with its memory. No further ones can attach. */
+  release(): void {
+    this.#giveWay()
+  }
+
+  #add(piece: Buffer): boolean {
+    if (this.#state !== 'under way') return true
+    if (piece.length > 0) {
+      this.#bytes += piece.length
+      this.#heldBytes += piece.length + PIECE_OVERHEAD
+      this.#pieces.push(piece)
+      if (this.#isWhole) this.#hold(piece.length + PIECE_OVERHEAD)
+      for (const client of [...this.#clients]) this.#sendTo(client)
+      if (!this.#isWhole) this.#drop()
+    }
+    return this.#isWhole || this.#heldBytes <= MAX_BEHIND
+  }
+
+  #hold(bytes: number): void {
+    if (this.#bytes <= this.#inputs.maxBytes && this.#allocation.take(bytes)) this.#takenBytes += bytes
+    else this.#isWhole = false
+  }
+
+  #giveWay(): void {
+    this.#isWhole = false
+    this.#drop()
+  }
+
+  /** Drops the pieces that all clients were sent. */
+  #drop(): void {
+    let least = this.#dropped + this.#pieces.length
+    for (const { sent } of this.#clients) if (sent < least) least = sent
+    for (const piece of this.#pieces.splice(0, least - this.#dropped))
+      this.#heldBytes -= piece.length + PIECE_OVERHEAD
+    this.#dropped = least
+    const surplus = this.#takenBytes - this.#heldBytes
+    if (surplus <= 0) return
+    this.#takenBytes -= surplus
+    this.#allocation.give(surplus)
+  }
+
+  #complete(): void {
+    const { head } = this
+    const pieces = this.#isWhole ? [...this.#pieces] : undefined
+    if (!this.#over('complete', { kind: 'complete', head, pieces, bytes: this.#bytes })) return
+    for (const client of [...this.#clients]) this.#sendTo(client)
+    if (!this.#isWhole) this.#drop()
+  }
+
+  #breakOff(): void {
+    if (!this.#over('broken', { kind: 'broken' })) return
+    for (const { response } of [...this.#clients]) response.destroy()
+    this.#giveWay()
+  }
+
+  #over(state: AnswerEnd['kind'], end: AnswerEnd): boolean {
+    if (this.#state !== 'under way') return false
+    this.#state = state
+    this.#resolveEnd(end)
+    return true
+  }
+
+  private get head(): AnswerHead {
+    return this.#head ?? { status: 200, headers: {} }
+  }
+
+  #sendTo(client: AttachedClient): void {
+    const { response } = client
+    const length = this.#dropped + this.#pieces.length
+    const isComplete = this.#state === 'complete'
+    while (client.stalled === undefined && client.sent < length) {
+      const piece = this.#pieces[client.sent - this.#dropped] as Buffer
+      client.sent += 1
+      this.#sendHead(client)
+      if (isComplete && client.sent === length) return this.#sent(client, piece)
+      if (!response.write(piece)) this.#awaitClient(client)
+    }
+    if (isComplete && client.sent === length) this.#sent(client, undefined)
+  }
+
+  #sendHead({ response, extra }: AttachedClient): void {
+    if (response.headersSent) return
+    const { status, headers } = this.head
+    response.writeHead(status, { ...headers, ...extra })
+  }
+
+  #sent(client: AttachedClient, last: Buffer | undefined): void {
+    this.#sendHead(client)
+    // The client is no longer waited for, even if it still has to read what was sent.
+    this.#clients.delete(client)
+    clearTimeout(client.stalled)
+    client.response.end(last)
+    client.resolve()
+  }
+
+  #awaitClient(client: AttachedClient): void {
+    client.stalled = setTimeout(() => client.response.destroy(), MAX_UNREAD_MS).unref()
+    client.response.whenDrained(() => {
+      clearTimeout(client.stalled)
+      client.stalled = undefined
+      this.#sendTo(client)
+      if (!this.#isWhole) this.#moveOn()
+    })
+  }
+
+  #left(client: AttachedClient): void {
+    if (!this.#clients.delete(client)) return
+    clearTimeout(client.stalled)
+    client.resolve()
+    if (!this.#isWhole) this.#moveOn()
+    if (this.#clients.size > 0 || this.#state !== 'under way' || this.#inputs.staysWithoutClients()) return
+    this.recorder.onConnectionEnd('aborted')
+    this.#breakOff()
+  }
+
+  /** Lets the call go on after its slowest client has read something, or has left. */
+  #moveOn(): void {
+    this.#drop()
+    if (this.#heldBytes <= MAX_BEHIND) this.recorder.onDrain()
+  }
+}
+
+/** What is done with a recorded response. */
+interface Recording {
+  begin(head: AnswerHead): void
+  /** Returns false if the call should wait until it is drained. */
+  write(piece: Buffer): boolean
+  complete(): void
+  breakOff(): void
+  needsUpstream(): void
+}
+
+const NO_SINK = {
+  isOpen: true,
+  send: () => true,
+  sendParts: () => true,
+  responseEnded() {},
+  needsUpstream() {},
+  destroy() {},
+} as const
+const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
+
+/** A response that is recorded instead of sent. To the relay it is like any other. */
+class AnswerRecorder extends Response {
+  readonly #recording: Recording
+  #hasRecordedEnd = false
+
+  constructor(recording: Recording) {
+    super(NO_SINK, NO_TRAITS)
+    this.#recording = recording
+  }
+
+  override get hasEnded(): boolean {
+    return this.#hasRecordedEnd
+  }
+
+  override writeHead(status: number, headers: ResponseHeaders): this {
+    this.#recording.begin({ status, headers })
+    return super.writeHead(status, headers)
+  }
+
+  override write(piece: Buffer): boolean {
+    return this.#isOver || this.#recording.write(piece)
+  }
+
+  override end(rest?: Buffer | string, before?: Buffer): void {
+    if (this.#isOver) return
+    this.#hasRecordedEnd = true
+    if (before) this.#recording.write(before)
+    if (rest !== undefined) this.#recording.write(typeof rest === 'string' ? Buffer.from(rest) : rest)
+    this.#recording.complete()
+    this.onConnectionEnd('finished')
+  }
+
+  override needsUpstream(): void {
+    if (!this.#isOver) this.#recording.needsUpstream()
+  }
+
+  override destroy(): void {
+    if (this.isAborted || this.isFinished) return
+    this.onConnectionEnd('aborted')
+    this.#recording.breakOff()
+  }
+
+  get #isOver(): boolean {
+    return this.#hasRecordedEnd || this.isAborted
+  }
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { requestMemory, usedUp } from '../../../test/request-memory.ts'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import type { AnswerKind } from '../../domain/kept-answer.ts'
+import { StoreReads } from '../../limits/store-reads.ts'
+import { pruneExpired } from '../../store/prune.ts'
+import type { AnswerToStore } from '../../store/answer-contents.ts'
+import type { Rows } from '../../store/store.ts'
+import { StorageLimit } from '../responses/storage-limit.ts'
+import { KeptAnswers } from './kept-answers.ts'
+
+const MIB = 1_048_576
+const HOUR_MS = 3_600_000
+
+function answer(of: Partial<AnswerToStore> = {}): AnswerToStore {
+  return {
+    kind: 'idempotency',
+    lookup: 'first',
+    userId: 2,
+    tokenId: 7,
+    model: 'm',
+    head: { status: 200, headers: { 'content-type': 'application/json' } },
+    facts: '{"form":"body"}',
+    pieces: [Buffer.from('{"answer":'), Buffer.from('"secret words"}')],
+    createdMs: Date.now(),
+    expiresMs: Date.now() + HOUR_MS,
+    ...of,
+  }
+}
+
+function keptAnswers(rows: Rows, maxBytes: Partial<Record<AnswerKind, number>> = {}): KeptAnswers {
+  const bound = (kind: AnswerKind): StorageLimit =>
+    new StorageLimit({ rows, maxBytes: () => maxBytes[kind] ?? Number.POSITIVE_INFINITY, room: undefined })
+  return new KeptAnswers({ rows, bounds: { idempotency: bound('idempotency'), cache: bound('cache') } })
+}
+
+async function contentOf(
+  answers: KeptAnswers,
+  kind: AnswerKind,
+  lookup: string,
+): Promise<Buffer | undefined> {
+  const found = await answers.find(kind, lookup)
+  if (!found) return undefined
+  const read = new StoreReads(requestMemory()).of(2)
+  const parts: Buffer[] = []
+  for await (const part of answers.parts(found, read)) parts.push(part)
+  read.end()
+  return Buffer.concat(parts)
+}
+
+describe.each(ENGINES)('kept answers on $name', (engine) => {
+  test('an answer is found with its head, its facts and its bytes, after the store was opened again', async () => {
+    const { store, database } = await openedRows(engine)
+    expect(await keptAnswers(store).keep(answer())).toBe(true)
+    const reopened = await database.open()
+    const answers = keptAnswers(reopened)
+    expect(await answers.find('idempotency', 'first')).toMatchObject({
+      userId: 2,
+      tokenId: 7,
+      model: 'm',
+      head: { status: 200, headers: { 'content-type': 'application/json' } },
+      facts: '{"form":"body"}',
+      bytes: 25,
+      parts: 1,
+    })
+    expect(String(await contentOf(answers, 'idempotency', 'first'))).toBe('{"answer":"secret words"}')
+    expect(await answers.find('cache', 'first')).toBeUndefined()
+    await reopened.close()
+  })
+
+  test('nothing of an answer is readable in the database', async () => {
+    const { store, database } = await openedRows(engine)
+    await keptAnswers(store).keep(answer())
+    const rows = [
+      ...(await database.sql('select * from kept_answers')),
+      ...(await database.sql('select * from answer_parts')),
+    ]
+    expect(rows).toHaveLength(2)
+    expect(JSON.stringify(rows)).not.toMatch(/secret|words|content-type|form/)
+  })
+
+  test('a large answer of arbitrary bytes is stored in parts, and read within the share of its client', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const bytes = Buffer.from(Array.from({ length: 700_001 }, (_, index) => (index * 7919) % 256))
+    const pieces = [bytes.subarray(0, 5), bytes.subarray(5, 600_000), bytes.subarray(600_000)]
+    await answers.keep(answer({ pieces }))
+    expect(await database.sql('select count(*) as count from answer_parts')).toEqual([{ count: 3 }])
+    expect((await contentOf(answers, 'idempotency', 'first'))?.equals(bytes)).toBe(true)
+    const memory = requestMemory()
+    const release = usedUp(memory, 2)
+    const found = await answers.find('idempotency', 'first')
+    const read = new StoreReads(memory).of(2)
+    const first = found && answers.parts(found, read).next()
+    read.end()
+    await expect(first).rejects.toThrow('too much is being read')
+    release()
+  })
+
+  test('an answer without content is kept, and one that is found by the same lookup is replaced', async () => {
+    const { store } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    await answers.keep(answer({ pieces: [] }))
+    expect(await contentOf(answers, 'idempotency', 'first')).toEqual(Buffer.alloc(0))
+    await answers.keep(answer({ pieces: [Buffer.from('second')] }))
+    expect(String(await contentOf(answers, 'idempotency', 'first'))).toBe('second')
+  })
+
+  test('the oldest answers give way to new ones above the maximum of their owner, with their parts', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store, { cache: 3 * MIB })
+    const pieces = [Buffer.alloc(MIB)]
+    for (const [index, lookup] of ['a', 'b', 'c', 'd'].entries()) {
+      const createdMs = Date.now() + index
+      await answers.keep(answer({ kind: 'cache', lookup, pieces, createdMs, userId: index + 2 }))
+      await answers.keep(answer({ lookup, pieces, createdMs }))
+    }
+    await expect
+      .poll(() => database.sql('select count(*) as count from answer_parts'))
+      .toEqual([{ count: 24 }])
+    const lookups = await database.sql("select lookup from kept_answers where kind = 'cache' order by lookup")
+    expect(lookups).toEqual([{ lookup: 'c' }, { lookup: 'd' }])
+    expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
+  })
+
+  test('answers are removed by what is given of user, key and model', async () => {
+    const { store } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    for (const [lookup, userId, tokenId, model] of [
+      ['a', 2, 7, 'm'],
+      ['b', 2, 8, 'm'],
+      ['c', 3, 9, 'm'],
+      ['d', 3, 9, 'n'],
+    ] as const)
+      await answers.keep(answer({ kind: 'cache', lookup, userId, tokenId, model }))
+    await answers.keep(answer())
+    expect(await answers.remove({ kind: 'cache', userId: 2, tokenId: 8 })).toBe(1)
+    expect(await answers.remove({ kind: 'cache', model: 'n' })).toBe(1)
+    expect(await answers.find('cache', 'a')).toBeDefined()
+    expect(await answers.remove({ kind: 'cache' })).toBe(2)
+    expect(await answers.find('idempotency', 'first')).toBeDefined()
+  })
+
+  test('an expired answer is not found, and is pruned with its parts once its day is over', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const expiresMs = Date.now() - 1
+    await answers.keep(answer({ expiresMs }))
+    expect(await answers.find('idempotency', 'first')).toBeUndefined()
+    expect(await pruneExpired(store, 'pruneAnswers', Date.now())).toBe(1)
+    await pruneExpired(store, 'pruneAnswerParts', expiresMs)
+    expect(await database.sql('select count(*) as count from answer_parts')).toEqual([{ count: 1 }])
+    expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs + 24 * HOUR_MS)).toBe(1)
+    expect(await database.sql('select user_id from kept_sums where bytes <> 0')).toEqual([])
+  })
+})

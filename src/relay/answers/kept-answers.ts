@@ -1,0 +1,124 @@
+import type { Response, ResponseHeaders } from '@sluice/http1'
+import { type AnswerKind, dayOf, type KeptAnswer } from '../../domain/kept-answer.ts'
+import { GatewayError } from '../../errors.ts'
+import type { StoreRead } from '../../limits/store-reads.ts'
+import { AnswerContents, type AnswerToStore, removePartsOfAnswer } from '../../store/answer-contents.ts'
+import type { Rows } from '../../store/store.ts'
+import type { StorageLimit } from '../responses/storage-limit.ts'
+
+/** Memory for one part while it is read, as it is stored and decrypted: at most so much, and for each byte. */
+const MAX_PART_MEMORY = 655_360
+const MEMORY_PER_BYTE = 2.5
+/** Rows that one write removes. */
+const REMOVED_AT_A_TIME = 20
+
+/** Services that the store of answers needs. */
+interface KeptAnswersDependencies {
+  readonly rows: Pick<Rows, 'read' | 'write'>
+  /** Limits of what is kept, by kind. */
+  readonly bounds: Readonly<Record<AnswerKind, StorageLimit>>
+}
+
+/** Answers that are kept to be given again, encrypted and within bounds. Every node sees the same. */
+export class KeptAnswers {
+  readonly #rows: KeptAnswersDependencies['rows']
+  readonly #bounds: KeptAnswersDependencies['bounds']
+  readonly #contents: AnswerContents
+
+  constructor({ rows, bounds }: KeptAnswersDependencies) {
+    this.#rows = rows
+    this.#bounds = bounds
+    this.#contents = new AnswerContents(rows)
+  }
+
+  /**
+   * Stores an answer; one that is found by the same lookup is replaced. Resolves to false if there is no room
+   * for it. Rejects if the database is unavailable.
+   */
+  async keep(answer: AnswerToStore): Promise<boolean> {
+    const bound = this.#bounds[answer.kind]
+    const bytes = answer.pieces.reduce((sum, piece) => sum + piece.length, 0)
+    if (!bound.admits('responses', bytes)) return false
+    const sum = await this.#contents.store(answer)
+    if (sum) bound.note([sum])
+    return sum !== undefined
+  }
+
+  /** An answer that has not expired, without its content. */
+  async find(kind: AnswerKind, lookup: string): Promise<KeptAnswer | undefined> {
+    return (await this.#rows.read('findAnswer', { kind, lookup, nowMs: Date.now() })) ?? undefined
+  }
+
+  /**
+   * The content, part by part. Memory for a part is taken from the client's share before it is read. Rejects
+   * with `not_found` if the content was removed meanwhile.
+   */
+  async *parts(
+    { answerId, parts, bytes: size, expiresMs }: KeptAnswer,
+    read: StoreRead,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    if (parts === 0) return
+    await read.begin()
+    await read.hold(Math.min(MAX_PART_MEMORY, Math.ceil(size * MEMORY_PER_BYTE)))
+    for (let part = 0; part < parts; part += 1) {
+      const bytes = await this.#rows.read('readAnswerPart', { day: dayOf(expiresMs), answerId, part })
+      if (!bytes) throw new GatewayError('not_found', 'this answer is not kept any more')
+      yield Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    }
+  }
+
+  /**
+   * Sends an answer, no faster than its client reads it. `extra`: headers in addition to the answer's own.
+   * Rejects if its first part cannot be read; breaks the response off if a later one cannot.
+   */
+  async send(
+    answer: KeptAnswer,
+    response: Response,
+    read: StoreRead,
+    extra: ResponseHeaders = {},
+  ): Promise<void> {
+    const { status, headers } = answer.head
+    const stopReading = response.onClosed(() => read.end())
+    try {
+      for await (const bytes of this.parts(answer, read)) {
+        if (response.isAborted) return
+        if (!response.headersSent) response.writeHead(status, { ...headers, ...extra })
+        if (!response.write(bytes)) await drained(response)
+      }
+      if (!response.headersSent) response.writeHead(status, { ...headers, ...extra })
+      response.end()
+    } catch (error) {
+      if (!response.headersSent) throw error
+      response.destroy()
+    } finally {
+      stopReading()
+      read.end()
+    }
+  }
+
+  /** Removes the answers to which all that is given applies. Resolves to their number. */
+  async remove(filter: {
+    readonly kind: AnswerKind
+    readonly userId?: number | undefined
+    readonly tokenId?: number | undefined
+    readonly model?: string | undefined
+  }): Promise<number> {
+    for (let count = 0; ; ) {
+      const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })
+      for (const answer of removed) await removePartsOfAnswer(this.#rows, answer)
+      count += removed.length
+      if (removed.length < REMOVED_AT_A_TIME) return count
+    }
+  }
+}
+
+/** Resolves when the client has read what was written, or has disconnected. */
+function drained(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const unwatch = response.onClosed(resolve)
+    response.whenDrained(() => {
+      unwatch()
+      resolve()
+    })
+  })
+}

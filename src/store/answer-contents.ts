@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { dayOf, type KeptAnswer } from '../domain/kept-answer.ts'
+import type { RemovedAnswer, StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
+import type { Rows } from './store.ts'
+
+/** Maximum bytes stored by one write. Charges share its commit, and wait no longer than for this. */
+const PART_BYTES = 262_144
+/** Number of parts that one write removes. */
+const REMOVED_AT_A_TIME = 8
+
+/** An answer that is to be stored: its content in pieces of any size. */
+export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
+  readonly pieces: readonly Buffer[]
+}
+
+/** Writer of the contents of kept answers, one part at a time for all calls. */
+export class AnswerContents {
+  readonly #rows: Pick<Rows, 'write'>
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(rows: Pick<Rows, 'write'>) {
+    this.#rows = rows
+  }
+
+  /** Stores the content in parts, and then the row, as `storeAnswer` does. */
+  async store({ pieces, ...answer }: AnswerToStore): Promise<StoredBytesOfUser | undefined> {
+    const answerId = randomUUID()
+    const day = dayOf(answer.expiresMs)
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    const parts = Math.ceil(bytes / PART_BYTES)
+    const stored = { ...answer, answerId, parts, bytes }
+    if (parts <= 1)
+      return this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: partOf(pieces, 0) }))
+    for (let part = 0; part < parts; part += 1)
+      await this.#inTurn(() =>
+        this.#rows.write('storeAnswerPart', { day, answerId, part, bytes: partOf(pieces, part) }),
+      )
+    return this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
+  }
+
+  #inTurn<Result>(write: () => Promise<Result>): Promise<Result> {
+    const written = this.#turn.then(write)
+    this.#turn = written.catch(() => {})
+    return written
+  }
+}
+
+/** Removes the parts of an answer whose row was removed, a few at a time. */
+export async function removePartsOfAnswer(rows: Pick<Rows, 'write'>, answer: RemovedAnswer): Promise<void> {
+  const { day, answerId } = answer
+  let count = REMOVED_AT_A_TIME
+  while (count === REMOVED_AT_A_TIME)
+    count = await rows.write('removeAnswerParts', { day, answerId, limit: REMOVED_AT_A_TIME })
+}
+
+/**
+ * Copies one part out of the pieces. Its memory is not shared: what is posted to a thread is cloned with all of
+ * the memory that it is a view of.
+ */
+function partOf(pieces: readonly Buffer[], part: number): Uint8Array {
+  const from = part * PART_BYTES
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0) - from
+  const copy = new Uint8Array(Math.min(PART_BYTES, length))
+  let at = 0
+  for (const piece of pieces) {
+    const start = Math.max(0, from - at)
+    const end = Math.min(piece.length, from + copy.length - at)
+    if (start < end) copy.set(piece.subarray(start, end), at + start - from)
+    at += piece.length
+    if (at >= from + copy.length) break
+  }
+  return copy
+}

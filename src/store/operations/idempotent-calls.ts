@@ -1,0 +1,113 @@
+import type { Db } from './operation.ts'
+
+/** A call with an idempotency key, and the attempt that wants to make it. */
+interface ClaimedCall {
+  readonly lookup: string
+  readonly userId: number
+  readonly fingerprint: string
+  readonly claim: string
+  readonly node: string
+  readonly nowMs: number
+  /** Time until which the process counts as alive, unless the claim is renewed. */
+  readonly untilMs: number
+  readonly expiresMs: number
+}
+
+/**
+ * What an attempt with an idempotency key has to do. claimed: ask the provider; under way: wait for another
+ * attempt; over: send the answer, if it was kept; conflict: the key was used for another request.
+ */
+export type ClaimState = 'claimed' | 'under way' | 'over' | 'conflict'
+
+/**
+ * Claims a call for an attempt, unless there was one before. A claim whose process was not heard of in time is
+ * taken over, if no answer was kept.
+ */
+export async function claimCall(
+  db: Db,
+  { lookup, userId, fingerprint, claim, node, nowMs, untilMs, expiresMs }: ClaimedCall,
+): Promise<ClaimState> {
+  const row = await db
+    .selectFrom('idempotent_calls')
+    .select(['fingerprint', 'until_ms', 'expires_ms'])
+    .where('lookup', '=', lookup)
+    .executeTakeFirst()
+  const earlier = row && row.expires_ms > nowMs ? row : undefined
+  if (earlier) {
+    if (earlier.fingerprint !== fingerprint) return 'conflict'
+    if (earlier.until_ms === null || (await isKept(db, lookup, nowMs))) return 'over'
+    if (earlier.until_ms > nowMs) return 'under way'
+  }
+  const values = { user_id: userId, fingerprint, claim, node, until_ms: untilMs, expires_ms: expiresMs }
+  await db
+    .insertInto('idempotent_calls')
+    .values({ lookup, ...values })
+    .onConflict((on) => on.column('lookup').doUpdateSet(values))
+    .execute()
+  return 'claimed'
+}
+
+/** Extends the claims of a process. */
+export async function renewClaims(
+  db: Db,
+  { node, untilMs }: { readonly node: string; readonly untilMs: number },
+): Promise<void> {
+  await db
+    .updateTable('idempotent_calls')
+    .set({ until_ms: untilMs })
+    .where('node', '=', node)
+    .where('until_ms', 'is not', null)
+    .execute()
+}
+
+/** Records that a call is over. If no answer was kept, further attempts are refused. */
+export async function endClaim(
+  db: Db,
+  { lookup, claim }: { readonly lookup: string; readonly claim: string },
+): Promise<void> {
+  await db
+    .updateTable('idempotent_calls')
+    .set({ until_ms: null })
+    .where('lookup', '=', lookup)
+    .where('claim', '=', claim)
+    .execute()
+}
+
+/**
+ * Releases a claim, so that another attempt asks the provider; without `lookup` and `claim`, all claims of a
+ * process that has ended; without `node` as well, those of all processes.
+ */
+export async function releaseClaims(
+  db: Db,
+  {
+    lookup,
+    claim,
+    node,
+  }: { readonly lookup?: string; readonly claim?: string; readonly node?: string | undefined },
+): Promise<void> {
+  let released = db.deleteFrom('idempotent_calls').where('until_ms', 'is not', null)
+  if (node !== undefined) released = released.where('node', '=', node)
+  if (lookup !== undefined && claim !== undefined)
+    released = released.where('lookup', '=', lookup).where('claim', '=', claim)
+  await released.execute()
+}
+
+/** Removes at most `limit` expired calls; resolves to their number. */
+export async function pruneIdempotentCalls(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const result = await db
+    .deleteFrom('idempotent_calls')
+    .where('lookup', 'in', (eb) =>
+      eb.selectFrom('idempotent_calls').select('lookup').where('expires_ms', '<=', nowMs).limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+async function isKept(db: Db, lookup: string, nowMs: number): Promise<boolean> {
+  const kept = db.selectFrom('kept_answers').select('lookup')
+  const found = kept.where('kind', '=', 'idempotency').where('lookup', '=', lookup)
+  return (await found.where('expires_ms', '>', nowMs).executeTakeFirst()) !== undefined
+}

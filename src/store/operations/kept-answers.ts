@@ -1,0 +1,276 @@
+import {
+  type AnswerHead,
+  type AnswerKind,
+  dayOf,
+  type KeptAnswer,
+  NO_OWNER,
+} from '../../domain/kept-answer.ts'
+import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../secrets.ts'
+import type { Db } from './operation.ts'
+import {
+  ANSWER_BYTES,
+  type RemovedAnswer,
+  type StoredBytesOfUser,
+  updateStoredBytes,
+} from './signatures-and-response-parts.ts'
+
+/** Position of a part, counted from 0. */
+interface AnswerPart {
+  readonly day: number
+  readonly answerId: string
+  readonly part: number
+}
+
+/** Stores a part of an answer's content, encrypted for its place, before the row of the answer. */
+export async function storeAnswerPart(
+  db: Db,
+  { bytes, ...place }: AnswerPart & { readonly bytes: Uint8Array },
+  secrets: Secrets,
+): Promise<void> {
+  const { day, answerId, part } = place
+  const content_cipher = seal(secrets, bytes, partContext(place))
+  await db
+    .insertInto('answer_parts')
+    .values({ day, answer_id: answerId, part, content_cipher })
+    .onConflict((on) => on.columns(['day', 'answer_id', 'part']).doUpdateSet({ content_cipher }))
+    .execute()
+}
+
+/**
+ * Stores the row of an answer, and its content if that is one part. A row that is found by the same lookup is
+ * replaced. Nothing is stored for a deleted user. Resolves to what is kept for the owner of the bytes.
+ */
+export async function storeAnswer(
+  db: Db,
+  { content, ...answer }: KeptAnswer & { readonly content: Uint8Array | undefined },
+  secrets: Secrets,
+): Promise<StoredBytesOfUser | undefined> {
+  const { kind, lookup, answerId, head, facts } = answer
+  if (await isDeleted(db, answer.userId)) return undefined
+  if (content)
+    await storeAnswerPart(db, { day: dayOf(answer.expiresMs), answerId, part: 0, bytes: content }, secrets)
+  const removed = await countedRows(db, kind, lookup)
+  const values = {
+    answer_id: answerId,
+    owner_id: ownerOf(answer),
+    user_id: answer.userId,
+    token_id: answer.tokenId,
+    model: answer.model,
+    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(kind, lookup)),
+    parts: answer.parts,
+    bytes: answer.bytes,
+    created_ms: answer.createdMs,
+    expires_ms: answer.expiresMs,
+  }
+  await db
+    .insertInto('kept_answers')
+    .values({ kind, lookup, ...values })
+    .onConflict((on) => on.columns(['kind', 'lookup']).doUpdateSet(values))
+    .execute()
+  const [sum] = await updateStoredBytes(db, { written: await countedRows(db, kind, lookup), removed })
+  return sum
+}
+
+/** Finds an answer without its content. Null if there is none, or if it was encrypted with another secret. */
+export async function findAnswer(
+  db: Db,
+  { kind, lookup, nowMs }: { readonly kind: AnswerKind; readonly lookup: string; readonly nowMs: number },
+  secrets: Secrets,
+): Promise<KeptAnswer | null> {
+  const row = await db
+    .selectFrom('kept_answers')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('lookup', '=', lookup)
+    .where('expires_ms', '>', nowMs)
+    .executeTakeFirst()
+  const sealed = row && headOf(row.head_cipher, rowContext(kind, lookup), secrets)
+  if (!sealed) return null
+  return {
+    kind,
+    lookup,
+    answerId: row.answer_id,
+    userId: row.user_id,
+    tokenId: row.token_id,
+    model: row.model,
+    ...sealed,
+    parts: row.parts,
+    bytes: row.bytes,
+    createdMs: row.created_ms,
+    expiresMs: row.expires_ms,
+  }
+}
+
+/** Reads a part of an answer's content. Null if it was removed, or cannot be decrypted. */
+export async function readAnswerPart(
+  db: Db,
+  place: AnswerPart,
+  secrets: Secrets,
+): Promise<Uint8Array | null> {
+  const row = await db
+    .selectFrom('answer_parts')
+    .select('content_cipher')
+    .where('day', '=', place.day)
+    .where('answer_id', '=', place.answerId)
+    .where('part', '=', place.part)
+    .executeTakeFirst()
+  if (!row) return null
+  try {
+    return unsealBytes(secrets, row.content_cipher, partContext(place))
+  } catch {
+    return null
+  }
+}
+
+/** What is removed: everything that is given must match. */
+interface AnswerFilter {
+  readonly kind: AnswerKind
+  readonly userId?: number | undefined
+  readonly tokenId?: number | undefined
+  readonly model?: string | undefined
+}
+
+/** Removes the rows of at most `limit` answers. */
+export async function removeAnswers(
+  db: Db,
+  { kind, userId, tokenId, model, limit }: AnswerFilter & { readonly limit: number },
+): Promise<RemovedAnswer[]> {
+  let chosen = db.selectFrom('kept_answers').select('lookup').where('kind', '=', kind)
+  if (userId !== undefined) chosen = chosen.where('user_id', '=', userId)
+  if (tokenId !== undefined) chosen = chosen.where('token_id', '=', tokenId)
+  if (model !== undefined) chosen = chosen.where('model', '=', model)
+  return removeRows(db, kind, chosen.limit(limit))
+}
+
+/** Removes the rows of at most `limit` expired answers; resolves to their number. */
+export async function pruneAnswers(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const removed = await db
+    .deleteFrom('kept_answers')
+    .where((eb) =>
+      eb(
+        eb.refTuple('kind', 'lookup'),
+        'in',
+        eb
+          .selectFrom('kept_answers')
+          .select(['kind', 'lookup'])
+          .where('expires_ms', '<=', nowMs)
+          .limit(limit)
+          .$asTuple('kind', 'lookup'),
+      ),
+    )
+    .returning(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
+    .execute()
+  await updateStoredBytes(db, { removed })
+  return removed.length
+}
+
+/** Removes at most `limit` parts whose day is over; resolves to their number. */
+export async function pruneAnswerParts(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const over = db.selectFrom('answer_parts').select(['day', 'answer_id', 'part'])
+  const result = await db
+    .deleteFrom('answer_parts')
+    .where((eb) =>
+      eb(
+        eb.refTuple('day', 'answer_id', 'part'),
+        'in',
+        over.where('day', '<', dayOf(nowMs)).limit(limit).$asTuple('day', 'answer_id', 'part'),
+      ),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+/** Removes at most `limit` parts of an answer whose row was removed; resolves to their number. */
+export async function removeAnswerParts(
+  db: Db,
+  { day, answerId, limit }: RemovedAnswer & { readonly limit: number },
+): Promise<number> {
+  const result = await db
+    .deleteFrom('answer_parts')
+    .where('day', '=', day)
+    .where('answer_id', '=', answerId)
+    .where('part', 'in', (eb) =>
+      eb
+        .selectFrom('answer_parts as some')
+        .select('some.part')
+        .where('some.day', '=', day)
+        .where('some.answer_id', '=', answerId)
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+/** Removes all answers of a user, whose parts go with their day. */
+export async function removeAnswersOfUser(db: Db, userId: number): Promise<void> {
+  const removed = await db
+    .deleteFrom('kept_answers')
+    .where('user_id', '=', userId)
+    .returning(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
+    .execute()
+  await updateStoredBytes(db, { removed })
+}
+
+type Lookups = ReturnType<typeof lookupsOf>
+
+function lookupsOf(db: Db) {
+  return db.selectFrom('kept_answers').select('lookup')
+}
+
+async function removeRows(db: Db, kind: AnswerKind, lookups: Lookups): Promise<RemovedAnswer[]> {
+  const removed = await db
+    .deleteFrom('kept_answers')
+    .where('kind', '=', kind)
+    .where('lookup', 'in', lookups)
+    .returning(['owner_id as user_id', 'answer_id', 'expires_ms', ANSWER_BYTES.as('bytes')])
+    .execute()
+  await updateStoredBytes(db, { removed })
+  return removed.map(({ answer_id: answerId, expires_ms: expiresMs }) => ({
+    day: dayOf(expiresMs),
+    answerId,
+  }))
+}
+
+function countedRows(db: Db, kind: AnswerKind, lookup: string) {
+  return db
+    .selectFrom('kept_answers')
+    .select(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
+    .where('kind', '=', kind)
+    .where('lookup', '=', lookup)
+    .execute()
+}
+
+function ownerOf({ kind, userId }: Pick<KeptAnswer, 'kind' | 'userId'>): number {
+  return kind === 'cache' ? NO_OWNER : userId
+}
+
+async function isDeleted(db: Db, userId: number): Promise<boolean> {
+  const query = db.selectFrom('users').select('id').where('id', '=', userId)
+  return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
+}
+
+function headOf(
+  cipher: string,
+  context: SealContext,
+  secrets: Secrets,
+): { readonly head: AnswerHead; readonly facts: string } | undefined {
+  try {
+    return JSON.parse(unseal(secrets, cipher, context)) as { head: AnswerHead; facts: string }
+  } catch {
+    return undefined
+  }
+}
+
+function rowContext(kind: AnswerKind, lookup: string): SealContext {
+  return { table: 'kept_answers', row: `${kind} ${lookup}` }
+}
+
+function partContext({ day, answerId, part }: AnswerPart): SealContext {
+  return { table: 'answer_parts', row: `${day} ${answerId} ${part}` }
+}
