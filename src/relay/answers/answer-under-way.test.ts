@@ -1,4 +1,4 @@
-import { Response } from '@sluice/http1'
+import { Response, type ResponseHeaders } from '@sluice/http1'
 import { describe, expect, test, vi } from 'vitest'
 import { requestMemory, usedUp } from '../../../test/request-memory.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
@@ -70,20 +70,25 @@ function underWay({
   })
 }
 
+/** Attaches a client to an answer that is held as a whole. */
+function attached(answer: AnswerUnderWay, { response }: Client, extra?: ResponseHeaders): Promise<void> {
+  return answer.attach(response, extra) ?? Promise.reject(new Error('it could not attach'))
+}
+
 describe('an answer under way', () => {
   test('every client gets all bytes from the start, whenever it comes', async () => {
     const answer = underWay()
     const clients = Array.from({ length: 4 }, () => new Client())
     const [first, second, third, late] = clients as [Client, Client, Client, Client]
-    const over = [answer.attach(first.response)]
+    const over: Promise<unknown>[] = [attached(answer, first)]
     answer.recorder.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': 'one' })
     answer.recorder.write(Buffer.from('a'))
-    over.push(answer.attach(second.response, { 'idempotency-replayed': 'true' }))
+    over.push(attached(answer, second, { 'idempotency-replayed': 'true' }))
     answer.recorder.write(Buffer.from('b'))
     expect([first.body, second.body]).toEqual(['ab', 'ab'])
-    over.push(answer.attach(third.response))
+    over.push(attached(answer, third))
     answer.recorder.end(Buffer.from('d'), Buffer.from('c'))
-    over.push(answer.attach(late.response))
+    over.push(attached(answer, late))
     await Promise.all(over)
     expect(clients.map(({ body }) => body)).toEqual(['abcd', 'abcd', 'abcd', 'abcd'])
     expect(second.head).toMatch(/^HTTP\/1.1 200 OK\r\n.*x-request-id: one\r\nidempotency-replayed: true\r\n/s)

@@ -117,7 +117,7 @@ export class AnswerUnderWay {
   /** Ends the call's answer with an error, which its clients get. */
   fail(error: unknown): void {
     if (!this.#over('failed', { kind: 'failed', error })) return
-    for (const client of [...this.#clients]) {
+    for (const client of this.#clients) {
       this.#clients.delete(client)
       clearTimeout(client.stalled)
       client.reject(error)
@@ -137,7 +137,7 @@ export class AnswerUnderWay {
       this.#heldBytes += piece.length + PIECE_OVERHEAD
       this.#pieces.push(piece)
       if (this.#isWhole) this.#hold(piece.length + PIECE_OVERHEAD)
-      for (const client of [...this.#clients]) this.#sendTo(client)
+      for (const client of this.#clients) this.#sendTo(client)
       if (!this.#isWhole) this.#drop()
     }
     return this.#isWhole || this.#heldBytes <= MAX_BEHIND
@@ -170,13 +170,13 @@ export class AnswerUnderWay {
     const { head } = this
     const pieces = this.#isWhole ? [...this.#pieces] : undefined
     if (!this.#over('complete', { kind: 'complete', head, pieces, bytes: this.#bytes })) return
-    for (const client of [...this.#clients]) this.#sendTo(client)
+    for (const client of this.#clients) this.#sendTo(client)
     if (!this.#isWhole) this.#drop()
   }
 
   #breakOff(): void {
     if (!this.#over('broken', { kind: 'broken' })) return
-    for (const { response } of [...this.#clients]) response.destroy()
+    for (const { response } of this.#clients) response.destroy()
     this.#giveWay()
   }
 
