@@ -30,6 +30,7 @@ import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
+import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
@@ -40,6 +41,7 @@ import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
 import {
+  hmacOf,
   hashAccessToken,
   hashKey,
   hashSession,
@@ -222,6 +224,13 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
+      cache: new AnswerCache({
+        ...callServices,
+        ...shared,
+        answers: kept.answers,
+        tag: (text) => hmacOf(secrets, 'answer', text),
+        sessionOf: (userId, request) => conversations.affinity.tagOf(userId, request),
+      }),
       breaks: conversations.breaks,
       keyRings,
       providerLimits,

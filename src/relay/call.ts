@@ -97,6 +97,10 @@ export class Call implements MediaRequester {
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
   breaks: CallBreaks | undefined
+  /** The `x-gateway-cache` of its answer; undefined without a cache. */
+  cacheStatus: 'miss' | 'bypass' | undefined
+  /** How the call was settled; undefined before. */
+  settlement: Settlement | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
   #error: AnsweredError | undefined
@@ -149,6 +153,7 @@ export class Call implements MediaRequester {
     const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
+    if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     if (requestedModel.fallback.length > 0 || requestedModel.successor !== undefined)
       headers['x-gateway-model'] = headerText(model.name)
@@ -331,6 +336,7 @@ export class Call implements MediaRequester {
       note: lasting?.note,
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
+    this.settlement = settlement
     const { record } = this.incoming
     const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
     const { upstream_model: upstreamModel } = settlement

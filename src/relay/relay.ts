@@ -29,7 +29,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect } from './dialects/dialect.ts'
+import type { Dialect, DialectFacts } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
@@ -49,11 +49,12 @@ import {
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
 import type { Affinity } from './affinity/affinity.ts'
+import type { AnswerCache, Leading } from './answer-cache/answer-cache.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
-import { Routing } from './routing.ts'
+import { Routing, type Routes } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -64,8 +65,18 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
+import type { CallRecord, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
+
+/** A request that was checked, and has passed the limits of its key, its user and its model. */
+interface AdmittedRequest {
+  readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly request: ParsedRequest
+  readonly routes: Routes
+}
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -81,6 +92,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly signatures: SignatureStore
   readonly prompts: PromptMemory
   readonly affinity: Affinity
+  readonly cache: AnswerCache
   readonly breaks: CacheBreaks
 }
 
@@ -99,10 +111,12 @@ export class Relay {
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
+  readonly #cache: AnswerCache
 
   constructor(services: RelayServices) {
     this.#services = services
     this.#rates = new CallRates()
+    this.#cache = services.cache
     this.#routing = new Routing(services.load, services.ends)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
@@ -293,7 +307,7 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { ledger, limits, reads } = this.#services
+    const { limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
     const parsing = parseRequest(dialects, body, incoming.request.headers, {
       caller,
@@ -321,6 +335,22 @@ export class Relay {
     if (own) request.channelsFor?.(own.channels)
     const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
+    const admitted = { dialect, body, caller, settings, request, routes: { requestedModel, resolutions } }
+    if (settings.options.cache === undefined) return this.#ask(admitted, incoming)
+    const sharable = this.#cache.sharable(settings, caller, request, dialect, admitted.routes)
+    if (sharable)
+      return this.#cache.answer(sharable, incoming, (led, leading) => this.#ask(admitted, led, leading))
+    this.#services.metrics.add('answerCache', 1, 'bypass')
+    return this.#ask(admitted, incoming)
+  }
+
+  /** Asks upstreams for an answer. */
+  async #ask(
+    { dialect, body, caller, settings, request, routes: { requestedModel, resolutions } }: AdmittedRequest,
+    incoming: IncomingCall,
+    leading?: Leading,
+  ): Promise<void> {
+    const { ledger } = this.#services
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
     const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
@@ -372,6 +402,8 @@ export class Relay {
     call.prompts = prompts
     call.affinity = affinity
     call.breaks = breaks
+    if (leading) leading.call = call
+    if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
