@@ -10,6 +10,7 @@ const METHODS = 'GET, POST, DELETE'
 /** Response headers that a page may read, in addition to the CORS-safelisted ones. */
 const EXPOSED = [
   ...LIMIT_HEADER_NAMES,
+  'age',
   'allow',
   'deprecation',
   'ratelimit-limit',
@@ -18,6 +19,7 @@ const EXPOSED = [
   'request-id',
   'retry-after',
   'sunset',
+  'x-gateway-cache',
   'x-gateway-dropped',
   'x-gateway-model',
   'x-request-id',

@@ -275,6 +275,7 @@ export async function serve({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    answers: kept.answers,
     imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
     signIns: new SignIns(),

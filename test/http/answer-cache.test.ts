@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
-import { call, type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
+import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
@@ -299,12 +299,11 @@ describe('equal calls under way', () => {
       statuses.filter((one) => one === 'miss').length,
       statuses.filter((one) => one === 'hit').length,
     ]).toEqual([1, 999])
-    const { data } = await manage<{ total: number; items: Row[] }>(
-      fixture.gateway.url,
-      ADMIN,
-      'GET /api/log/?model_name=many&page_size=100',
-    )
-    expect(data.total).toBe(1_000)
+    const rows = async (): Promise<number> => {
+      const query = 'GET /api/log/?model_name=many&page_size=100'
+      return (await manage<{ total: number }>(fixture.gateway.url, ADMIN, query)).data.total
+    }
+    await expect.poll(rows).toBe(1_000)
   })
 
   test('streams get the events from the start, and as they come', async () => {
@@ -357,6 +356,52 @@ describe('equal calls under way', () => {
   })
 })
 
+describe('DELETE /api/cache', () => {
+  const ANN = { id: 2, accessToken: 'ann-access' }
+  const kept = async (key: string, seed: number): Promise<unknown> =>
+    statusOf(await fixture.chat(key, ask('cleared', { seed })))
+
+  test('a user removes her own answers, by what is given, and those of others stay', async () => {
+    const { url } = fixture.gateway
+    for (const key of ['ann', 'anntwo', 'bob']) expect(await kept(key, 1)).toBe('miss')
+    const removed = async (account: { id: number; accessToken: string }, query: string) =>
+      (await manage<{ removed: number }>(url, account, `DELETE /api/cache${query}`)).data.removed
+    expect(await removed(ANN, '?user=5')).toBe(0)
+    expect(await removed(ANN, '?model=nothing')).toBe(0)
+    expect(await kept('bob', 1)).toBe('hit')
+    expect(await removed(ANN, '?model=cleared')).toBe(2)
+    expect([await kept('ann', 1), await kept('bob', 1)]).toEqual(['miss', 'hit'])
+    expect(await removed(ADMIN, '?user=5&model=cleared')).toBe(1)
+    expect([await kept('ann', 1), await kept('bob', 1)]).toEqual(['hit', 'miss'])
+    expect(await removed(ADMIN, '')).toBeGreaterThan(2)
+    expect(await kept('ann', 1)).toBe('miss')
+    const { data } = await manage<{ items: { action: string; actor: string; changes: object[] }[] }>(
+      url,
+      ADMIN,
+      'GET /api/audit?kind=cache',
+    )
+    expect(data.items[1]).toMatchObject({
+      action: 'cache.delete',
+      actor: 'ada',
+      changes: [
+        { field: 'user', before: 5, after: null },
+        { field: 'model', before: 'cleared', after: null },
+        { field: 'answers', before: 1, after: null },
+      ],
+    })
+  })
+
+  test.each(['?user=', '?user=ann', '?token=x', '?model=', '?usr=2'])(
+    '%s is refused and removes nothing',
+    async (query) => {
+      await kept('bob', 2)
+      const { status } = await manage(fixture.gateway.url, ADMIN, `DELETE /api/cache${query}`)
+      expect(status).toBe(400)
+      expect(await kept('bob', 2)).toBe('hit')
+    },
+  )
+})
+
 test('without options.cache nothing is kept, and no header is stated', async () => {
   const plain = await startFixture((upstream) => ({
     models: { ...priced(['m']), n: { ...(priced(['n'])['n'] as object), cache: '10m' } },
@@ -368,4 +413,3 @@ test('without options.cache nothing is kept, and no header is stated', async () 
   expect(plain.upstream.received('m')).toHaveLength(4)
   await plain.close()
 })
-void call

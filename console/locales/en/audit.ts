@@ -15,6 +15,7 @@ export const audit = {
     price: 'Price',
     session: 'Session',
     call: 'Call',
+    cache: 'Answer cache',
     alert: 'Receiver of alerts',
   },
   actor: 'Actor',

@@ -18,7 +18,12 @@ export const settings = {
   fallback: 'Fallback',
   fallbackHint:
     'Models that are tried in the place of one, the model that succeeds it once it has ended, how its channels share its calls, and how long its answers are kept for equal requests, such as 10m.',
-  modelSettings: { fallback: 'Fallback models', successor: 'Successor', balance: 'Balance', cache: 'Cache time' },
+  modelSettings: {
+    fallback: 'Fallback models',
+    successor: 'Successor',
+    balance: 'Balance',
+    cache: 'Cache time',
+  },
   balances: { weight: 'By weight', least_busy: 'Least busy', latency: 'Shortest latency' },
   model: 'Model',
   fallbackModels: 'Models, with commas',

@@ -13,6 +13,7 @@ export {
   recordExceededBudget,
   recordRefusedSignIn,
   recordReveal,
+  recordCacheRemoval,
   recordStop,
   pruneAuditLog,
 } from './audit-log.ts'

@@ -66,7 +66,14 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     call('b', { quota: 5, cache_break: 'key_moved' }),
     call('c', { ended_ms: MIDNIGHT_MS - 1 }),
   ])
-  const nothing = { quota: 0, usage: NO_USAGE, cache_saved: 0, cache_surcharge: 0, cache: '', hit_saved: 0 } as const
+  const nothing = {
+    quota: 0,
+    usage: NO_USAGE,
+    cache_saved: 0,
+    cache_surcharge: 0,
+    cache: '',
+    hit_saved: 0,
+  } as const
   await call('d', { delivered: false, reason: 'failed', ...nothing })
   await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
   await call('f', { model: 'other', cache_break: 'provider' })
