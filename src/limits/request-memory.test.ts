@@ -32,24 +32,37 @@ function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
-test('memory that leaves garbage reports it once, when all of it was returned', () => {
+test('an amount of at least 4 MiB is reported as garbage when it is returned', () => {
   const reported: number[] = []
   const memory = new RequestMemory(
     () => 32 * MIB,
     () => 0,
     (bytes) => reported.push(bytes),
   )
-  const [plain, copied] = [allocationOf(1), allocationOf(1)]
-  for (const one of [plain, copied]) memory.take(one, 8 * MIB)
-  copied.garbage += 6 * MIB
-  memory.give(plain, 8 * MIB)
-  memory.give(copied, 5 * MIB)
+  const one = allocationOf(1)
+  memory.take(one, 12 * MIB)
+  memory.give(one, 4 * MIB - 1)
   expect(reported).toEqual([])
-  memory.give(copied, 3 * MIB)
-  expect(reported).toEqual([6 * MIB])
-  memory.take(copied, MIB)
-  memory.give(copied, MIB)
-  expect(reported).toEqual([6 * MIB])
+  memory.give(one, 8 * MIB)
+  memory.give(one, 1)
+  expect(reported).toEqual([8 * MIB])
+})
+
+test('a conversion that may exceed its share keeps no answer from doing the same, and gives up in time', async () => {
+  const memory = room()
+  const giveBack = usedUp(memory)
+  const [first, second, answer] = [allocationOf(1), allocationOf(1), allocationOf(1)]
+  const wait = (one: MemoryAllocation, ms?: number) =>
+    memory.takeInTurn(one, MIB, one === answer ? 'answers' : 'conversions', () => {}, ms)
+  expect(wait(first)).toBe(true)
+  expect(await wait(second, 1)).toBe(false)
+  expect(wait(answer)).toBe(true)
+  const waiting = wait(second)
+  memory.give(first, MIB)
+  expect(await waiting).toBe(true)
+  for (const one of [second, answer]) memory.give(one, MIB)
+  giveBack()
+  expect(memory.held).toBe(0)
 })
 
 describe('the memory for bodies', () => {

@@ -13,6 +13,8 @@ const RESERVE_BYTES = 64 * MIB
 const RESERVE_MAX_PART = 1 / 2
 /** Maximum size of a small amount. */
 const SMALL_BYTES = 256 * 1024
+/** Minimum size of an amount that is reported as garbage when it is returned. */
+const LARGE_BYTES = 4 * MIB
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
@@ -21,8 +23,6 @@ export class MemoryAllocation {
   reserved = 0
   /** Bytes beyond the owner's share. */
   beyond = 0
-  /** Bytes that become garbage of V8's heap when they are returned. */
-  garbage = 0
 
   constructor(owner: PoolOwner) {
     this.owner = owner
@@ -33,12 +33,18 @@ export class MemoryAllocation {
   }
 }
 
+/**
+ * What takes turns with memory beyond the shares: reading a large answer, or converting a large request. They
+ * are apart, so that no answer waits for as long as a converted call takes.
+ */
+type Turn = 'answers' | 'conversions'
+
 /** A request that waits for memory. */
 interface Waiting {
   readonly allocation: MemoryAllocation
   readonly bytes: number
-  /** Whether it may exceed its share if no other does. */
-  readonly mayExceed: boolean
+  /** Set if it may exceed its share while no other of the same kind does. */
+  readonly turn?: Turn
   readonly decide: (isTaken: boolean) => void
 }
 
@@ -51,8 +57,8 @@ export class RequestMemory {
   readonly #shared: TwoLevelPool
   readonly #reserve: TwoLevelPool
   readonly #onGarbage: (bytes: number) => void
-  /** The only allocation that has exceeded its share. */
-  #exceeding: MemoryAllocation | undefined
+  /** The allocations that have exceeded their share, one of each kind. */
+  readonly #exceeding = new Map<Turn, MemoryAllocation>()
   readonly #waiting = new Set<Waiting>()
 
   /**
@@ -68,7 +74,9 @@ export class RequestMemory {
 
   /** Bytes held by all clients. */
   get held(): number {
-    return this.#shared.held + this.#reserve.held + (this.#exceeding?.beyond ?? 0)
+    let { held } = this.#shared
+    for (const { beyond } of this.#exceeding.values()) held += beyond
+    return held + this.#reserve.held
   }
 
   /** Bytes held by a client. */
@@ -103,21 +111,23 @@ export class RequestMemory {
     ms: number,
     onWait: (giveUp: () => void) => void,
   ): boolean | Promise<boolean> {
-    return this.take(allocation, bytes) || this.#wait({ allocation, bytes, mayExceed: false }, onWait, ms)
+    return this.take(allocation, bytes) || this.#wait({ allocation, bytes }, onWait, ms)
   }
 
   /**
-   * Takes additional bytes for an allocation that cannot do without them, waiting as long as necessary;
-   * `onWait` as above. One allocation at a time may exceed its share, so that allocations which each hold
-   * part of what they need are completed one after another.
+   * Takes additional bytes for an allocation that cannot do without them, waiting as long as necessary, or for
+   * up to `ms`; `onWait` as above. One allocation of each kind at a time may exceed its share, so that
+   * allocations which each hold part of what they need are completed one after another.
    */
   takeInTurn(
     allocation: MemoryAllocation,
     bytes: number,
+    turn: Turn,
     onWait: (giveUp: () => void) => void,
+    ms?: number,
   ): boolean | Promise<boolean> {
-    const waiting = { allocation, bytes, mayExceed: true }
-    return this.#takeFor(waiting) || this.#wait(waiting, onWait)
+    const waiting = { allocation, bytes, turn }
+    return this.#takeFor(waiting) || this.#wait(waiting, onWait, ms)
   }
 
   /** Returns `bytes` of an allocation. */
@@ -131,11 +141,8 @@ export class RequestMemory {
     allocation.beyond -= beyond
     allocation.reserved -= reserved
     allocation.shared -= shared
-    if (this.#exceeding?.beyond === 0) this.#exceeding = undefined
-    if (allocation.garbage > 0 && allocation.bytes === 0) {
-      this.#onGarbage(allocation.garbage)
-      allocation.garbage = 0
-    }
+    for (const [turn, { beyond: left }] of this.#exceeding) if (left === 0) this.#exceeding.delete(turn)
+    if (bytes >= LARGE_BYTES) this.#onGarbage(bytes)
     if (this.#waiting.size > 0) this.#serveWaiting()
   }
 
@@ -166,10 +173,10 @@ export class RequestMemory {
     for (const waiting of inTurn) if (this.#takeFor(waiting)) waiting.decide(true)
   }
 
-  #takeFor({ allocation, bytes, mayExceed }: Omit<Waiting, 'decide'>): boolean {
+  #takeFor({ allocation, bytes, turn }: Omit<Waiting, 'decide'>): boolean {
     if (this.take(allocation, bytes)) return true
-    if (!mayExceed || (this.#exceeding ?? allocation) !== allocation) return false
-    this.#exceeding = allocation
+    if (!turn || (this.#exceeding.get(turn) ?? allocation) !== allocation) return false
+    this.#exceeding.set(turn, allocation)
     allocation.beyond += bytes
     return true
   }
@@ -223,7 +230,12 @@ export class ResponseMemory {
     let isWanted = true
     while (isWanted && this.isShort) {
       const missing = this.#counted - this.#allocation.bytes
-      isWanted = await this.#memory.takeInTurn(this.#allocation, missing, (giveUp) => (this.#giveUp = giveUp))
+      isWanted = await this.#memory.takeInTurn(
+        this.#allocation,
+        missing,
+        'answers',
+        (giveUp) => (this.#giveUp = giveUp),
+      )
     }
     this.#giveUp = undefined
     // Fewer bytes may be held now than when the wait began.

@@ -15,14 +15,12 @@ afterEach(() => {
 })
 
 function started() {
-  const garbage: number[] = []
   const memory = new RequestMemory(
     () => 32 * MIB,
     () => performance.now(),
-    (bytes) => garbage.push(bytes),
   )
   const reads = new StoreReads(memory)
-  return { memory, reads, garbage }
+  return { memory, reads }
 }
 
 /** Whether a promise has settled: `yes`, `no`, or the code with which it was rejected. */
@@ -86,19 +84,6 @@ describe('reads of a user', () => {
 })
 
 describe('the memory of a read', () => {
-  test('the memory of a read that leaves garbage reports it at its end, and not if the client had left before', async () => {
-    const { reads, garbage } = started()
-    const [plain, copied, left] = [reads.of(1), reads.of(1), reads.of(1)]
-    await plain.hold(MIB)
-    await copied.hold(8 * MIB, 6 * MIB)
-    expect(garbage).toEqual([])
-    for (const one of [plain, copied]) one.end()
-    expect(garbage).toEqual([6 * MIB])
-    left.end()
-    await expect(left.hold(8 * MIB, 6 * MIB)).rejects.toMatchObject(TOO_MANY)
-    expect(garbage).toEqual([6 * MIB])
-  })
-
   test('the memory of a read is taken from the share of its client, waited for, and released at its end', async () => {
     const { memory, reads } = started()
     const first = reads.of(1)

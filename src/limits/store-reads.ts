@@ -92,17 +92,14 @@ export class StoreRead {
 
   /**
    * Takes memory for bytes that are about to be read, and waits for it. Rejects with `too_many_reads` if it
-   * does not become free in time. `garbage`: bytes that are left in V8's heap when the memory is returned.
+   * does not become free in time.
    */
-  async hold(bytes: number, garbage = 0): Promise<void> {
+  async hold(bytes: number): Promise<void> {
     if (this.#isOver) throw tooManyReads()
     const { memory, allocation } = this.#inputs
     const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
-    if (!this.#isOver) {
-      allocation.garbage += garbage
-      return
-    }
+    if (!this.#isOver) return
     // The client has disconnected during the wait.
     memory.give(allocation, bytes)
     throw tooManyReads()

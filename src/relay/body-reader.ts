@@ -16,6 +16,13 @@ import { ZstdFrames } from './zstd-frames.ts'
 /** Memory of a decoder, independent of how much it decodes. */
 const DECODER_BYTES = 64 * 1024
 
+/** Copies of a request during its conversion: the parsed one, and the request that is sent. */
+const CONVERSION_COPIES = 2
+/** Bytes of a request for whose copies no memory is allocated. */
+const SMALL_CONVERSION_BYTES = 4 * 1024 * 1024
+/** Maximum milliseconds for which a conversion waits for others. */
+const CONVERSION_WAIT_MS = 10_000
+
 const DECODERS = new Map<string, () => Transform>([
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
@@ -30,6 +37,11 @@ interface StoredBody {
   readonly allocation: MemoryAllocation
   /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client. */
   readonly hold: (bytes: number) => void
+  /**
+   * Allocates memory, once, for the copies that a conversion of so many bytes makes; returns a promise if it
+   * has to wait, which rejects with `overloaded` after a time.
+   */
+  readonly holdCopies: (bytes: number) => Promise<void> | undefined
   readonly release: () => void
 }
 
@@ -125,14 +137,36 @@ export class BodyReader {
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     const allocation = new MemoryAllocation(options.owner)
     const content = await this.#receive(request, decoder, options.limit, allocation, sink)
+    let copies = 0
     return {
       content,
       allocation,
       hold: (more) => {
         if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
       },
+      holdCopies: (bytes) => {
+        if (copies > 0 || bytes <= SMALL_CONVERSION_BYTES) return
+        copies = CONVERSION_COPIES * (bytes - SMALL_CONVERSION_BYTES)
+        return this.#holdInTurn(allocation, copies, response)
+      },
       release: () => this.#memory.give(allocation, allocation.bytes),
     }
+  }
+
+  async #holdInTurn(allocation: MemoryAllocation, bytes: number, response: Response): Promise<void> {
+    let unsubscribe: (() => void) | undefined
+    const onWait = (giveUp: () => void): void => {
+      unsubscribe = response.onClosed(giveUp)
+    }
+    const isTaken = await this.#memory.takeInTurn(
+      allocation,
+      bytes,
+      'conversions',
+      onWait,
+      CONVERSION_WAIT_MS,
+    )
+    unsubscribe?.()
+    if (!isTaken) throw busy()
   }
 
   #receive<Content>(

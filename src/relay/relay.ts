@@ -313,6 +313,7 @@ export class Relay {
       caller,
       settings,
       hold: body.hold,
+      holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
     })
     // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs

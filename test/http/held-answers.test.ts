@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { type ClientRequest, createServer, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { completionText, usageText } from '../fixtures/behaviour.ts'
@@ -80,4 +80,51 @@ test('files that are fetched take their memory from the share of their user', as
   expect(new Set(statuses.keys())).toEqual(new Set([200, 503]))
   for (const { text } of statuses.get(503) ?? []) expect(text).toContain('"code":"overloaded"')
   expect((await fixture.chat('ann', naming('fast'))).status).toBe(200)
+})
+
+test('a conversion takes the memory of its copies from the share of its user, until the call ends', async () => {
+  const body = (model: string): string =>
+    JSON.stringify({ model, messages: [{ role: 'user', content: 'x'.repeat(28 * MIB) }] })
+  const open: ClientRequest[] = []
+  /** Sends a call that its upstream does not answer. Resolves to its status, if it has one. */
+  const sent = (text: string): Promise<number | undefined> => {
+    const headers = { authorization: 'Bearer sk-ann', 'content-type': 'application/json' }
+    const path = `${fixture.gateway.url}/v1/chat/completions`
+    const call = request(path, { method: 'POST', agent: false, headers })
+    open.push(call)
+    call.end(text)
+    return new Promise((resolve) => {
+      call.on('response', (answer) => resolve(answer.resume().statusCode))
+      call.on('error', () => resolve(undefined))
+    })
+  }
+  const arrived = async (model: string, count: number): Promise<string> => {
+    await expect.poll(() => fixture.upstream.received(model).length, { timeout: 20_000 }).toBe(count)
+    return 'arrived'
+  }
+  for (const model of ['m', 'messages']) fixture.upstream.script(model, { kind: 'silence' })
+  const before = fixture.upstream.received('messages').length
+  const converted = body('messages')
+  try {
+    // A converted call takes 28 MiB and twice what is above 4 MiB of it, so that two of them leave 16 of 168.
+    for (const count of [1, 2]) {
+      void sent(converted)
+      await arrived('messages', before + count)
+    }
+    expect(await sent(converted)).toBe(503)
+    open.shift()?.destroy()
+    // The memory of the call that was left is free again.
+    const again = () => Promise.race([sent(converted), arrived('messages', before + 3)])
+    await expect.poll(again, { timeout: 20_000 }).toBe('arrived')
+  } finally {
+    for (const call of open) call.destroy()
+  }
+  const native = body('m')
+  const earlier = fixture.upstream.received('m').length
+  try {
+    for (const count of [1, 2, 3])
+      expect(await Promise.race([sent(native), arrived('m', earlier + count)])).toBe('arrived')
+  } finally {
+    for (const call of open) call.destroy()
+  }
 })

@@ -117,6 +117,8 @@ export class Conversions {
     const { maxTokens, reader, spoken, jsonArray = false, keeping } = options
     const { codec, beginsWithPrompt, endsWithAnswer } = from
     const client = { codec, beginsWithPrompt, endsWithAnswer, jsonArray, keeping }
+    const waiting = reader.holdCopies(scan.bytes.length)
+    if (waiting) await waiting
     const decoded = decodeRequest(from, scan, options)
     if ('refusal' in decoded) return (channel) => [refused(channel, maxTokens, decoded.refusal)]
     const history = await signedHistory(decoded.conversation, spoken, reader, this.#signatures)

@@ -116,6 +116,8 @@ export interface Reader {
   readonly settings: Settings
   /** Allocates memory in addition to the body until the call ends. Throws `overloaded` if none is left. */
   readonly hold: (bytes: number) => void
+  /** Waits for the memory of the copies that a conversion of so many bytes makes; see `Body`. */
+  readonly holdCopies: (bytes: number) => Promise<void> | undefined
   /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
 }

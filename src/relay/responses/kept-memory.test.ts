@@ -58,21 +58,18 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
   }
   const bound = new StorageLimit({ rows, maxBytes: () => Infinity, room: undefined })
   const responses = new ResponseStore({ rows, tag: () => 'tag', bound, onLost: () => {} })
-  let left = 0
   const reading = {
     begin: () => Promise.resolve(),
-    hold(bytes: number, garbage: number) {
-      left += garbage
-      return Promise.resolve(steps.push(bytes))
-    },
+    hold: (bytes: number) => Promise.resolve(steps.push(bytes)),
     end: () => steps.push('end'),
   }
   const reader = {
     caller: { user: { id: 1 } },
     settings: { options: { keep_responses: 1, body_limit: bodyLimit } },
     readStore: () => reading,
+    holdCopies: () => Promise.resolve(steps.push('copies')),
   } as unknown as Reader
-  return { responses, reader, reading, steps, rows, garbage: () => left }
+  return { responses, reader, reading, steps, rows }
 }
 
 test('a kept response is removed with the parts that its content is stored in', async () => {
@@ -101,17 +98,13 @@ test('a conversation takes its memory before it is loaded', async () => {
   expect(steps.at(-1)).toBe('end')
 })
 
-test('the memory of a conversation above 4 MiB is garbage when it is returned', async () => {
-  const continued = async (firstBytes: number) => {
-    const { responses, reader, steps, garbage } = await stage({ firstBytes })
-    const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
-    await findPreviousResponse(scan, SECOND, reader, responses)
-    return { held: heldBeforeLoading(steps), garbage: garbage() }
-  }
-  const large = await continued(6_000_000)
-  expect(large.garbage).toBeGreaterThan(6_000_000)
-  expect(large.garbage).toBe(large.held)
-  expect((await continued(3_000_000)).garbage).toBe(0)
+test('a conversation waits for the memory of its copies before it is loaded', async () => {
+  const { responses, reader, steps } = await stage()
+  const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
+  await findPreviousResponse(scan, SECOND, reader, responses)
+  const waited = steps.indexOf('copies')
+  expect(waited).toBeGreaterThan(0)
+  expect(waited).toBeLessThan(steps.findIndex((step) => LOADING.has(String(step))))
 })
 
 test('a conversation that is too large is refused before it is loaded', async () => {

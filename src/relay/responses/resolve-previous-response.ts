@@ -10,11 +10,6 @@ import { truncateName } from '../truncate-name.ts'
 import { type ItemSource, itemSource, textOfItems } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */
-const COPIES = 2
-/** Bytes of a conversation for whose copies no memory is allocated. */
-const SMALL_BYTES = 4 * 1024 * 1024
-
 /** The response that a request continues: stored at its upstream, or kept by the gateway. */
 export type PreviousResponse =
   | { readonly kind: 'native'; readonly response: StoredResponse }
@@ -28,7 +23,7 @@ export type PreviousResponse =
 export async function findPreviousResponse(
   scan: ScannedObject,
   id: string,
-  { caller: { user }, settings: { options }, readStore }: Reader,
+  { caller: { user }, settings: { options }, readStore, holdCopies }: Reader,
   responses: ResponseStore,
 ): Promise<PreviousResponse> {
   const known = await responses.facts(user.id, id)
@@ -48,9 +43,9 @@ export async function findPreviousResponse(
         `Previous response with id '${shown(id)}' continues a response that is not kept any more.`,
       )
     const composed = new ComposedInput(scan, bytes, 2 * links.length)
-    const copies = COPIES * Math.max(0, composed.size - SMALL_BYTES)
-    const total = composed.size + copies
-    await reading.hold(total, copies === 0 ? 0 : total)
+    await reading.hold(composed.size)
+    // Nothing is loaded while the conversion waits for memory.
+    await holdCopies(composed.size)
     const sources = links
       .toReversed()
       .flatMap((link) => [
