@@ -64,6 +64,18 @@ export const ERRORS = {
     inMessages: 'model_not_found',
   },
   too_many_calls: { status: 400, type: 'invalid_request_error', recurs: true },
+  idempotency_conflict: {
+    status: 422,
+    type: 'invalid_request_error',
+    recurs: true,
+    inMessages: 'idempotency_conflict',
+  },
+  idempotency_not_kept: {
+    status: 409,
+    type: 'invalid_request_error',
+    recurs: true,
+    inMessages: 'idempotency_not_kept',
+  },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },

@@ -13,6 +13,7 @@ const EXPOSED = [
   'age',
   'allow',
   'deprecation',
+  'idempotency-replayed',
   'ratelimit-limit',
   'ratelimit-remaining',
   'ratelimit-reset',

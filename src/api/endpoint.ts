@@ -6,10 +6,11 @@ import type { User } from '../domain/records/user.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { JsonSchema } from '@sluice/wire/field-check'
+import type { GatewayError } from '../errors.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
-import type { ApiArea } from './envelopes.ts'
+import type { ApiArea, RenderedError } from './envelopes.ts'
 import type { PathParams } from './paths.ts'
 import type { CallRecord, RefusalFacts } from '../relay/request-stages.ts'
 
@@ -63,6 +64,10 @@ export interface ClientExchange {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Renders an error for the client. Set if the call has an idempotency key. */
+  render?: (error: unknown) => RenderedError
+  /** The error that the caller gets unless the answer was kept. */
+  unlessKept?: GatewayError
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
 }

@@ -43,7 +43,6 @@ export const STORED_RESPONSE_ENDPOINTS: readonly CallEndpoint[] = [
     method: 'POST',
     path: '/v1/responses/:id/cancel',
     summary: 'Cancels a response that is made in the background',
-    handle: async (exchange, caller, { responses }, { id = '' }) =>
-      responses.cancel(await responses.find(exchange, caller, id)),
+    handle: (exchange, caller, relay, { id = '' }) => relay.cancel(exchange, caller, id),
   },
 ]

@@ -37,6 +37,11 @@ const cache = section({
   price: decimal({ maximum: 1 }).default({ digits: 0n, scale: 0 }),
 })
 
+const idempotency = section({
+  keep: retention.default(86_400_000),
+  most_answer: size(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
+})
+
 const media = section({
   allow_private_networks: flag.default(false),
   max_bytes: size(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
@@ -73,6 +78,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   affinity,
   // Without the option nothing is kept; an empty one still lets requests ask for it.
   cache: cache.optional(),
+  idempotency,
   media,
   cors,
   file: text('the path of a file', (given) => given).default(''),

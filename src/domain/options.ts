@@ -20,7 +20,9 @@ type OptionRow =
     })
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
-  | { readonly type: 'addresses' | 'affinity' | 'cache' | 'media' | 'cors' | 'origin' | 'file' }
+  | {
+      readonly type: 'addresses' | 'affinity' | 'cache' | 'idempotency' | 'media' | 'cors' | 'origin' | 'file'
+    }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
 
@@ -122,7 +124,9 @@ export const OPTIONS = {
   keep_responses: { type: 'retention', default: 0 },
   /** Time for which signatures of converted replies are kept; 0 keeps none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
-  /** Maximum size of kept responses and signatures of one user. */
+  /** How answers to calls with an idempotency key are kept. */
+  idempotency: { type: 'idempotency' },
+  /** Maximum size of kept responses, signatures and answers of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
   console: { type: 'flag', default: true },
@@ -176,6 +180,12 @@ interface Values {
     readonly cache_key: boolean
   }
   readonly cache: CacheOptions | undefined
+  readonly idempotency: {
+    /** Time for which answers are kept; 0 = idempotency keys are ignored. */
+    readonly keep: number
+    /** Maximum bytes of an answer that is kept. */
+    readonly most_answer: number
+  }
   /** Origins of browser pages that may call; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }
 }

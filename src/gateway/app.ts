@@ -42,7 +42,7 @@ import { storeRefusal, UpstreamRefusal } from '../relay/failure.ts'
 import { shortSentence } from '../relay/provider-words.ts'
 import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
-import type { RequestListener } from '../http/request.ts'
+import type { Request, RequestListener } from '../http/request.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
@@ -170,7 +170,7 @@ export class App {
 
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
     const { request, response } = exchange
-    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw)
+    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw, route.area)
     const { console } = this.#services
     if (!raw && console.has(request.method, path) && (await console.answer(request, response, path))) return
     const json = await this.#services.json()
@@ -201,6 +201,7 @@ export class App {
   async #answerRaw(
     exchange: ClientExchange,
     { endpoint, params }: FoundEndpoint<RawEndpoint>,
+    area: ApiArea,
   ): Promise<void> {
     const { readiness, metrics, metricsToken } = this.#services
     switch (endpoint.access) {
@@ -227,6 +228,7 @@ export class App {
         exchange.record.userId = caller.user.id
         exchange.record.tokenId = caller.token.id
         stateFacts(exchange, endpoint, caller, relay)
+        if (mayRepeat(exchange.request)) exchange.render = (error) => renderError(area, error, exchange.id)
         const taken = admission.takeCallSlot(exchange, caller.token.id)
         if (!(taken instanceof Promise ? await taken : taken)) return
         return endpoint.handle(exchange, caller, relay, params)
@@ -238,7 +240,21 @@ export class App {
     const { request } = exchange
     if (endpoint.access === 'keyed-account')
       return this.#services.json().then((json) => json.ownCaller(request))
-    return this.#services.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
+    const key = requireKey(request, endpoint.keyIn)
+    if (mayRepeat(request)) return this.#repeatingCaller(exchange, key, address)
+    return this.#services.apiKeys.authenticate(key, address)
+  }
+
+  /** An answer that was kept is sent even if the quota of its key is exhausted by now. */
+  async #repeatingCaller(exchange: ClientExchange, key: string, address: string): Promise<Caller> {
+    const { apiKeys } = this.#services
+    try {
+      return await apiKeys.authenticate(key, address)
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'token_exhausted') throw error
+      exchange.unlessKept = error
+      return apiKeys.authenticate(key, address, 'read')
+    }
   }
 
   async #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): Promise<void> {
@@ -305,6 +321,11 @@ export class App {
       traceparent,
     })
   }
+}
+
+/** Whether an earlier request may have had the same idempotency key. */
+function mayRepeat({ method, headers }: Request): boolean {
+  return headers['idempotency-key'] !== undefined && method === 'POST'
 }
 
 // States the limits of the key and the end of the model. The figures are read when the head is written, so that they include the calls that came in the meantime.

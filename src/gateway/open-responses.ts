@@ -1,4 +1,5 @@
 import type { OpenedLedger } from './open-ledger.ts'
+import type { Claims } from '../relay/answers/idempotent-calls.ts'
 import { KeptAnswers } from '../relay/answers/kept-answers.ts'
 import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
 import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
@@ -11,6 +12,7 @@ import { type Secrets, hmacOf } from '../store/secrets.ts'
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
+  readonly claims: Claims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
   close(): void
@@ -18,7 +20,7 @@ interface OpenedResponses {
 
 /** Opens the store of responses, and continues the calls that an earlier run left in the background. */
 export async function openResponses(
-  { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
+  { store, others, node }: Pick<OpenedLedger, 'store' | 'others' | 'node'>,
   secrets: Secrets,
   {
     dataDir,
@@ -59,5 +61,6 @@ export async function openResponses(
     background.close()
     room?.close()
   }
-  return { responses, background, signatures, answers, close }
+  const claims = { rows: store, node, tag }
+  return { responses, background, signatures, answers, claims, close }
 }

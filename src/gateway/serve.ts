@@ -368,7 +368,7 @@ export async function serve({
           liveCalls.close()
         },
         refuseRequests: () => (isShut = true),
-        openExchanges: () => app.openExchanges,
+        openExchanges: () => app.openExchanges + relay.leftCalls,
         relay,
         ledger,
       }),

@@ -22,6 +22,7 @@ export const HEADER_NAMES = new HeaderNames([
   'forwarded',
   'gateway-key',
   'gateway-user',
+  'idempotency-key',
   'if-none-match',
   'last-event-id',
   'new-api-user',

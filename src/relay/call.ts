@@ -232,6 +232,7 @@ export class Call implements MediaRequester {
   /** Records the error that the client gets, for the row of the call. The first one counts. */
   noteError(error: AnsweredError): void {
     this.#error ??= error
+    this.incoming.hasFailed = true
   }
 
   /**

@@ -42,7 +42,7 @@ export class EditedForm implements OutgoingBody {
     const { source, at, size } = piece
     const offset = position - at
     if (Buffer.isBuffer(source)) return source.subarray(offset)
-    return readBytes(this.#bytes, source.from + offset, Math.min(size - offset, PIECE_BYTES))
+    return readBytes(this.#bytes, source.from + offset, size - offset)
   }
 }
 
@@ -58,10 +58,10 @@ interface Piece {
   readonly source: Buffer | { readonly from: number }
 }
 
-/** Reads bytes of a body from memory or disk. Rejects if they are not there. */
-async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
+/** Reads bytes of a body from memory, or from disk at most a piece of them. Rejects if they are not there. */
+export async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
   if (Buffer.isBuffer(bytes)) return bytes.subarray(from, from + length)
-  const read = await bytes.read(from, length)
+  const read = await bytes.read(from, Math.min(length, PIECE_BYTES))
   if (read.length === 0) throw new RangeError('the stored body is shorter than it was')
   return read
 }

@@ -7,7 +7,7 @@ import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
-import { asGatewayError, GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors.ts'
 import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
@@ -17,6 +17,8 @@ import type { Patience } from '../accounts/ledger/sibling-queue.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
+import { MemoryAllocation } from '../limits/request-memory.ts'
+import type { StoreReads } from '../limits/store-reads.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
@@ -48,13 +50,16 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { groupsOf, planCall, CallRates } from './plan.ts'
+import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
+import type { KeptAnswers } from './answers/kept-answers.ts'
+import { requestFingerprint } from './answers/request-fingerprint.ts'
 import type { Affinity } from './affinity/affinity.ts'
 import type { AnswerCache, Leading } from './answer-cache/answer-cache.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { storableMessage, RequestWords, shortSentence } from './provider-words.ts'
-import { Routing, type Routes } from './routing.ts'
+import { fieldsOf, noteRefusal } from './note-refusal.ts'
+import { requirePermission, Routing, type Routes } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -90,6 +95,9 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly recordings: RecordingLengths
   readonly media: Media
   readonly signatures: SignatureStore
+  readonly answers: KeptAnswers
+  readonly claims: Claims
+  readonly reads: StoreReads
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly cache: AnswerCache
@@ -112,6 +120,7 @@ export class Relay {
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
   readonly #cache: AnswerCache
+  readonly #idempotent: IdempotentCalls
 
   constructor(services: RelayServices) {
     this.#services = services
@@ -126,6 +135,7 @@ export class Relay {
     this.#dialects = clientDialects(conversions, services)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
+    this.#idempotent = new IdempotentCalls(services)
   }
 
   /** Determines where a call would go. */
@@ -161,6 +171,11 @@ export class Relay {
     return this.#attempts.openStreams
   }
 
+  /** Number of calls that go on although nobody waits for them. */
+  get leftCalls(): number {
+    return this.#idempotent.left
+  }
+
   /** Ends the running calls: streams with an error event, and all of them with a settlement. */
   stop(): void {
     this.#attempts.stop()
@@ -169,6 +184,7 @@ export class Relay {
   /** Stops the timer that watches running calls. */
   close(): void {
     this.#attempts.close()
+    this.#idempotent.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -185,12 +201,32 @@ export class Relay {
     const settings = this.#services.settings()
     const body = await this.#services.bodies.read(incoming, bodyOptions(caller, settings))
     try {
+      const run = (call: IncomingCall): Promise<void> =>
+        this.#countOnce(counting, body, call, caller, settings)
+      const key = idempotencyKeyOf(incoming, settings)
+      if (key === undefined) await run(incoming)
+      else await this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+    } catch (error) {
+      noteRefusal(incoming, caller, body, error, counting.protocol)
+      throw error
+    } finally {
+      body.release()
+    }
+  }
+
+  async #countOnce(
+    counting: CountTokensEndpoint,
+    body: Body,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): Promise<void> {
+    try {
       await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
-      if (!isCountingUnsupported(error)) {
-        noteRefusal(incoming, caller, body, error, counting.protocol)
-        throw error
-      }
+      if (!isCountingUnsupported(error)) throw error
+      // The refused attempt is no failure of the call.
+      incoming.hasFailed = false
       const isComposed = error instanceof CountingUnsupported
       const scan = isComposed ? error.composed : scanObject(body.bytes)
       const { text, extraTokens } = counting.countable(scan, isComposed)
@@ -201,9 +237,18 @@ export class Relay {
           ...idHeaders(incoming.id, counting.protocol),
         })
         .end(JSON.stringify(counting.response(tokens)))
-    } finally {
-      body.release()
     }
+  }
+
+  /** Cancels a response that is made in the background. */
+  async cancel(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
+    const settings = this.#services.settings()
+    const run = async (call: IncomingCall): Promise<void> =>
+      this.responses.cancel(await this.responses.find(call, caller, id))
+    const key = idempotencyKeyOf(incoming, settings)
+    if (key === undefined) return run(incoming)
+    const body = { bytes: NO_BYTES, allocation: new MemoryAllocation({ client: caller.user.id, key: '' }) }
+    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
   }
 
   /** Responds with one of the caller's stored responses, as a whole or as a stream. */
@@ -288,7 +333,9 @@ export class Relay {
     let body: Body | FormBody | undefined
     try {
       body = await readBody(this.#services.bodies, dialects, incoming, bodyOptions(caller, settings))
-      await this.#relay(dialects, body, incoming, caller, settings)
+      const key = idempotencyKeyOf(incoming, settings)
+      if (key === undefined) await this.#relay(dialects, body, incoming, caller, settings)
+      else await this.#once(key, dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
       const refusal = error instanceof Unaffordable ? withAmountText(error, settings.options) : error
@@ -297,6 +344,34 @@ export class Relay {
     } finally {
       body?.release()
       leave()
+    }
+  }
+
+  /** Makes the call, unless one with the same idempotency key was made before. */
+  #once(
+    key: string,
+    dialects: EndpointDialects,
+    body: Body | FormBody,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+  ): Promise<void> {
+    const run = (call: IncomingCall): Promise<void> => this.#relay(dialects, body, call, caller, settings)
+    return this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
+  }
+
+  #attempt({
+    body,
+    ...attempt
+  }: Pick<AttemptOfCall, 'key' | 'incoming' | 'caller' | 'settings' | 'run'> & {
+    readonly body: Pick<Body, 'bytes' | 'allocation'> | FormBody
+  }): AttemptOfCall {
+    const { settings, caller, incoming } = attempt
+    return {
+      ...attempt,
+      allocation: body.allocation,
+      fingerprint: () => requestFingerprint(incoming.request.url, body),
+      requirePermission: (model) => requirePermission(settings, caller, model),
     }
   }
 
@@ -422,35 +497,14 @@ export class Relay {
   }
 }
 
-/** Texts of the fields of a form; undefined if one is too long to be in memory. */
-function fieldsOf({ parts }: FormBody): readonly string[] | undefined {
-  const fields = parts.filter(({ filename }) => filename === undefined).map(({ text }) => text)
-  return fields.every((text) => text !== undefined) ? fields : undefined
-}
-
-/** Records what is shown of a call that is refused, without what its sentence repeats from the body. */
-function noteRefusal(
-  incoming: IncomingCall,
-  { token, user }: Caller,
-  body: Body | FormBody | undefined,
-  thrown: unknown,
-  kind = '',
-): void {
-  const error = incoming.record.reason === undefined ? asGatewayError(thrown) : undefined
-  if (!error) return
-  const sources = body && ('parts' in body ? { body: NO_BYTES, fields: fieldsOf(body) } : body.bytes)
-  const words = new RequestWords(() => ({
-    body: NO_BYTES,
-    fields: NO_FIELDS,
-    ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
-    url: incoming.request.url,
-  }))
-  // Only errors about the content of a request quote it. Those of a limit, which a flood of calls meets, state
-  // names and amounts, so that no body has to be searched for them.
-  const quotes = error.kind.status === 400
-  const message =
-    (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
-  incoming.refusal = { kind, group: token.group || user.group, message }
+/**
+ * The idempotency key of a call; undefined if it has none, or if the operator has turned them off. Throws the error
+ * of a caller who may only get answers that were kept, if none are.
+ */
+function idempotencyKeyOf({ request, unlessKept }: IncomingCall, { options }: Settings): string | undefined {
+  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
+  if (unlessKept) throw unlessKept
+  return undefined
 }
 
 /** The model of a call, as far as that has been read and is configured. */

@@ -17,6 +17,7 @@ import type { ConversationForm } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { PromptLevels } from '@sluice/wire/prompt-text'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
@@ -40,6 +41,19 @@ export interface IncomingCall {
   readonly startedMs: number
   /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
   readonly startedAt: number
+  /** Renders an error for the client. Absent if the call has no idempotency key. */
+  readonly render?: (error: unknown) => RenderedRefusal
+  /** The error that the caller gets unless the answer was kept: its key has no quota. */
+  readonly unlessKept?: GatewayError
+  /** Set once the call, or the response to it, has ended in an error. */
+  hasFailed?: boolean
+}
+
+/** An error as its client gets it. */
+export interface RenderedRefusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
 }
 
 /** What the relay knows of a call that it refuses. */
@@ -76,6 +90,8 @@ export interface CallRecord {
   cache?: 'hit'
   /** Cause of the last failed attempt. */
   failure?: string
+  /** Id of the call whose answer was sent, because it had the same idempotency key. */
+  replayOf?: string
 }
 
 /** A checked request in any dialect, as the relay needs it. */

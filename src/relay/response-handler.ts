@@ -166,6 +166,7 @@ export abstract class ResponseHandler {
     const tell = (error: unknown): void => {
       const { response } = this.call
       if (!(error instanceof StoreUnavailable) || !response.headersSent || !tap) throw error
+      this.call.incoming.hasFailed = true
       if (!response.isAborted) response.end(storageErrorFrame(this.call, tap), left.take())
     }
     this.settled(work.catch(tell))

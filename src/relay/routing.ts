@@ -258,6 +258,16 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
   return plain === name || model.price ? model : settings.models.get(plain)
 }
 
+/**
+ * Throws `model_not_allowed` or `group_not_allowed` if a caller may not use a model, whether or not a channel
+ * serves it.
+ */
+export function requirePermission(settings: Settings, caller: Caller, name: string): void {
+  const plain = plainName(name)
+  requireAllowedModel(caller.token, name, plain)
+  groupOf(settings, caller, modelOf(settings, name, plain))
+}
+
 function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   const name = groupName(caller, routesOf(caller.token), vendor)
   const group = usableGroup(settings, caller, name)

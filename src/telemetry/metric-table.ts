@@ -84,6 +84,11 @@ export const METRICS = {
     'channel',
   ),
   lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
+  idempotency: counter(
+    'sluice_idempotency_total',
+    'Calls with an idempotency key: answers kept, not kept, replayed, attached to, left by their client, and refused.',
+    'result',
+  ),
   signatures: counter(
     'sluice_signatures_total',
     'Signatures of turns: kept, found again, and not written.',

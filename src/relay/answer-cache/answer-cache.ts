@@ -151,10 +151,7 @@ export class AnswerCache {
       if (source === 'call') await this.#carryOut(answer, call, incoming, ask)
       else isGiven = await this.#giveKept(answer, source, call, incoming)
     } finally {
-      answer.comesFrom('call')
-      answer.endedAs(undefined)
-      this.#underWay.delete(call.lookup)
-      answer.leave()
+      this.#over(answer, call)
     }
     if (!isGiven) await this.#askAlone(call, incoming, ask)
   }
@@ -162,11 +159,19 @@ export class AnswerCache {
   /** Carries out a call for which no others wait. */
   async #askAlone(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
     const answer = this.#sharedAnswer(call)
+    answer.comesFrom('call')
     try {
       await this.#carryOut(answer, call, incoming, ask)
     } finally {
-      answer.leave()
+      this.#over(answer, call)
     }
+  }
+
+  #over(answer: SharedAnswer, { lookup }: SharableCall): void {
+    answer.comesFrom('call')
+    answer.endedAs(undefined)
+    if (this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
+    answer.leave()
   }
 
   #sharedAnswer({ caller: { user, token }, equal, wanted }: SharableCall): SharedAnswer {
@@ -222,6 +227,8 @@ export class AnswerCache {
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
     answer.endedAs(facts)
+    // Until it is kept, the newest answer is given from here.
+    if (facts) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
       await this.#keep(call, facts, end.head.headers, end.pieces, leading)
     await attached

@@ -91,6 +91,11 @@ export class AnswerUnderWay {
     return this.#clients.size
   }
 
+  /** Whether nothing more will be added. */
+  get hasEnded(): boolean {
+    return this.#state !== 'under way'
+  }
+
   /** Whether all of it is held, so that further clients can attach. */
   get isWhole(): boolean {
     return this.#isWhole

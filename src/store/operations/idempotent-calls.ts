@@ -32,7 +32,8 @@ export async function claimCall(
     .select(['fingerprint', 'until_ms', 'expires_ms'])
     .where('lookup', '=', lookup)
     .executeTakeFirst()
-  const earlier = row && row.expires_ms > nowMs ? row : undefined
+  const isPresent = row && Math.max(row.expires_ms, row.until_ms ?? 0) > nowMs
+  const earlier = isPresent ? row : undefined
   if (earlier) {
     if (earlier.fingerprint !== fingerprint) return 'conflict'
     if (earlier.until_ms === null || (await isKept(db, lookup, nowMs))) return 'over'
@@ -47,14 +48,19 @@ export async function claimCall(
   return 'claimed'
 }
 
-/** Extends the claims of a process. */
+/** Extends claims of a process. */
 export async function renewClaims(
   db: Db,
-  { node, untilMs }: { readonly node: string; readonly untilMs: number },
+  {
+    lookups,
+    node,
+    untilMs,
+  }: { readonly lookups: readonly string[]; readonly node: string; readonly untilMs: number },
 ): Promise<void> {
   await db
     .updateTable('idempotent_calls')
     .set({ until_ms: untilMs })
+    .where('lookup', 'in', lookups)
     .where('node', '=', node)
     .where('until_ms', 'is not', null)
     .execute()
@@ -100,7 +106,12 @@ export async function pruneIdempotentCalls(
   const result = await db
     .deleteFrom('idempotent_calls')
     .where('lookup', 'in', (eb) =>
-      eb.selectFrom('idempotent_calls').select('lookup').where('expires_ms', '<=', nowMs).limit(limit),
+      eb
+        .selectFrom('idempotent_calls')
+        .select('lookup')
+        .where('expires_ms', '<=', nowMs)
+        .where((or) => or('until_ms', 'is', null).or('until_ms', '<=', nowMs))
+        .limit(limit),
     )
     .executeTakeFirst()
   return Number(result.numDeletedRows)

@@ -1,0 +1,361 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
+import type { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
+import type { StoreReads } from '../../limits/store-reads.ts'
+import type { ClaimState } from '../../store/operations/idempotent-calls.ts'
+import type { Rows } from '../../store/store.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { UpstreamRefusal } from '../failure.ts'
+import type { IncomingCall, RenderedRefusal } from '../request-stages.ts'
+import { RetriedWrites } from '../responses/response-store.ts'
+import { type AnswerEnd, AnswerUnderWay } from './answer-under-way.ts'
+import type { KeptAnswers } from './kept-answers.ts'
+
+/** Maximum characters of a key. */
+const MAX_KEY_LENGTH = 255
+/**
+ * Time after which the calls of a process that was not heard of are free again, and the interval at which it is
+ * heard of. The clocks of two nodes may differ by the half of a minute.
+ */
+const LEASE_MS = 60_000
+const RENEWAL_MS = 20_000
+/** Claims that one write renews. */
+const RENEWED_AT_A_TIME = 500
+/** First and longest pause between two looks at a call that another process makes. */
+const FIRST_PAUSE_MS = 50
+const MAX_PAUSE_MS = 1_000
+/** Maximum number of calls of one user that go on although nobody waits for them. */
+const MAX_LEFT = 64
+/** Statuses of a provider's refusals that every further attempt would meet again. */
+const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 404, 422])
+/** Header of an answer that this call did not ask the provider for. */
+const REPLAYED = { 'idempotency-replayed': 'true' } as const
+
+/** Where it is recorded which calls are under way. */
+export interface Claims {
+  readonly rows: Pick<Rows, 'write'>
+  /** Name of this process among those that share the database. */
+  readonly node: string
+  /** Computes a keyed hash. */
+  readonly tag: (purpose: 'answer', text: string) => string
+}
+
+/** Services that calls with an idempotency key need. */
+interface IdempotentCallServices {
+  readonly claims: Claims
+  readonly answers: KeptAnswers
+  readonly memory: RequestMemory
+  readonly reads: StoreReads
+  readonly metrics: Metrics
+}
+
+/** An attempt at a call. */
+export interface AttemptOfCall {
+  readonly key: string
+  /** Computes the fingerprint of path and body. */
+  readonly fingerprint: () => Promise<string>
+  /** The memory of the request, whose owner's share the answer is held in. */
+  readonly allocation: MemoryAllocation
+  readonly incoming: IncomingCall
+  readonly caller: Caller
+  readonly settings: Settings
+  /** Throws if the caller may not use a model. */
+  readonly requirePermission: (model: string) => void
+  /** Makes the call. */
+  readonly run: (incoming: IncomingCall) => Promise<void>
+}
+
+/** A call that this process makes, or wants to make. */
+interface CallUnderWay {
+  readonly fingerprint: string
+  readonly claim: string
+  readonly userId: number
+  /** Settles when the claim is decided. */
+  readonly decided: PromiseWithResolvers<void>
+  /** Settles when nothing is left to do. */
+  readonly over: PromiseWithResolvers<void>
+  readonly incoming: IncomingCall
+  /** Undefined until the claim is decided. */
+  answer: AnswerUnderWay | undefined
+  /** The call as it is made, with the response in which it is recorded. */
+  made: IncomingCall | undefined
+  /** Whether it goes on although nobody waits for it. */
+  isLeft: boolean
+}
+
+/**
+ * Calls with an idempotency key: the first one asks a provider, and all others with the same key and request
+ * get its answer. `docs/api.md: Idempotency keys`.
+ */
+export class IdempotentCalls {
+  readonly #services: IdempotentCallServices
+  readonly #underWay = new Map<string, CallUnderWay>()
+  readonly #leftOfUsers = new Map<number, number>()
+  /** Ends of claims; they are repeated while the database is unavailable. */
+  readonly #writes = new RetriedWrites(() => {})
+  #renewal: NodeJS.Timeout | undefined
+
+  constructor(services: IdempotentCallServices) {
+    this.#services = services
+  }
+
+  /** Number of calls that go on although nobody waits for them. */
+  get left(): number {
+    let sum = 0
+    for (const count of this.#leftOfUsers.values()) sum += count
+    return sum
+  }
+
+  /** Answers an attempt. Rejects with the error for its client. */
+  async answer(attempt: AttemptOfCall): Promise<void> {
+    const { key, incoming, caller } = attempt
+    if (key === '' || key.length > MAX_KEY_LENGTH)
+      throw new GatewayError('invalid_request', 'idempotency-key: expected 1 to 255 characters')
+    const { tag } = this.#services.claims
+    const lookup = tag('answer', `idempotency\n${caller.token.id}\n${key}`)
+    const fingerprint = tag('answer', `request\n${await attempt.fingerprint()}`)
+    for (let pauseMs = FIRST_PAUSE_MS; !incoming.response.isAborted; ) {
+      const here = this.#underWay.get(lookup)
+      if (here) {
+        if (here.fingerprint !== fingerprint) throw this.#conflict()
+        if (await this.#attached(here, attempt)) return
+        continue
+      }
+      const call = newCall(fingerprint, attempt)
+      switch (await this.#claim(lookup, call, attempt)) {
+        case 'claimed':
+          return this.#make(lookup, call, attempt)
+        case 'conflict':
+          throw this.#conflict()
+        case 'over':
+          return this.#replay(lookup, attempt)
+        case 'under way':
+          // Another process makes the call.
+          await delay(pauseMs)
+          pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)
+      }
+    }
+  }
+
+  /** Stops renewing the claims. */
+  close(): void {
+    clearInterval(this.#renewal)
+  }
+
+  /** Resolves to whether the attempt got its answer from a call that is under way here. */
+  async #attached(here: CallUnderWay, { incoming, requirePermission }: AttemptOfCall): Promise<boolean> {
+    await here.decided.promise
+    const { answer } = here
+    if (!answer) return false
+    const { model } = here.incoming.record
+    if (model !== undefined) {
+      requirePermission(model)
+      incoming.record.model = model
+    }
+    // What has ended in an error is not repeated, although its claim is not released yet.
+    const isRepeated = !answer.hasEnded || here.made?.hasFailed !== true
+    const attached = isRepeated ? answer.attach(incoming.response, REPLAYED) : undefined
+    if (attached) {
+      this.#noLongerLeft(here)
+      incoming.record.replayOf = here.incoming.id
+      this.#count('attached')
+      await attached
+      return true
+    }
+    if (!answer.hasEnded) throw this.#notKept()
+    await here.over.promise
+    return false
+  }
+
+  async #claim(lookup: string, call: CallUnderWay, { caller, settings }: AttemptOfCall): Promise<ClaimState> {
+    const { rows, node } = this.#services.claims
+    this.#underWay.set(lookup, call)
+    let state: ClaimState | undefined
+    try {
+      const nowMs = Date.now()
+      state = await rows.write('claimCall', {
+        lookup,
+        userId: caller.user.id,
+        fingerprint: call.fingerprint,
+        claim: call.claim,
+        node,
+        nowMs,
+        untilMs: nowMs + LEASE_MS,
+        expiresMs: nowMs + settings.options.idempotency.keep,
+      })
+      return state
+    } finally {
+      if (state !== 'claimed') {
+        this.#underWay.delete(lookup)
+        call.decided.resolve()
+      }
+    }
+  }
+
+  /** Makes a claimed call, and keeps its answer. */
+  async #make(lookup: string, call: CallUnderWay, attempt: AttemptOfCall): Promise<void> {
+    const { incoming, allocation, settings } = attempt
+    const answer = new AnswerUnderWay({
+      memory: this.#services.memory,
+      owner: allocation.owner,
+      maxBytes: settings.options.idempotency.most_answer,
+      staysWithoutClients: () => this.#stays(call),
+    })
+    call.answer = answer
+    this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
+    call.decided.resolve()
+    const delivered = Promise.allSettled([answer.attach(incoming.response)])
+    const made: IncomingCall = { ...incoming, response: answer.recorder }
+    call.made = made
+    let failure: { readonly error: unknown } | undefined
+    try {
+      if (incoming.unlessKept) throw incoming.unlessKept
+      await attempt.run(made)
+    } catch (error) {
+      failure = { error }
+    }
+    const rendered = failure && !answer.recorder.headersSent && lastingRefusal(failure.error, incoming)
+    if (rendered) answer.recorder.writeHead(rendered.status, rendered.headers).end(rendered.body)
+    else if (failure) answer.fail(failure.error)
+    else answer.recorder.destroy()
+    try {
+      const isLasting = rendered !== undefined || (!failure && made.hasFailed !== true)
+      await this.#end(lookup, call, attempt, isLasting ? await answer.end : undefined)
+    } finally {
+      this.#underWay.delete(lookup)
+      this.#noLongerLeft(call)
+      call.over.resolve()
+      answer.release()
+    }
+    if (failure && !rendered) throw failure.error
+    await delivered
+  }
+
+  /** Keeps the answer of a call, or releases its claim. `end` is undefined if another attempt may differ. */
+  async #end(
+    lookup: string,
+    { claim }: CallUnderWay,
+    { incoming, caller, settings }: AttemptOfCall,
+    end: AnswerEnd | undefined,
+  ): Promise<void> {
+    const {
+      answers,
+      claims: { rows },
+    } = this.#services
+    if (end?.kind !== 'complete')
+      return this.#writes.run(() => rows.write('releaseClaims', { lookup, claim }), 0)
+    const { head, pieces } = end
+    const nowMs = Date.now()
+    const isKept =
+      pieces !== undefined &&
+      (await answers
+        .keep({
+          kind: 'idempotency',
+          lookup,
+          userId: caller.user.id,
+          tokenId: caller.token.id,
+          model: incoming.record.model ?? '',
+          head,
+          facts: incoming.id,
+          pieces,
+          createdMs: nowMs,
+          expiresMs: nowMs + settings.options.idempotency.keep,
+        })
+        .catch(() => false))
+    this.#count(isKept ? 'kept' : 'not_kept')
+    await this.#writes.run(() => rows.write('endClaim', { lookup, claim }), 0)
+  }
+
+  /** Sends the answer of an earlier call. */
+  async #replay(lookup: string, { incoming, caller, requirePermission }: AttemptOfCall): Promise<void> {
+    const { answers, reads } = this.#services
+    const { record, response } = incoming
+    const found = await answers.find('idempotency', lookup)
+    if (!found) throw this.#notKept()
+    if (found.model !== '') requirePermission(found.model)
+    record.model = found.model
+    record.replayOf = found.facts
+    try {
+      await answers.send(found, response, reads.of(caller.user.id), REPLAYED)
+      this.#count('replayed')
+    } catch (error) {
+      // The answer has just given way to others.
+      throw error instanceof GatewayError && error.code === 'not_found' ? this.#notKept() : error
+    }
+  }
+
+  /** Whether a call goes on although nobody waits for it any more. */
+  #stays(call: CallUnderWay): boolean {
+    const left = this.#leftOfUsers.get(call.userId) ?? 0
+    if (left >= MAX_LEFT) return false
+    this.#leftOfUsers.set(call.userId, left + 1)
+    call.isLeft = true
+    this.#count('left')
+    return true
+  }
+
+  #noLongerLeft(call: CallUnderWay): void {
+    if (!call.isLeft) return
+    call.isLeft = false
+    const left = (this.#leftOfUsers.get(call.userId) ?? 0) - 1
+    if (left > 0) this.#leftOfUsers.set(call.userId, left)
+    else this.#leftOfUsers.delete(call.userId)
+  }
+
+  // A failure is corrected at the next renewal, or by the claim's end.
+  async #renew(): Promise<void> {
+    const lookups = [...this.#underWay.keys()]
+    const { rows, node } = this.#services.claims
+    try {
+      for (let at = 0; at < lookups.length; at += RENEWED_AT_A_TIME) {
+        const some = lookups.slice(at, at + RENEWED_AT_A_TIME)
+        await rows.write('renewClaims', { lookups: some, node, untilMs: Date.now() + LEASE_MS })
+      }
+    } catch {
+      // The database is unavailable or closed.
+    }
+  }
+
+  #count(result: 'kept' | 'not_kept' | 'replayed' | 'attached' | 'left' | 'conflict' | 'refused'): void {
+    this.#services.metrics.add('idempotency', 1, result)
+  }
+
+  #conflict(): GatewayError {
+    this.#count('conflict')
+    return new GatewayError(
+      'idempotency_conflict',
+      'this idempotency key was used for a request with another path or body',
+    )
+  }
+
+  #notKept(): GatewayError {
+    this.#count('refused')
+    return new GatewayError(
+      'idempotency_not_kept',
+      'the answer to this request is not kept any more, or was too large to be kept; use another idempotency key',
+    )
+  }
+}
+
+function newCall(fingerprint: string, { incoming, caller }: AttemptOfCall): CallUnderWay {
+  return {
+    fingerprint,
+    claim: randomUUID(),
+    userId: caller.user.id,
+    decided: Promise.withResolvers(),
+    over: Promise.withResolvers(),
+    incoming,
+    answer: undefined,
+    made: undefined,
+    isLeft: false,
+  }
+}
+
+/** A refusal of the provider that every further attempt would meet, as the client gets it. */
+function lastingRefusal(error: unknown, { render }: IncomingCall): RenderedRefusal | undefined {
+  const isLasting = error instanceof UpstreamRefusal && LASTING_REFUSALS.has(error.facts.status)
+  return isLasting ? render?.(error) : undefined
+}

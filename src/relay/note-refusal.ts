@@ -1,0 +1,39 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import { asGatewayError } from '../errors.ts'
+import type { Body, FormBody } from './body-reader.ts'
+import { RequestWords, shortSentence, storableMessage } from './provider-words.ts'
+import type { IncomingCall } from './request-stages.ts'
+
+const NO_BYTES = Buffer.alloc(0)
+const NO_FIELDS: readonly string[] = []
+
+/** Texts of the fields of a form; undefined if one is too long to be in memory. */
+export function fieldsOf({ parts }: FormBody): readonly string[] | undefined {
+  const fields = parts.filter(({ filename }) => filename === undefined).map(({ text }) => text)
+  return fields.every((text) => text !== undefined) ? fields : undefined
+}
+
+/** Records what is shown of a call that is refused, without what its sentence repeats from the body. */
+export function noteRefusal(
+  incoming: IncomingCall,
+  { token, user }: Caller,
+  body: Body | FormBody | undefined,
+  thrown: unknown,
+  kind = '',
+): void {
+  const error = incoming.record.reason === undefined ? asGatewayError(thrown) : undefined
+  if (!error) return
+  const sources = body && ('parts' in body ? { body: NO_BYTES, fields: fieldsOf(body) } : body.bytes)
+  const words = new RequestWords(() => ({
+    body: NO_BYTES,
+    fields: NO_FIELDS,
+    ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
+    url: incoming.request.url,
+  }))
+  // Only errors about the content of a request quote it. Those of a limit, which a flood of calls meets, state
+  // names and amounts, so that no body has to be searched for them.
+  const quotes = error.kind.status === 400
+  const message =
+    (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))
+  incoming.refusal = { kind, group: token.group || user.group, message }
+}

@@ -1,0 +1,498 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { type Behaviour, completionText, usageText } from '../fixtures/behaviour.ts'
+import { type Body, call, CERTAINLY_GONE_MS, type FullResponse, open } from '../fixtures/client.ts'
+import { ADMIN, ADMIN_USER, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, recordingParts, waveFile } from '../fixtures/form.ts'
+import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { answered, json } from '../fixtures/media-fixture.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
+
+const PRICE = { ...PLAIN_PRICE, second: 0.002, image: { default: 0.1 }, request: 0.01 }
+const LANES = ['chat', 'messages', 'responses', 'gemini', 'rerank', 'slow', 'second'] as const
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0, idempotency: { most_answer: '64KiB' } },
+    models: Object.fromEntries(LANES.map((name) => [name, { price: PRICE }])),
+    channels: LANES.map((name) =>
+      channel(name, upstream.baseUrl(name), {
+        protocol: ['slow', 'second'].includes(name) ? 'chat' : name,
+      }),
+    ),
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('other'), token('limited')], {
+        access_token: ANN.accessToken,
+      }),
+      ADMIN_USER,
+      user(4, 'poor', [token('poor', { remain_quota: 100_000 })]),
+    ],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+
+interface Given {
+  readonly key?: string
+  readonly path?: string
+  readonly with?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Makes a call with an idempotency key. */
+function attempt(
+  body: Body,
+  idempotencyKey: string,
+  { key = 'ann', path = '/v1/chat/completions', headers = {} }: Given = {},
+): Promise<FullResponse> {
+  return call(fixture.gateway.url, body, {
+    key,
+    path,
+    headers: { ...headers, 'idempotency-key': idempotencyKey },
+  })
+}
+
+const rows = (): number => database.usage().length
+const codeOf = (answer: FullResponse): string => `${answer.status} ${String(answer.json().error.code)}`
+
+const CHAT_FRAMES: Behaviour = { kind: 'stream', events: 5, usage: usageText(10, 5) }
+const SPEECH = { model: 'chat', input: 'hello', voice: 'alloy' }
+
+const ENDPOINTS: readonly (readonly [string, string, Behaviour, string, object])[] = [
+  ['a chat completion', 'chat', { kind: 'whole' }, '/v1/chat/completions', ask('chat')],
+  ['a chat stream', 'chat', CHAT_FRAMES, '/v1/chat/completions', askStream('chat')],
+  [
+    'a completion',
+    'chat',
+    json({
+      id: 'c',
+      object: 'text_completion',
+      choices: [{ text: 'x', index: 0, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+    }),
+    '/v1/completions',
+    { model: 'chat', prompt: 'x' },
+  ],
+  [
+    'a message',
+    'messages',
+    wholeMessage([{ text: 'Once upon' }]),
+    '/v1/messages',
+    { model: 'messages', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+  ],
+  [
+    'a messages stream',
+    'messages',
+    streamedMessage([{ text: 'Once upon' }]),
+    '/v1/messages',
+    { model: 'messages', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'hi' }] },
+  ],
+  [
+    'a converted stream',
+    'chat',
+    CHAT_FRAMES,
+    '/v1/messages',
+    { model: 'chat', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'hi' }] },
+  ],
+  [
+    'a response',
+    'responses',
+    wholeResponse({ text: 'Once upon' }),
+    '/v1/responses',
+    { model: 'responses', input: 'hi' },
+  ],
+  [
+    'a responses stream',
+    'responses',
+    streamedResponse({ text: 'Once upon' }),
+    '/v1/responses',
+    { model: 'responses', input: 'hi', stream: true },
+  ],
+  [
+    'a Gemini answer',
+    'gemini',
+    wholeGemini(),
+    '/v1beta/models/gemini:generateContent',
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  ],
+  [
+    'a Gemini stream',
+    'gemini',
+    streamedGemini(),
+    '/v1beta/models/gemini:streamGenerateContent?alt=sse',
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  ],
+  [
+    'an embedding',
+    'chat',
+    json({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }],
+      model: 'chat',
+      usage: { prompt_tokens: 3, total_tokens: 3 },
+    }),
+    '/v1/embeddings',
+    { model: 'chat', input: 'x' },
+  ],
+  [
+    'a moderation',
+    'chat',
+    json({ id: 'm', model: 'chat', results: [{ flagged: false }] }),
+    '/v1/moderations',
+    { model: 'chat', input: 'x' },
+  ],
+  [
+    'an image',
+    'chat',
+    json({ created: 1, data: [{ b64_json: 'AAAA' }] }),
+    '/v1/images/generations',
+    { model: 'chat', prompt: 'x' },
+  ],
+  [
+    'speech',
+    'chat',
+    answered('audio/mpeg', Buffer.from([255, 251, 0, 128, 200])),
+    '/v1/audio/speech',
+    SPEECH,
+  ],
+  [
+    'a ranking',
+    'rerank',
+    jinaAnswer(scored(0.5), 10),
+    '/v1/rerank',
+    { model: 'rerank', query: 'which?', documents: ['zero'] },
+  ],
+]
+
+describe('a second attempt with the same idempotency key', () => {
+  test.each(ENDPOINTS)(
+    '%s is replayed byte for byte, without a charge',
+    async (_, lane, behaviour, path, body) => {
+      fixture.upstream.script(lane, behaviour)
+      const [key, before] = [randomUUID(), rows()]
+      const first = await attempt(body, key, { path })
+      expect(first.status, first.text).toBe(200)
+      expect(first.headers['idempotency-replayed']).toBeUndefined()
+      await expect.poll(rows).toBe(before + 1)
+      const second = await attempt(body, key, { path })
+      expect(second.status, second.text).toBe(200)
+      expect(second.bytes.equals(first.bytes)).toBe(true)
+      expect(second.headers['idempotency-replayed']).toBe('true')
+      for (const name of ['content-type', 'x-request-id', 'request-id', 'x-gateway-dropped'])
+        expect(second.headers[name], name).toBe(first.headers[name])
+      expect(fixture.upstream.received(lane)).toHaveLength(1)
+      expect(rows()).toBe(before + 1)
+    },
+  )
+
+  test('counted tokens are replayed, too, whoever counted them', async () => {
+    const body = { model: 'messages', messages: [{ role: 'user', content: 'hi' }] }
+    const path = '/v1/messages/count_tokens'
+    for (const behaviour of [json({ input_tokens: 77 }), { kind: 'status', status: 404 } as const]) {
+      fixture.upstream.script('messages', behaviour)
+      const key = randomUUID()
+      const first = await attempt(body, key, { path })
+      const second = await attempt(body, key, { path })
+      expect(first.status, first.text).toBe(200)
+      expect(second.text).toBe(first.text)
+      expect(second.headers['idempotency-replayed']).toBe('true')
+      expect(fixture.upstream.received('messages')).toHaveLength(1)
+    }
+  })
+
+  test('a form is replayed whatever its boundary, and another order of its parts is a conflict', async () => {
+    const transcript = json({ text: 'hello', usage: { type: 'duration', seconds: 2 } })
+    fixture.upstream.script('chat', transcript)
+    const key = randomUUID()
+    const parts = recordingParts('chat', waveFile(2), [{ name: 'language', content: 'de' }])
+    const send = (list: typeof parts, boundary: string): Promise<FullResponse> =>
+      attempt(
+        Buffer.from(
+          formBytes(list).toString('latin1').replaceAll('----test-boundary-7MA4YWxkTrZu0gW', boundary),
+          'latin1',
+        ),
+        key,
+        {
+          path: '/v1/audio/transcriptions',
+          headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+        },
+      )
+    const first = await send(parts, 'one')
+    const second = await send(parts, 'another')
+    expect(first.status, first.text).toBe(200)
+    expect(second.text).toBe(first.text)
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect(codeOf(await send(parts.toReversed(), 'one'))).toBe('422 idempotency_conflict')
+    const large = recordingParts('chat', waveFile(60))
+    const largeKey = { key: 'other' }
+    const sendLarge = (boundary: string): Promise<FullResponse> =>
+      attempt(
+        Buffer.from(
+          formBytes(large).toString('latin1').replaceAll('----test-boundary-7MA4YWxkTrZu0gW', boundary),
+          'latin1',
+        ),
+        key,
+        {
+          ...largeKey,
+          path: '/v1/audio/transcriptions',
+          headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+        },
+      )
+    expect((await sendLarge('one')).status).toBe(200)
+    expect((await sendLarge('two')).headers['idempotency-replayed']).toBe('true')
+    expect(fixture.upstream.received('chat')).toHaveLength(2)
+  })
+
+  test('the answer is the same bytes for a client that sends the same JSON in another content encoding', async () => {
+    const { gzipSync } = await import('node:zlib')
+    fixture.upstream.script('chat', { kind: 'whole' })
+    const key = randomUUID()
+    const text = JSON.stringify(ask('chat'))
+    await attempt(text, key)
+    const second = await attempt(gzipSync(text), key, {
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    })
+    expect(second.headers['idempotency-replayed']).toBe('true')
+  })
+
+  test('keys belong to the API key: another API key of the same user makes a call of its own', async () => {
+    fixture.upstream.script('chat', { kind: 'whole' })
+    const key = randomUUID()
+    await attempt(ask('chat'), key)
+    const other = await attempt(ask('chat'), key, { key: 'other' })
+    expect(other.headers['idempotency-replayed']).toBeUndefined()
+    expect(fixture.upstream.received('chat')).toHaveLength(2)
+  })
+
+  test('another body or another path is a conflict', async () => {
+    fixture.upstream.script('chat', { kind: 'whole' })
+    const key = randomUUID()
+    await attempt(ask('chat'), key)
+    expect(codeOf(await attempt(ask('chat', { temperature: 1 }), key))).toBe('422 idempotency_conflict')
+    const elsewhere = await attempt(ask('chat'), key, { path: '/v1/completions' })
+    expect(codeOf(elsewhere)).toBe('422 idempotency_conflict')
+    expect(elsewhere.headers['x-should-retry']).toBe('false')
+    expect(fixture.upstream.received('chat')).toHaveLength(1)
+  })
+
+  test('keys have 1 to 255 characters', async () => {
+    fixture.upstream.script('chat', { kind: 'whole' })
+    for (const key of ['', 'x'.repeat(256)]) {
+      const answer = await attempt(ask('chat'), key)
+      expect(answer.status).toBe(400)
+      expect(answer.json().error.type).toBe('invalid_request_error')
+    }
+    expect((await attempt(ask('chat'), 'x'.repeat(255))).status).toBe(200)
+    expect((await attempt(ask('chat'), 'y')).status).toBe(200)
+  })
+
+  test('no balance is needed, also of a key whose quota is exhausted, which gets nothing new', async () => {
+    fixture.upstream.script('chat', { kind: 'whole', usage: usageText(100_000, 1) })
+    const key = randomUUID()
+    const first = await attempt(ask('chat', { max_tokens: 5 }), key, { key: 'poor' })
+    expect(first.status, first.text).toBe(200)
+    await manage(fixture.gateway.url, ADMIN, 'PUT /api/user/', { id: 4, quota: 0 })
+    expect((await fixture.chat('poor', ask('chat'))).status).toBe(401)
+    const second = await attempt(ask('chat', { max_tokens: 5 }), key, { key: 'poor' })
+    expect(second.text).toBe(first.text)
+    expect(codeOf(await attempt(ask('chat', { max_tokens: 6 }), key, { key: 'poor' }))).toBe(
+      '422 idempotency_conflict',
+    )
+    expect(codeOf(await attempt(ask('chat'), randomUUID(), { key: 'poor' }))).toBe('401 token_exhausted')
+    expect(fixture.upstream.received('chat')).toHaveLength(1)
+  })
+
+  test('the permission for the model is needed', async () => {
+    fixture.upstream.script('second', { kind: 'whole' })
+    const key = randomUUID()
+    const body = ask('second')
+    expect((await attempt(body, key, { key: 'limited' })).status).toBe(200)
+    const { id } = database.token('token-limited')
+    const change = { id, name: 'token-limited', model_limits_enabled: true, model_limits: 'chat' }
+    const changed = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', change)
+    expect(changed.success, changed.message).toBe(true)
+    const refused = await attempt(body, key, { key: 'limited' })
+    expect(codeOf(refused)).toBe('403 model_not_allowed')
+  })
+})
+
+describe('what is kept', () => {
+  test.each([400, 404, 422])('a %s of the provider is kept, with its body', async (status) => {
+    fixture.upstream.script(
+      'messages',
+      {
+        kind: 'status',
+        status,
+        body: '{"type":"error","error":{"type":"invalid_request_error","message":"no"}}',
+      },
+      wholeMessage([{ text: 'Once upon' }]),
+    )
+    const body = { model: 'messages', max_tokens: 9, messages: [{ role: 'user', content: String(status) }] }
+    const key = randomUUID()
+    const first = await attempt(body, key, { path: '/v1/messages' })
+    const second = await attempt(body, key, { path: '/v1/messages' })
+    expect(first.status, first.text).toBe(status)
+    expect(second.status).toBe(status)
+    expect(second.bytes.equals(first.bytes)).toBe(true)
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect(fixture.upstream.received('messages')).toHaveLength(1)
+  })
+
+  test.each([429, 500, 503])('a %s of the provider is not kept', async (status) => {
+    fixture.upstream.script('second', { kind: 'status', status, body: '{}' }, { kind: 'whole' })
+    const key = randomUUID()
+    expect((await attempt(ask('second'), key)).status).toBeGreaterThanOrEqual(429)
+    const second = await attempt(ask('second'), key)
+    expect(second.status, second.text).toBe(200)
+    expect(second.headers['idempotency-replayed']).toBeUndefined()
+  })
+
+  test('what the gateway refuses before it sends anything is not kept', async () => {
+    const key = randomUUID()
+    const refused = await attempt(ask('unknown-model'), key)
+    expect(refused.status).toBe(503)
+    expect((await attempt(ask('chat'), key)).status).toBe(200)
+  })
+
+  test.each(['reset', 'error', 'half frame'] as const)(
+    'a stream that ends with %s is not kept',
+    async (ending) => {
+      fixture.upstream.script('second', { kind: 'stream', events: 3, ending }, CHAT_FRAMES)
+      const key = randomUUID()
+      const options = { key: 'ann', headers: { 'idempotency-key': key } }
+      const first = await (await open(fixture.gateway.url, askStream('second'), options)).end()
+      expect(first.text).toContain('error')
+      const second = await attempt(askStream('second'), key)
+      expect(second.headers['idempotency-replayed']).toBeUndefined()
+      expect(second.text).not.toContain('error')
+      expect(second.text).toContain('[DONE]')
+    },
+  )
+
+  test('an answer that is larger than the maximum is not kept, and another attempt is never a second call', async () => {
+    fixture.upstream.script('second', { kind: 'whole', content: 'x'.repeat(70_000) })
+    const key = randomUUID()
+    const first = await attempt(ask('second'), key)
+    expect(first.text).toContain('x'.repeat(70_000))
+    expect(codeOf(await attempt(ask('second'), key))).toBe('409 idempotency_not_kept')
+    const streamed = randomUUID()
+    fixture.upstream.script('second', { kind: 'stream', events: 700, word: 'y'.repeat(200) })
+    const live = await attempt(askStream('second'), streamed)
+    expect(live.text.match(/y{200}/g)).toHaveLength(700)
+    const refused = await attempt(askStream('second'), streamed)
+    expect(codeOf(refused)).toBe('409 idempotency_not_kept')
+    expect(refused.headers['x-should-retry']).toBe('false')
+    expect(fixture.upstream.received('second')).toHaveLength(1)
+  })
+})
+
+describe('a call under way', () => {
+  test('further attempts are attached to it from its start, and get equal answers for one charge', async () => {
+    const go = Promise.withResolvers<void>()
+    fixture.upstream.script('slow', { kind: 'stream', events: 5, paceMs: 20, endsAfter: go.promise })
+    const [key, before] = [randomUUID(), rows()]
+    const first = open(fixture.gateway.url, askStream('slow'), {
+      key: 'ann',
+      headers: { 'idempotency-key': key },
+    })
+    await (await first).until('word')
+    const others = Array.from({ length: 20 }, () => attempt(askStream('slow'), key))
+    await sleep(50)
+    go.resolve()
+    const answers = await Promise.all([first.then((live) => live.end()), ...others])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(answers.map(({ headers }) => headers['idempotency-replayed'])).toEqual([
+      undefined,
+      ...others.map(() => 'true'),
+    ])
+    await expect.poll(rows).toBe(before + 1)
+    expect(fixture.upstream.received('slow')).toHaveLength(1)
+  })
+
+  test('it is read to its end when its client leaves, and charged once in full', async () => {
+    const go = Promise.withResolvers<void>()
+    fixture.upstream.script('slow', {
+      kind: 'stream',
+      events: 5,
+      endsAfter: go.promise,
+      usage: usageText(10, 50),
+    })
+    const key = randomUUID()
+    const live = await open(fixture.gateway.url, askStream('slow'), {
+      key: 'ann',
+      headers: { 'idempotency-key': key },
+    })
+    await live.until('word')
+    await sleep(CERTAINLY_GONE_MS)
+    live.abort()
+    await sleep(100)
+    const id = String(live.headers['x-request-id'])
+    expect(database.usageOf(id)).toBeUndefined()
+    go.resolve()
+    await expect.poll(() => database.usageOf(id)).toMatchObject({ reason: 'complete', output_tokens: 50 })
+    const second = await attempt(askStream('slow'), key)
+    expect(second.text).toContain('[DONE]')
+    expect(second.headers['x-request-id']).toBe(id)
+    expect(second.headers['idempotency-replayed']).toBe('true')
+    expect(fixture.upstream.received('slow')).toHaveLength(1)
+  })
+
+  test('a whole answer whose client leaves before it is there for the next attempt', async () => {
+    const go = Promise.withResolvers<void>()
+    fixture.upstream.script('slow', { kind: 'whole', after: go.promise })
+    const key = randomUUID()
+    const leaving = new AbortController()
+    const headers = {
+      authorization: 'Bearer sk-ann',
+      'content-type': 'application/json',
+      'idempotency-key': key,
+    }
+    const gone = fetch(`${fixture.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(ask('slow')),
+      signal: leaving.signal,
+    })
+    await fixture.upstream.receivedAtLeast('slow', 1)
+    leaving.abort()
+    await expect(gone).rejects.toThrow()
+    const second = attempt(ask('slow'), key)
+    await sleep(50)
+    go.resolve()
+    expect((await second).text).toBe(completionText('Hello there.', usageText(10, 5), 'slow'))
+    expect(fixture.upstream.received('slow')).toHaveLength(1)
+  })
+
+  test('at most 64 left calls of a user go on; the others end as without a key', async () => {
+    fixture.upstream.script('slow', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
+    const lives = await Promise.all(
+      Array.from({ length: 66 }, () =>
+        open(fixture.gateway.url, askStream('slow'), {
+          key: 'other',
+          headers: { 'idempotency-key': randomUUID() },
+        }),
+      ),
+    )
+    await Promise.all(lives.map((live) => live.until('word')))
+    await sleep(CERTAINLY_GONE_MS)
+    for (const live of lives) live.abort()
+    const underWay = (): number =>
+      fixture.upstream.received('slow').filter(({ endedAt }) => endedAt === undefined).length
+    await expect.poll(underWay, { timeout: 10_000 }).toBe(64)
+    await sleep(300)
+    expect(underWay()).toBe(64)
+    const metrics = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
+    expect(metrics.text).toMatch(/sluice_idempotency_total\{result="left"\} \d+/)
+  })
+})
