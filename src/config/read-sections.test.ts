@@ -477,7 +477,7 @@ test('answers are kept only where the file has options.cache, whose members have
     most: 1_000_000_000,
     price: { digits: 0n, scale: 0 },
   }
-  expect(read('options:\n  cache:\n').options.cache).toEqual(defaults)
+  expect(read('options:\n  cache: {}\n').options.cache).toEqual(defaults)
   expect(read('options:\n  cache: { ttl: 10m, most: 2MiB, price: 0.1 }\n').options.cache).toEqual({
     ...defaults,
     ttl: 600_000,
