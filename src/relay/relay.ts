@@ -5,7 +5,6 @@ import { charge } from '../domain/charge.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { GatewayError } from '../errors.ts'
 import { payerOf } from '../accounts/ledger/find-payer.ts'
@@ -13,7 +12,7 @@ import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
-import type { Patience } from '../accounts/ledger/sibling-queue.ts'
+import { patienceOf } from './patience.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
@@ -31,7 +30,7 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/count-tokens.ts'
-import type { Dialect, DialectFacts } from './dialects/dialect.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
 import { mediaDialects, type MediaEndpoint } from './dialects/media/media-endpoints.ts'
@@ -52,14 +51,15 @@ import {
 import { groupsOf, planCall, CallRates } from './plan.ts'
 import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
 import type { KeptAnswers } from './answers/kept-answers.ts'
+import { idempotencyKeyOf } from './answers/idempotency-key.ts'
 import { requestFingerprint } from './answers/request-fingerprint.ts'
 import type { Affinity } from './affinity/affinity.ts'
-import type { AnswerCache, Leading } from './answer-cache/answer-cache.ts'
+import type { AdmittedRequest, AnswerCache, Leading } from './answer-cache/answer-cache.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
 import { fieldsOf, noteRefusal } from './note-refusal.ts'
-import { requirePermission, Routing, type Routes } from './routing.ts'
+import { requirePermission, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
 import {
@@ -70,18 +70,8 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import type { CallRecord, IncomingCall, ParsedRequest, Plan } from './request-stages.ts'
+import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
-
-/** A request that was checked, and has passed the limits of its key, its user and its model. */
-interface AdmittedRequest {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly caller: Caller
-  readonly settings: Settings
-  readonly request: ParsedRequest
-  readonly routes: Routes
-}
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -119,13 +109,11 @@ export class Relay {
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
-  readonly #cache: AnswerCache
   readonly #idempotent: IdempotentCalls
 
   constructor(services: RelayServices) {
     this.#services = services
     this.#rates = new CallRates()
-    this.#cache = services.cache
     this.#routing = new Routing(services.load, services.ends)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
@@ -382,7 +370,7 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { limits, reads } = this.#services
+    const { cache, limits, metrics, reads } = this.#services
     const dialect = dialectOf(dialects, body)
     const parsing = parseRequest(dialects, body, incoming.request.headers, {
       caller,
@@ -413,10 +401,9 @@ export class Relay {
     if (entering) await entering
     const admitted = { dialect, body, caller, settings, request, routes: { requestedModel, resolutions } }
     if (settings.options.cache === undefined) return this.#ask(admitted, incoming)
-    const sharable = this.#cache.sharable(settings, caller, request, dialect, admitted.routes)
-    if (sharable)
-      return this.#cache.answer(sharable, incoming, (led, leading) => this.#ask(admitted, led, leading))
-    this.#services.metrics.add('answerCache', 1, 'bypass')
+    const sharable = cache.sharable(admitted)
+    if (sharable) return cache.answer(sharable, incoming, (led, leading) => this.#ask(admitted, led, leading))
+    metrics.add('answerCache', 1, 'bypass')
     return this.#ask(admitted, incoming)
   }
 
@@ -497,26 +484,7 @@ export class Relay {
   }
 }
 
-/**
- * The idempotency key of a call; undefined if it has none, or if the operator has turned them off. Throws the error
- * of a caller who may only get answers that were kept, if none are.
- */
-function idempotencyKeyOf({ request, unlessKept }: IncomingCall, { options }: Settings): string | undefined {
-  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
-  if (unlessKept) throw unlessKept
-  return undefined
-}
-
 /** The model of a call, as far as that has been read and is configured. */
 function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
   return model === undefined ? undefined : models.get(model)
-}
-
-/** How long a call waits for the holds of other calls, at most until its client leaves. */
-function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
-  response.needsUpstream()
-  return {
-    waitMs,
-    onLeft: (listener) => response.onClosed(listener),
-  }
 }

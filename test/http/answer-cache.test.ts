@@ -25,7 +25,7 @@ const MODELS = [
 const PROMPT = 'a secret question'
 
 let fixture: Fixture
-const configured = (upstream: ScriptedUpstream, cache: object, price: unknown = undefined) => ({
+const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) => ({
   options: { cache: { ttl: '10m', ...cache } },
   models: {
     ...priced(MODELS),

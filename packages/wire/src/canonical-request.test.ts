@@ -16,7 +16,7 @@ function written(value: Json, next: () => number): string {
   const space = (): string => ['', ' ', '\n', '\t ', '\r\n'][next() % 5] ?? ''
   const padded = (text: string): string => space() + text + space()
   const quoted = (text: string): string =>
-    `"${[...text]
+    `"${Array.from(text)
       .map((character) =>
         next() % 3 === 0
           ? [...Array(character.length).keys()]
@@ -28,9 +28,7 @@ function written(value: Json, next: () => number): string {
   if (typeof value === 'string') return padded(quoted(value))
   if (Array.isArray(value)) return padded(`[${value.map((one) => written(one, next)).join(',')}]`)
   if (typeof value !== 'object' || value === null) return padded(JSON.stringify(value))
-  const members = Object.entries(value).map(
-    ([key, one]) => `${padded(quoted(key))}:${written(one as Json, next)}`,
-  )
+  const members = Object.entries(value).map(([key, one]) => `${padded(quoted(key))}:${written(one, next)}`)
   for (let at = members.length - 1; at > 0; at--) {
     const other = next() % (at + 1)
     ;[members[at], members[other]] = [members[other] ?? '', members[at] ?? '']
@@ -128,7 +126,7 @@ function sortedMembers(value: Json): Json {
   if (Array.isArray(value)) return value.map(sortedMembers)
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 0 : value
   const members = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return members.map(([key, one]): Json => [key, '=', sortedMembers(one as Json)])
+  return members.map(([key, one]): Json => [key, '=', sortedMembers(one)])
 }
 
 /** The value with one leaf replaced; undefined if it has none. */
@@ -136,7 +134,7 @@ function withChange(value: { readonly [key: string]: Json }, at: number): object
   const paths: (readonly (string | number)[])[] = []
   const walk = (one: Json, path: readonly (string | number)[]): void => {
     if (typeof one !== 'object' || one === null) paths.push(path)
-    else for (const [key, below] of Object.entries(one)) walk(below as Json, [...path, key])
+    else for (const [key, below] of Object.entries(one)) walk(below, [...path, key])
   }
   walk(value, [])
   const path = paths[at % Math.max(1, paths.length)]

@@ -152,8 +152,8 @@ export function isSameSetting(model: Model, setting: ModelSetting, json: Json | 
 /** A setting as its option gives it; undefined if the model does not have it. */
 function jsonOf(model: Model, setting: ModelSetting): Json | undefined {
   const value = model[setting]
-  const { toJson } = fields[setting].type as { toJson(value: unknown): Json }
-  return value === undefined ? undefined : toJson(value)
+  const type = fields[setting].type as { toJson(value: unknown): Json }
+  return value === undefined ? undefined : type.toJson(value)
 }
 
 /** The options that are ratios of models. */

@@ -14,6 +14,7 @@ import { idHeaders } from '../../http/id-headers.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
 import type { KeptAnswers } from '../answers/kept-answers.ts'
+import type { Body, FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { DialectFacts } from '../dialects/dialect.ts'
 import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
@@ -49,14 +50,19 @@ export interface AnswerCacheServices extends HitServices {
   readonly tag: (text: string) => string
 }
 
-/** A call whose answer may be kept, or shared with equal calls. */
-export interface SharableCall {
-  readonly options: CacheOptions
-  readonly settings: Settings
-  readonly caller: Caller
-  readonly request: ParsedRequest
+/** A request that was checked, and has passed the limits of its key, its user and its model. */
+export interface AdmittedRequest {
   readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly request: ParsedRequest
   readonly routes: Routes
+}
+
+/** A call whose answer may be kept, or shared with equal calls. */
+export interface SharableCall extends AdmittedRequest {
+  readonly options: CacheOptions
   readonly equal: EqualRequest
   readonly wanted: WantedBody
   /** How long its answer is kept, in milliseconds. */
@@ -86,13 +92,8 @@ export class AnswerCache {
   }
 
   /** A call whose answer may be shared; undefined if it may not. */
-  sharable(
-    settings: Settings,
-    caller: Caller,
-    request: ParsedRequest,
-    dialect: DialectFacts,
-    routes: Routes,
-  ): SharableCall | undefined {
+  sharable(admitted: AdmittedRequest): SharableCall | undefined {
+    const { settings, caller, request, dialect, routes } = admitted
     const { cache: options } = settings.options
     const { equal } = request
     const [first] = routes.resolutions
@@ -110,12 +111,8 @@ export class AnswerCache {
       equal.identity(),
     ]
     return {
+      ...admitted,
       options,
-      settings,
-      caller,
-      request,
-      dialect,
-      routes,
       equal,
       ttlMs,
       wanted: { form: formOf(request), includeUsage: equal.includeUsage },
@@ -125,8 +122,8 @@ export class AnswerCache {
 
   /** Answers a call: from the store, by an equal call under way, or by carrying it out. */
   async answer(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
-    const { noCache } = call.equal.control
-    for (let failures = 0; !noCache && failures <= MAX_FAILURES; failures += 1) {
+    const maxFailures = call.equal.control.noCache ? -1 : MAX_FAILURES
+    for (let failures = 0; failures <= maxFailures; failures += 1) {
       const known = this.#underWay.get(call.lookup)
       if (!known) return this.#lead(call, incoming, ask)
       known.enter()
@@ -356,7 +353,7 @@ function headersOf({ dialect }: SharableCall, { id }: IncomingCall, ageMs: numbe
 
 function sharedHeaders(head: ResponseHeaders): Record<string, string> {
   return Object.fromEntries(
-    SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, String(head[name])]])),
+    SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]]])),
   )
 }
 

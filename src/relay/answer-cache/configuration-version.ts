@@ -22,7 +22,7 @@ export function configurationVersion(settings: Settings): string {
 /** Writes what JSON does not have, and members in the order of their names. */
 function sorted(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
-  if (value instanceof Set) return [...value].toSorted()
+  if (value instanceof Set) return [...value].toSorted((one, other) => (one < other ? -1 : 1))
   if (value instanceof Map) return [...value].toSorted(([one], [other]) => (one < other ? -1 : 1))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))

@@ -7,6 +7,7 @@ import { hitCharge } from '../../domain/charge.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { CallLimits } from '../call-limits.ts'
+import { patienceOf } from '../patience.ts'
 import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
 import type { SharableCall } from './answer-cache.ts'
 import type { AnswerFacts } from './shared-answer.ts'
@@ -53,10 +54,7 @@ export class Hits {
     const hold =
       quota <= affordableAmount(account, budgets)
         ? ledger.admit(account, quota, holdFacts, budgets)
-        : await ledger.admitInTime(payer, quota, holdFacts, {
-            waitMs: settings.options.hold_wait,
-            onLeft: (listener) => incoming.response.onClosed(listener),
-          })
+        : await ledger.admitInTime(payer, quota, holdFacts, patienceOf(incoming, settings.options))
     const tookMs = Math.round(performance.now() - incoming.startedAt)
     const settlement: Settlement = {
       usage: NO_USAGE,

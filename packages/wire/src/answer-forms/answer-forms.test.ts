@@ -66,7 +66,7 @@ function withoutQuirks(whole: Json): Json {
     if (message) message.content ??= null
     for (const call of message?.tool_calls ?? []) delete call.index
   }
-  return copy as Json
+  return copy
 }
 
 function sse(...events: readonly object[]): string {

@@ -1,4 +1,4 @@
-import { asRecord } from '../json/record.ts'
+import { asRecord, textOr } from '../json/record.ts'
 import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn } from './form.ts'
 
 /** Members of a part whose text continues in the next part. */
@@ -38,7 +38,7 @@ function merged(before: Json | undefined, { content, ...others }: Json): Json {
   for (const part of recordsIn(added?.['parts'])) {
     const last = parts.at(-1)
     if (last && continues(last, part))
-      parts[parts.length - 1] = { ...last, ...part, text: `${last['text']}${part['text']}` }
+      parts[parts.length - 1] = { ...last, ...part, text: textOr(last['text']) + textOr(part['text']) }
     else parts.push(part)
   }
   return { ...before, content: { ...known, ...added, parts }, ...others }
