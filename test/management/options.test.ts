@@ -196,13 +196,13 @@ describe('settings of models', () => {
     await put('ModelFallback', '{"novel": ["m"]}')
     await put('ModelSuccessor', '{"novel": "m"}')
     await put('ModelBalance', '{"novel": "latency"}')
-    await put('ModelCache', '{"m": "0", "novel": "10m"}')
+    await put('ModelCache', '{"new": "0", "novel": "10m"}')
     const set = Object.fromEntries(await options())
     expect(set).toMatchObject({
       ModelFallback: '{"novel":["m"]}',
       ModelSuccessor: '{"novel":"m"}',
       ModelBalance: '{"novel":"latency"}',
-      ModelCache: '{"m":"0","novel":"10m"}',
+      ModelCache: '{"new":"0","novel":"10m"}',
     })
     expect(JSON.parse(String(set['ModelRatio']))).toMatchObject({ novel: 2 })
     await put('ModelFallback', '{}')

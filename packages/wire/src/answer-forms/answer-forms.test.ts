@@ -57,12 +57,14 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
   }
 })
 
-/** Some providers number the calls of whole answers as those of streams, and some leave out empty contents. */
+/** Some providers number the calls of whole answers as those of streams, some have deltas beside them, and some leave out empty contents. */
 function withoutQuirks(whole: Json): Json {
   const copy = structuredClone(whole) as {
-    choices?: { message?: { content?: unknown; tool_calls?: { index?: number }[] | null } }[]
+    choices?: { delta?: unknown; message?: { content?: unknown; tool_calls?: { index?: number }[] | null } }[]
   }
-  for (const { message } of copy.choices ?? []) {
+  for (const choice of copy.choices ?? []) {
+    delete choice.delta
+    const { message } = choice
     if (message) message.content ??= null
     for (const call of message?.tool_calls ?? []) delete call.index
   }

@@ -34,7 +34,7 @@ export const chatAnswers: AnswerForm = {
     const { choices, usage, ...rest } = whole
     const head = { ...rest, object: 'chat.completion.chunk' }
     const chunks = recordsIn(choices).flatMap((choice, at): Json[] => {
-      const { index = at, message, finish_reason, ...others } = choice
+      const { index = at, message, delta: _delta, finish_reason, ...others } = choice
       const said = { ...asRecord(message) }
       const calls = said['tool_calls']
       if (Array.isArray(calls))
