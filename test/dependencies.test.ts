@@ -86,7 +86,7 @@ test('no package that a gateway needs has an install script, except koffi, which
 test('versions of dependencies are exact, and the packages of the repository have its version', () => {
   const { dependencies, optionalDependencies, devDependencies, version } = MANIFEST
   const all = Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies })
-  expect(all.filter(([, wanted]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(wanted))).toEqual([])
+  expect(all.filter(([, wanted]) => !/^(?:npm:@?[\w/-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(wanted))).toEqual([])
   for (const folder of readdirSync(join(ROOT, 'packages')))
     expect((json(`packages/${folder}/package.json`) as Manifest).version, folder).toBe(version)
 })

@@ -7,8 +7,11 @@ const ROOT = join(import.meta.dirname, '..')
 
 /** Variables that packages read: those of OpenTelemetry, and of the PostgreSQL driver. */
 const OF_PACKAGES = [
-  'OTEL_EXPORTER_OTLP_HEADERS',
-  'OTEL_EXPORTER_OTLP_COMPRESSION',
+  ...['', 'TRACES_', 'METRICS_'].flatMap((signal) => [
+    `OTEL_EXPORTER_OTLP_${signal}HEADERS`,
+    `OTEL_EXPORTER_OTLP_${signal}COMPRESSION`,
+  ]),
+  'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
   'OTEL_SERVICE_NAME',
   'OTEL_RESOURCE_ATTRIBUTES',
   'PGPASSWORD',

@@ -9,10 +9,10 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config', 'cluster'],
   ['api', 'console'],
   ['relay', 'management'],
-  ['accounts', 'alerts'],
+  ['accounts', 'alerts', 'content'],
   ['limits', 'upstreams'],
   ['store', 'telemetry', 'redis', 'http', 'ipc'],
-  ['domain', '@sluice/http1', '@sluice/simulator'],
+  ['domain', 'redaction', '@sluice/http1', '@sluice/simulator'],
   ['errors.ts', 'webassembly.d.ts'],
   ['@sluice/wire'],
 ]

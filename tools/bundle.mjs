@@ -14,6 +14,7 @@ const ENTRIES = [
   'src/store/sqlite/backup-worker.ts',
   'src/config/reading-worker.ts',
   'src/import/planning-worker.ts',
+  'src/content/content-worker.ts',
   'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',
 ]

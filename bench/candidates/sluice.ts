@@ -28,12 +28,13 @@ export const earlier: Candidate = {
 /** The folder of another checkout; empty if there is none. */
 export const earlierCheckout = { folder: '' }
 
-/** Starts this gateway, or that of another checkout, with this number of workers. */
+/** Starts this gateway, or that of another checkout, with this number of workers and more environment. */
 export async function startSluice(
   upstreamPort: number,
   folder: string,
   workers: number,
   checkout = REPOSITORY,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Running> {
   const port = await freePort()
   const file = join(folder, 'gateway.yaml')
@@ -44,7 +45,7 @@ export async function startSluice(
     port,
     folder,
     readyPath: '/readyz',
-    env: { PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info' },
+    env: { PORT: String(port), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'info', ...env },
   })
   return { ...started, port }
 }

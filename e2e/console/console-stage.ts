@@ -53,10 +53,11 @@ type Options = Parameters<Browser['newContext']>[0]
 
 /**
  * Starts everything; `fresh` has neither channel nor key, as after the first start, and `world` three months of
- * calls.
+ * calls. `env` is added to the environment of the gateway.
  */
 export async function startConsoleStage(
   state: 'filled' | 'fresh' | 'world' = 'filled',
+  env: Readonly<Record<string, string>> = {},
 ): Promise<ConsoleStage> {
   if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
   await using opened = new AsyncDisposableStack()
@@ -75,7 +76,7 @@ export async function startConsoleStage(
     world: WORLD_YAML,
   }[state]
   const gateway = opened.adopt(
-    await startGateway({ config, root: program.root, ...(dataDir !== undefined && { dataDir }) }),
+    await startGateway({ config, env, root: program.root, ...(dataDir !== undefined && { dataDir }) }),
     (one) => one.discard(),
   )
   const browser = opened.adopt(

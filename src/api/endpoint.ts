@@ -64,6 +64,8 @@ export interface ClientExchange {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Set if the call has a span of its own, so that its request needs none. */
+  isTraced?: true
   /** Renders an error for the client. Set if the call has an idempotency key. */
   render?: (error: unknown) => RenderedError
   /** The error that the caller gets unless the answer was kept. */

@@ -353,5 +353,9 @@ function meteredServices(
   response.onClosed(() => reading.end())
   // The response may have been aborted before the listener was added.
   if (response.isAborted) reading.end()
-  return { ...management, store: limitedStore(management.store, reading) }
+  const holdToRead = async (bytes: number): Promise<void> => {
+    await reading.begin()
+    await reading.hold(bytes)
+  }
+  return { ...management, store: limitedStore(management.store, reading), holdToRead }
 }

@@ -1,6 +1,7 @@
 import { ACCOUNT_ENDPOINTS } from './account.ts'
 import { ADMINISTRATION_ENDPOINTS } from './administration.ts'
 import { ALERT_ENDPOINTS } from './alerts.ts'
+import { TELEMETRY_ENDPOINTS } from './telemetry.ts'
 import { BILLING_ENDPOINTS } from './billing.ts'
 import { CHANNEL_ENDPOINTS } from './channels.ts'
 import type { JsonEndpoint } from './endpoint.ts'
@@ -26,6 +27,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...ROUTING_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
   ...ALERT_ENDPOINTS,
+  ...TELEMETRY_ENDPOINTS,
   ...IMPORT_ENDPOINTS,
   ...USAGE_ENDPOINTS,
   openApi(() => [...RAW_ROUTES, ...JSON_ROUTES]),

@@ -4,6 +4,7 @@ import { channelOf } from '../../test/channel.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { FREE_PRICE } from '../domain/price.ts'
 import { MODEL_SETTINGS } from '../domain/records/model.ts'
+import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Token } from '../domain/records/token.ts'
 import { ModelLists } from '../relay/model-lists.ts'
@@ -39,6 +40,7 @@ function settingsOf(models: number, channels: number): Settings {
     },
     channels: Array.from({ length: channels }, channel),
     alerts: [],
+    contentLog: CONTENT_LOG_DEFAULTS,
   }
 }
 
@@ -53,6 +55,9 @@ function callerOf(token: Partial<Token>): Caller {
       quota: 1,
       used_quota: 0,
       request_count: 0,
+      content_log_what: '',
+      content_log_sample: null,
+      content_log_keep: null,
       budget: undefined,
       rateLimit: { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 },
     },

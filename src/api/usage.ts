@@ -12,6 +12,12 @@ import {
   ownCallSchema,
 } from '../management/usage/call-detail.ts'
 import {
+  callContent,
+  callContentSchema,
+  contentDeletionQuery,
+  deleteContent,
+} from '../management/usage/call-content.ts'
+import {
   callFilterOf,
   csvFormat,
   exportQuery,
@@ -316,6 +322,19 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     params: callPath,
     responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, services }) => ownCall(services, params.id, user.id),
+  }),
+  defineAccountEndpoint('GET', '/api/content/:id', {
+    summary: 'What was said in a call: its own, or that of others for those who may read it',
+    errorStatuses: [404],
+    params: callPath,
+    responseBody: callContentSchema,
+    handle: ({ user, params, services }) => callContent(services, params.id, user),
+  }),
+  defineAccountEndpoint('DELETE', '/api/content', {
+    summary: "Deletes what was said in the account's own calls, or in those of others for administrators",
+    errorStatuses: [400, 403, 404],
+    query: contentDeletionQuery,
+    handle: ({ user, query, services }) => deleteContent(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/log/stream', {
     summary: "All users' calls as this node settles them, as server-sent events",

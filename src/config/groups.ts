@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { type Budget, BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { type Group, GROUP_SETTINGS } from '../domain/records/group.ts'
+import { contentTermsSchema } from './content-log.ts'
 import {
   decimal,
   declaredShape,
@@ -22,14 +23,21 @@ const { defaults } = GROUP_SETTINGS
 
 /** `docs/configuration.md: Groups`. */
 export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
-  section({ ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }), ...budgetFields() }).superRefine(
-    requireWholeBudget,
-  ),
+  section({
+    ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }),
+    ...budgetFields(),
+    content_log: contentTermsSchema,
+  }).superRefine(requireWholeBudget),
   'a mapping from group names',
 ).transform((declared) => {
   const all = new Map<string, Group>([[DEFAULT_GROUP, { ...defaults, name: DEFAULT_GROUP }]])
-  for (const [name, { budget, budget_period, ...settings }] of declared)
-    all.set(name, { ...settings, name, budget: declaredBudget({ budget, budget_period }) ?? undefined })
+  for (const [name, { budget, budget_period, content_log: contentLog, ...settings }] of declared)
+    all.set(name, {
+      ...settings,
+      name,
+      budget: declaredBudget({ budget, budget_period }) ?? undefined,
+      ...(contentLog && { contentLog }),
+    })
   return all
 })
 

@@ -127,6 +127,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     rate_limits: child(file, 'rate_limits'),
     login: child(file, 'login'),
     alerts: withStored('alerts'),
+    content_log: child(file, 'content_log'),
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),

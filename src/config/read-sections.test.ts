@@ -108,6 +108,35 @@ describe('rate limits', () => {
   })
 })
 
+describe('the content log', () => {
+  test('without its section, nothing is kept, and nobody reads what others said', () => {
+    expect(read('').contentLog).toEqual({
+      what: 'none',
+      sample: 1,
+      keepMs: 30 * 86_400_000,
+      store: { kind: 'database' },
+      readers: undefined,
+    })
+  })
+
+  test('groups, users and tokens say what they say, in whole seconds', () => {
+    const { contentLog, groups, users } = read(
+      'content_log: { what: metadata, sample: 0.5, keep: 2d, readers: 100 }\n' +
+        'groups: { vip: { content_log: { what: full } } }\n' +
+        'users: [{ username: ann, content_log: { keep: 90s },\n' +
+        '  tokens: [{ name: t, unlimited_quota: true, content_log: { what: none, sample: 0 } }] }]',
+    )
+    expect(contentLog).toMatchObject({ what: 'metadata', sample: 0.5, keepMs: 172_800_000, readers: 100 })
+    expect(groups.get('vip')?.contentLog).toEqual({ what: 'full' })
+    expect(users[0]).toMatchObject({ content_log_what: '', content_log_sample: null, content_log_keep: 90 })
+    expect(users[0]?.tokens[0]).toMatchObject({
+      content_log_what: 'none',
+      content_log_sample: 0,
+      content_log_keep: null,
+    })
+  })
+})
+
 describe('groups', () => {
   test('the group "default" exists in addition to the declared ones, and may be declared', () => {
     const { groups } = read('groups: { vip: { ratio: 0.8, open: false }, staff: }')

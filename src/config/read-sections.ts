@@ -1,4 +1,5 @@
 import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
+import type { ContentLogSettings } from '../domain/content-log.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
@@ -7,6 +8,7 @@ import type { Group } from '../domain/records/group.ts'
 import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import { channelSchema } from './channels.ts'
+import { contentLogSchema } from './content-log.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
 import {
@@ -39,6 +41,7 @@ export interface FileContent {
   readonly users: readonly UserSeed[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly contentLog: ContentLogSettings
 }
 
 /** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
@@ -71,11 +74,12 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     users: list(userSchema(declared, quotaPerUnit), 'a list of users'),
     login: loginSchema(new Set(declared.keys())),
     alerts,
+    content_log: contentLogSchema,
   }).safeParse(tree)
   const repeated = duplicates(tree)
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
-  const { rate_limits, ...rest } = read.data
-  return { content: { rateLimits: rate_limits, ...rest }, issues: repeated }
+  const { rate_limits, content_log, ...rest } = read.data
+  return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
 }
 
 const settings = declaredShape(MODEL_SETTINGS.fields, {

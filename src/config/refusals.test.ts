@@ -105,12 +105,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, content_log, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, content_log, found "options"',
   ],
 ]
 
@@ -415,6 +415,31 @@ const LIMITS_AND_GROUPS: Case[] = [
     'a ratio that is no number',
     'groups:\n  vip:\n    ratio: half\n',
     'gateway.yaml:3: groups.vip.ratio: expected a decimal number from 0 to 1000000, found "half"',
+  ],
+  [
+    'a level of the content log that there is not',
+    'content_log:\n  what: ful\n',
+    'gateway.yaml:2: content_log.what: expected one of none, metadata, full (full?), found "ful"',
+  ],
+  [
+    'a share above one',
+    'content_log:\n  sample: 2\n',
+    'gateway.yaml:2: content_log.sample: expected a number from 0 to 1, found 2',
+  ],
+  [
+    'content that is kept for no time',
+    'groups: { vip: { content_log: { keep: 0d } } }\n',
+    'gateway.yaml:1: groups.vip.content_log.keep: expected a duration from 1s to 3650d, found "0d"',
+  ],
+  [
+    'a place of the content log that there is not',
+    'content_log: { store: files }\n',
+    'gateway.yaml:1: content_log.store: expected database, found "files"',
+  ],
+  [
+    'common users as readers',
+    'content_log: { readers: 1 }\n',
+    'gateway.yaml:1: content_log.readers: expected one of 10, 100 (10?), found 1',
   ],
   [
     'groups in a list',
@@ -857,7 +882,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, budget, budget_period, rate_limit',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, budget, budget_period, rate_limit, content_log',
   ],
 ]
 

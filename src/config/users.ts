@@ -27,6 +27,7 @@ import {
   requireWholeBudget,
   suggestGroup,
 } from './groups.ts'
+import { contentTermsSchema, declaredContentLog } from './content-log.ts'
 import { callRateLimitSchema } from './rate-limits.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
@@ -72,6 +73,7 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
     vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
     ...budgetFields(maxQuota),
     rate_limit: callRateLimitSchema,
+    content_log: contentTermsSchema,
   })
     .superRefine(requireWholeBudget)
     .superRefine((given, ctx) => {
@@ -80,8 +82,9 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
       ctx.addIssue({ code: 'custom', path: ['remain_quota'], message })
     })
     .transform(
-      ({ budget, budget_period, rate_limit, ...given }): TokenSeed => ({
+      ({ budget, budget_period, rate_limit, content_log, ...given }): TokenSeed => ({
         ...given,
+        ...declaredContentLog(content_log),
         remain_quota: given.remain_quota ?? 0,
         allow_ips: given.allow_ips || null,
         limits: declaredLimits({ budget, budget_period, rate_limit }),
@@ -115,11 +118,13 @@ export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: num
     ),
     ...budgetFields(maxQuota),
     rate_limit: callRateLimitSchema,
+    content_log: contentTermsSchema,
   })
     .superRefine(requireWholeBudget)
     .transform(
-      ({ budget, budget_period, rate_limit, ...given }): UserSeed => ({
+      ({ budget, budget_period, rate_limit, content_log, ...given }): UserSeed => ({
         ...given,
+        ...declaredContentLog(content_log),
         limits: declaredLimits({ budget, budget_period, rate_limit }),
       }),
     )

@@ -16,6 +16,7 @@ export const OBJECT_KINDS = [
   'session',
   'call',
   'cache',
+  'content',
   'alert',
 ] as const
 

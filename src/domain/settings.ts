@@ -1,4 +1,5 @@
 import type { AlertTarget } from './alert.ts'
+import type { ContentLogSettings } from './content-log.ts'
 import type { Json } from './json.ts'
 import type { Options } from './options.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -17,6 +18,7 @@ export interface Settings {
   readonly channels: readonly Channel[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly contentLog: ContentLogSettings
 }
 
 /** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */

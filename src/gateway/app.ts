@@ -44,7 +44,7 @@ import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { Tracing } from '../telemetry/tracing.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
@@ -79,8 +79,8 @@ export interface AppServices {
   /** Called with a database error that occurred during a request. */
   readonly onStoreFailure: (error: StoreUnavailable) => void
   readonly log: Logger
-  /** Present if the environment names an exporter. */
-  readonly tracing: Tracing | undefined
+  /** Present if the environment names a collector. */
+  readonly telemetry: Telemetry | undefined
 }
 
 /** Route of a request. */
@@ -298,7 +298,7 @@ export class App {
 
   #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {
     const { id, startedMs, startedAt: begunMs, request, response, record } = exchange
-    const { log, metrics, tracing } = this.#services
+    const { log, metrics, telemetry } = this.#services
     const status = statusOf(response)
     const given = pathOf(request.url)
     const route = endpoint?.path
@@ -307,19 +307,11 @@ export class App {
     const ms = Math.round(performance.now() - begunMs)
     metrics.add('requests', 1, route ?? 'other', String(status))
     log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
-    if (!tracing || endpoint?.isPolled) return
+    if (!telemetry || endpoint?.isPolled || exchange.isTraced) return
     const { traceparent } = request.headers
-    tracing.request({
-      ...NO_CALL,
-      ...record,
-      id,
-      method,
-      route,
-      status,
-      startedMs,
-      endedMs: startedMs + ms,
-      traceparent,
-    })
+    const { model, failure } = record
+    const endedMs = startedMs + ms
+    telemetry.request({ id, method, route, status, startedMs, endedMs, traceparent, model, failure })
   }
 }
 
@@ -360,19 +352,6 @@ function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayErro
     retry_after: retryAfter ?? null,
     limit: limit ?? null,
   }
-}
-
-/** Fields of a trace that only calls have. */
-const NO_CALL = {
-  model: undefined,
-  upstreamModel: undefined,
-  channel: undefined,
-  stream: undefined,
-  inputTokens: undefined,
-  outputTokens: undefined,
-  quota: undefined,
-  reason: undefined,
-  failure: undefined,
 }
 
 // 499, the usual status in logs of proxies for a client that disconnected.

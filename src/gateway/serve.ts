@@ -52,7 +52,7 @@ import {
 } from '../store/secrets.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/series.ts'
-import { openTracing } from '../telemetry/tracing.ts'
+import { openTelemetry } from '../telemetry/telemetry.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -71,6 +71,7 @@ import { HeapGarbage } from './heap-garbage.ts'
 import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
+import { openContentLog, withContent } from './open-content-log.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelEnds } from './open-model-ends.ts'
@@ -184,6 +185,15 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
+  // Opened before all that settles calls, so that it is closed after them.
+  const telemetry = opened.adopt(
+    await openTelemetry(environment.variables, {
+      metrics,
+      warn: (fields, sentence) => log.warn(fields, sentence),
+      worker: workers && String(process.pid),
+    }),
+    (open) => open?.close(),
+  )
   const nowMs = (): number => performance.now()
   const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.rateCounter)
@@ -195,6 +205,7 @@ export async function serve({
     ledger,
     upstreams,
     metrics,
+    telemetry,
     count: tokens,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
@@ -211,6 +222,10 @@ export async function serve({
       key: promptKey(secrets),
       metrics,
     }),
+    (open) => open.close(),
+  )
+  const content = opened.adopt(
+    openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
   const keyRings = new KeyRings()
@@ -232,6 +247,7 @@ export async function serve({
         sessionOf: (userId, request) => conversations.affinity.tagOf(userId, request),
       }),
       breaks: conversations.breaks,
+      content,
       keyRings,
       providerLimits,
       load: new ChannelLoad(),
@@ -282,6 +298,9 @@ export async function serve({
     oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
     hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
     modelEnds: ends,
+    content,
+    holdToRead: () => Promise.resolve(),
+    telemetry,
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
@@ -304,10 +323,13 @@ export async function serve({
 
   const uploads = removeUploadsRegularly(environment.dataDir)
   opened.defer(() => uploads.stop())
-  const pruning = pruneRegularly(accounts.prune, () => retentionDays(inForce.settings.options), log)
+  const pruning = pruneRegularly(
+    withContent(accounts, content),
+    () => retentionDays(inForce.settings.options),
+    log,
+  )
   opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
-  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(
     THREAD_EVENT_LOOP,
@@ -349,7 +371,7 @@ export async function serve({
     readiness: readinessOf({ isDraining: () => draining, loaded: tokensLoaded, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
-    tracing,
+    telemetry,
   })
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())

@@ -58,6 +58,13 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   expect(memory.held).toBe(0)
 })
 
+const NO_CONTENT = {
+  find: () => Promise.resolve(new Map()),
+  read: () => Promise.resolve(undefined),
+  delete: () => Promise.resolve(false),
+  bytesToRead: () => 0,
+}
+
 const USAGE_LIMIT_FIELDS = { calendar: new Calendar('UTC'), usdOf: String }
 
 test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
@@ -72,7 +79,7 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   const pieces: number[] = []
   const held = new Set<number>()
   for await (const piece of usageCsv(
-    { store: metered },
+    { store: metered, content: NO_CONTENT },
     {},
     ['id'],
     ({ id }) => ({ id }),

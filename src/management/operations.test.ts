@@ -37,6 +37,7 @@ function partsOn(account: Account & { store: Store }): Parts {
     ledger,
     apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
     passwords: new Passwords(),
+    content: { delete: () => Promise.resolve(false) },
     settings: () => SETTINGS,
     nowMs: () => NOW * 1000,
     databaseUrl: 'postgres://somewhere/else',

@@ -21,7 +21,7 @@ function baseOf(
   if (json === 'any') return z.unknown()
   if (json === 'array') return z.array(entryOf(items as never), params)
   if (json === 'object') return z.record(z.string(), entryOf(items as never), params)
-  return { boolean: z.boolean, integer: z.int, string: z.string }[json](params)
+  return { boolean: z.boolean, integer: z.int, number: z.number, string: z.string }[json](params)
 }
 
 /** Schema of a value that a client sends; without one of the type, it says what is expected. */

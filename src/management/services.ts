@@ -14,9 +14,11 @@ import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -39,6 +41,8 @@ export interface ManagementServices extends BackupInputs {
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
+  /** What was said in calls, where it is kept. */
+  readonly content: Pick<ContentLog, 'delete'>
   /** The live settings. */
   readonly settings: () => Settings
   readonly nowMs: () => number
@@ -91,6 +95,11 @@ export interface AdministrationServices extends ManagementServices {
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   readonly modelEnds: ModelEnds
+  readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
+  /** Takes memory for bytes that are about to be read on behalf of a user, in turn with its other reads. */
+  readonly holdToRead: (bytes: number) => Promise<void>
+  /** Undefined if the environment names no collector. */
+  readonly telemetry: Telemetry | undefined
   /** Receivers of alerts: their tags, and what was last sent to each. */
   readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
   /** Computes the hash by which the store looks up access tokens. */

@@ -3,6 +3,8 @@ import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
 import type { Failure } from './failure.ts'
 import { type RequestWords, storableMessage } from './provider-words.ts'
 import type { Target } from './request-stages.ts'
+import { serverAddress } from './telemetry/server-address.ts'
+import type { TracedAttempt } from '../telemetry/telemetry.ts'
 
 /** Maximum attempts that are recorded for one call. */
 const MAX_ENTRIES = 50
@@ -14,11 +16,18 @@ export interface UpstreamCut {
   readonly upstreamMessage: string | undefined
 }
 
+/** An attempt, with the upstream's words and where it went. */
+interface LoggedAttempt {
+  readonly entry: AttemptEntry
+  readonly said: string | undefined
+  readonly target: Target
+}
+
 /** Attempts of one call, for its row in the usage log. */
 export class AttemptLog {
   /** Start of the call by `performance.now()`, in milliseconds. */
   readonly #startedAt: number
-  #failed: (AttemptEntry & { readonly said: string | undefined })[] | undefined
+  #failed: LoggedAttempt[] | undefined
   #last: Failure | undefined
   #open: Target | undefined
   #openedMs = 0
@@ -56,11 +65,12 @@ export class AttemptLog {
   failed(failure: Failure): void {
     if (!this.#open) return
     const { status, cause, upstreamMessage } = failure
-    const entry = { ...this.#entry(this.#open, status ?? null, cause), said: upstreamMessage }
+    const target = this.#open
+    const entry = this.#entry(target, status ?? null, cause)
     this.#open = undefined
     this.#last = failure
     const failed = (this.#failed ??= [])
-    if (failed.length < MAX_ENTRIES) failed.push(entry)
+    if (failed.length < MAX_ENTRIES) failed.push({ entry, said: upstreamMessage, target })
   }
 
   /**
@@ -70,14 +80,27 @@ export class AttemptLog {
    */
   text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined
-    const last = this.#open
-      ? [{ ...this.#entry(this.#open, 200, cut?.cause ?? null), said: cut?.upstreamMessage }]
-      : []
-    const entries = [...(this.#failed ?? []), ...last].map(({ said, ...entry }) => {
+    const entries = this.#all(cut).map(({ entry, said }) => {
       const message = words ? storableMessage(said, words) : ''
       return message === '' ? entry : { ...entry, message }
     })
     return JSON.stringify(entries satisfies AttemptEntry[])
+  }
+
+  /** The attempts for telemetry, the successful one last. */
+  traced(cut: UpstreamCut | undefined): TracedAttempt[] {
+    return this.#all(cut).map(({ entry, target }) => ({
+      ...entry,
+      server: serverAddress(target.channel),
+    }))
+  }
+
+  #all(cut: UpstreamCut | undefined): readonly LoggedAttempt[] {
+    const failed = this.#failed ?? []
+    if (!this.#open) return failed
+    const target = this.#open
+    const entry = this.#entry(target, 200, cut?.cause ?? null)
+    return [...failed, { entry, said: cut?.upstreamMessage, target }]
   }
 
   get #elapsedMs(): number {

@@ -129,6 +129,7 @@ export class Attempt implements UpstreamResponseListener {
   onData(chunk: Buffer): void {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
+      this.#call.content?.answerReceived(chunk)
       if (!this.#error) this.#handler.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {

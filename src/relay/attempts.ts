@@ -341,7 +341,8 @@ export class Attempts {
   }
 
   #send(attempt: Attempt, call: Call, target: Target): void {
-    const { channel, key, request } = target
+    const { channel, key } = target
+    const request = call.content ? { ...target.request, onBody: call.content.onBody } : target.request
     try {
       const sent = this.#services.upstreams.send(call.hold, channel, key, request, attempt)
       call.attempts.onSent(sent)

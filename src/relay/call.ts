@@ -3,6 +3,7 @@ import type { CacheBreak } from '../domain/cache-break.ts'
 import { particularsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheMoney, charge } from '../domain/charge.ts'
+import type { AnswerNames } from '@sluice/wire/answer-names'
 import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
@@ -19,6 +20,8 @@ import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ContentCapture } from '../content/content-capture.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
@@ -48,6 +51,8 @@ import {
   servedAt,
   withSentLifetime,
 } from './served-price.ts'
+import { ChunkGaps } from './telemetry/chunk-gaps.ts'
+import { tracedCall } from './telemetry/traced-call.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
@@ -58,6 +63,8 @@ export interface CallServices {
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly unpriced: UnpricedTools
+  /** Undefined if the environment names no collector. */
+  readonly telemetry: Telemetry | undefined
 }
 
 /** Reasons for which calls ended early; `stopped` if a user or an administrator stopped the call. */
@@ -101,6 +108,13 @@ export class Call implements MediaRequester {
   cacheStatus: 'miss' | 'bypass' | undefined
   /** How the call was settled; undefined before. */
   settlement: Settlement | undefined
+  /** Collects what is said, if it is kept. */
+  content: ContentCapture | undefined
+  /** What the client calls the session, if telemetry is on and it has a name. */
+  sessionName: string | undefined
+  /** Set if telemetry is on and the call is a stream. */
+  readonly chunkGaps: ChunkGaps | undefined
+  #names: AnswerNames | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
   #error: AnsweredError | undefined
@@ -127,6 +141,7 @@ export class Call implements MediaRequester {
       url: incoming.request.url,
     }))
     this.client = hold.account.token.id
+    this.chunkGaps = services.telemetry && plan.request.stream ? new ChunkGaps() : undefined
     this.takeMemory = plan.takeMemory
   }
 
@@ -182,13 +197,16 @@ export class Call implements MediaRequester {
   beginAttempt(target: Target): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
+    this.content?.beginAttempt()
+    this.chunkGaps?.begin()
     this.attempts.begin(target)
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 
-  /** Records that the first byte of a response arrived. */
+  /** Records that bytes of a response arrived. */
   noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
+    this.chunkGaps?.note()
   }
 
   /** Whether a user or an administrator stopped the call. */
@@ -246,6 +264,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: StorableResponse,
   ): Promise<Usage> {
+    if (this.services.telemetry) this.#names = basis?.names?.()
     const priced = priceResponse(this, target, basis)
     const book = (known: PricedUsage): Promise<Usage> => {
       const bookNow = (cacheBreak: CacheBreak | '' = ''): Promise<Usage> => {
@@ -347,7 +366,16 @@ export class Call implements MediaRequester {
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
+    this.#trace(target, settlement)
     return this.hold.settle(settlement).then(() => usage)
+  }
+
+  // A free call has no row and is no inference: its request is a span like any other.
+  #trace(target: Target | undefined, settlement: Settlement): void {
+    const { telemetry } = this.services
+    if (!telemetry || this.plan.request.isFree) return
+    this.incoming.isTraced = true
+    telemetry.call(tracedCall(this, target, settlement, this.#names))
   }
 
   get #mayKeepWords(): boolean {

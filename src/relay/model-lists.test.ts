@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { FREE_PRICE } from '../domain/price.ts'
 import { MODEL_SETTINGS, type Model } from '../domain/records/model.ts'
+import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
 import type { Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
@@ -65,6 +66,7 @@ function settingsOf(world: World): Settings {
     models: { declared: [], get },
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
     alerts: [],
+    contentLog: CONTENT_LOG_DEFAULTS,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AnswerNames } from '@sluice/wire/answer-names'
 import type { Diagnosis } from '@sluice/wire/diagnosis'
 import { charge } from '../domain/charge.ts'
 import { isMore, ZERO } from '../domain/decimal.ts'
@@ -45,6 +46,8 @@ export interface ChargeBasis {
   readonly served: Served | undefined
   /** What the response states about the prompt cache. */
   readonly diagnosis?: Diagnosis | undefined
+  /** What the response states about itself. Called only if telemetry is on. */
+  names?(): AnswerNames | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
@@ -67,7 +70,7 @@ export function servedSoFar({ usage, served }: Pick<Tap, 'usage' | 'served'>): S
 export function streamBasis(
   tap: Pick<
     Tap,
-    'isReplay' | 'usage' | 'served' | 'diagnosis' | 'tools' | 'arrived' | 'emittedBytes' | 'text'
+    'isReplay' | 'usage' | 'served' | 'diagnosis' | 'names' | 'tools' | 'arrived' | 'emittedBytes' | 'text'
   >,
   ending: ResponseEnding,
   isComplete: boolean,
@@ -81,6 +84,7 @@ export function streamBasis(
     served: servedSoFar(tap),
     diagnosis: tap.diagnosis,
     tools,
+    names: () => tap.names,
     arrived: () => tap.arrived,
     hasText: () => !isReplay && emittedBytes > 0,
     text: () => (isReplay ? '' : tap.text),

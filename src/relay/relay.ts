@@ -18,6 +18,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
+import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
@@ -70,6 +71,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
+import { captureOf } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
@@ -92,6 +94,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly affinity: Affinity
   readonly cache: AnswerCache
   readonly breaks: CacheBreaks
+  readonly content: Pick<ContentLog, 'capture'>
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
@@ -467,6 +470,8 @@ export class Relay {
     call.breaks = breaks
     if (leading) leading.call = call
     if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
+    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
       // The gateway may have stopped while the call waited for others.
@@ -480,6 +485,7 @@ export class Relay {
     } finally {
       this.running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
+      content?.relayed()
     }
   }
 }

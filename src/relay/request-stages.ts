@@ -35,6 +35,8 @@ export interface IncomingCall {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
+  /** Set if the call has a span of its own, so that its request needs none. */
+  isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
   /** Unix milliseconds. */

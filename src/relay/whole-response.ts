@@ -120,6 +120,7 @@ function chargeBasis(ending: ResponseEnding, facts: ReplyFacts | undefined): Cha
     served: facts?.usage?.served ?? facts?.served,
     diagnosis: facts?.diagnosis,
     tools: facts?.tools ?? [],
+    names: () => facts?.names?.(),
     arrived: () => facts?.arrived?.(),
     hasText: () => facts !== undefined && facts.text() !== '',
     text: () => facts?.text() ?? '',

@@ -83,6 +83,11 @@ export const METRICS = {
     'Connections on which an upstream sent unrequested bytes.',
     'channel',
   ),
+  contentDropped: counter(
+    'sluice_content_dropped_total',
+    'Calls whose content was to be kept and is not: no memory was left, or it could not be written.',
+    'reason',
+  ),
   lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
   idempotency: counter(
     'sluice_idempotency_total',
@@ -95,6 +100,12 @@ export const METRICS = {
     'result',
   ),
   alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
+  telemetry: counter(
+    'sluice_telemetry_exported_total',
+    'Spans and data points: sent to the collector, refused by it, and dropped for want of room.',
+    'signal',
+    'result',
+  ),
   modelLists: counter(
     'sluice_model_lists_read_total',
     'Readings of the model lists of upstreams, by result.',

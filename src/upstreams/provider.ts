@@ -24,6 +24,8 @@ export interface WireRequest {
   readonly upstreamModel?: string
   /** Whether a stream is requested. */
   readonly stream?: boolean
+  /** Gets each body as it is sent. */
+  readonly onBody?: ((body: Buffer | OutgoingBody) => void) | undefined
 }
 
 /** Request whose body is JSON. */

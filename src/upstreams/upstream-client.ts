@@ -100,10 +100,12 @@ export class UpstreamClient {
     if (provider) {
       return new ProviderExchange(provider, request, { channel, key }, listener, (made, listener) => {
         requireUnsettled(hold)
+        request.onBody?.(made.body)
         const start = headOf(address, method, made.path, () => [], contentType)
         return this.#sendHead(channel, address, start, made, listener)
       })
     }
+    request.onBody?.(body)
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
     // Heads are not cached for forms, each of which has its own boundary, and for requests without a body,
     // whose paths contain the id of a response.

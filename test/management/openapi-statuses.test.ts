@@ -57,6 +57,7 @@ beforeAll(async () => {
   const client = { name: 'corp', issuer: provider.issuer, client_id: 'sluice', client_secret: 'secret' }
   fixture = await startFixture((upstream) => ({
     login: { oidc: [client] },
+    content_log: { what: 'metadata' },
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
@@ -267,6 +268,9 @@ async function provokeByName(): Promise<void> {
   const { data: logged } = await at('GET /api/log/self', AS_ROOT)
   for (const name of ['GET /api/log/:id', 'GET /api/log/self/:id'])
     await at(name, AS_ROOT, undefined, logged.items[0].request_id)
+  const content = 'GET /api/content/:id'
+  while (!seen.get(content)?.has(200)) await at(content, AS_ROOT, undefined, logged.items[0].request_id)
+  await at('DELETE /api/content', AS_ROOT, undefined, '', '?user=999999')
   for (const name of ['GET /api/log/values', 'GET /api/log/self/values'])
     await at(name, AS_ROOT, undefined, '', '?field=model')
   await at('POST /api/usage/what-if', AS_ROOT, { from: 0, to: 4_000_000_000 })

@@ -230,6 +230,8 @@ describe('GET /api/log/', () => {
           note: '',
           cause: '',
           error_status: null,
+          content_address: '',
+          content_sha256: '',
         },
       ],
     })

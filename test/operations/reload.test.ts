@@ -41,6 +41,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
     login: {},
     alerts: [],
+    content_log: {},
   }
   program = await runProgram({ config: base })
   await program.ready()

@@ -19,6 +19,7 @@ import { GroupRows } from './group-rows.tsx'
 import { ModelRows } from './model-rows.tsx'
 import { SettingInput } from './setting-input.tsx'
 import classes from './settings-page.module.css'
+import { TelemetrySection } from './telemetry-section.tsx'
 import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
@@ -76,6 +77,7 @@ function Settings({ options, declared }: Given) {
         declared={declared}
       />
       <AlertsSection />
+      <TelemetrySection />
       <div className={classes['bar']}>
         <Button type="submit" form={FORM} loading={form.isSaving} disabled={changes.length === 0}>
           {settings.save}

@@ -1,3 +1,4 @@
+import type { AnswerNames } from './answer-names.ts'
 import type { Diagnosis } from './diagnosis.ts'
 import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
@@ -17,6 +18,8 @@ export interface ReplyFacts {
   readonly tools?: readonly ToolUse[]
   /** Whether it is an error object, independent of its status. */
   readonly error: boolean
+  /** What it states about itself; absent if its dialect has no such statement. */
+  names?(): AnswerNames
   /** Generated text, for counting tokens. */
   text(): string
   /** Audio and images in it, for counting; absent if its dialect has none. */

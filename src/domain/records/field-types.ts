@@ -16,7 +16,7 @@ interface Rule<J> {
 
 /** Type of a field: `V` in the program, `C` in the database column, `J` in JSON. */
 export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
-  readonly json: 'boolean' | 'integer' | 'string' | 'array' | 'object' | 'any'
+  readonly json: 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object' | 'any'
   /** Type of the entries of a list or a mapping. */
   readonly items?: FieldType
   readonly column: 'integer' | 'text'
@@ -39,6 +39,7 @@ const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
   integer: { column: 'integer', encode: unchangedValue, decode: unchangedValue },
   boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
   string: { column: 'text', encode: unchangedValue, decode: unchangedValue },
+  number: { column: 'text', encode: String, decode: Number },
 }
 const JSON_TEXT = { column: 'text', encode: JSON.stringify, decode: JSON.parse } as const
 
@@ -70,7 +71,8 @@ export function describeMismatch<V, C extends Stored, J>(
   const { json, items, expected, rules, bounds } = type
   const { minimum = -Infinity, maximum = Infinity, maxLength = Infinity, minItems = 0 } = bounds
   const { enum: choices, 'x-max-bytes': bytes = Infinity } = bounds
-  if (json !== 'any' && kindOf(value) !== json) return expected
+  const kind = kindOf(value)
+  if (json !== 'any' && kind !== json && !(json === 'number' && kind === 'integer')) return expected
   if (choices && !choices.includes(value as never)) return expected
   if (typeof value === 'number' && (value < minimum || value > maximum)) return expected
   if (typeof value === 'string') {
@@ -97,6 +99,10 @@ export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value
 /** A whole number. */
 export const integerWithin = (expected = 'a whole number', bounds?: Bounds<number>) =>
   typed<number, number>('integer', expected, bounds)
+
+/** A number that need not be whole, stored as text. */
+export const numberWithin = (expected: string, bounds: Bounds<number>) =>
+  typed<number, string>('number', expected, bounds)
 
 /** True or false, stored as 1 and 0. */
 export const flag = typed<boolean, number>('boolean', 'true or false')

@@ -1,3 +1,4 @@
+import type { ContentTerms } from '../content-log.ts'
 import type { Budget } from '../budget.ts'
 import type { Decimal } from '../decimal.ts'
 import { flag, json } from './field-types.ts'
@@ -14,6 +15,8 @@ export const GROUP_SETTINGS = declareRecord('', {
 /** A group: the ratio of its prices, and who may choose it. */
 export type Group = Values<typeof GROUP_SETTINGS.fields> & {
   readonly name: string
+  /** What is kept of its calls; undefined follows the general settings. */
+  readonly contentLog?: ContentTerms | undefined
   /** Budget for all calls charged to the group. */
   readonly budget?: Budget | undefined
 }

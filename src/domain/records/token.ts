@@ -21,6 +21,7 @@ import {
   oneOf,
 } from './field-types.ts'
 import { type Edits, type NamesWith, type NewValues, declareRecord, type Row, type Values } from './record.ts'
+import { TOKEN_CONTENT_FIELDS } from './content-log.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
@@ -169,6 +170,7 @@ export const TOKEN = declareRecord(
       declared: true,
       option: ['json', 'groups by vendor, as a JSON map'],
     },
+    ...TOKEN_CONTENT_FIELDS,
     /** The part of the limits that an operator gave. */
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
     /** Time of the soft deletion; null if the token is not deleted. */
@@ -190,7 +192,10 @@ export type Token = Values<TokenFields> & UsageLimits
 export type NewToken = NewValues<TokenFields> & UsageLimitChanges & { readonly key: string }
 
 /** Declared token, created if its user has none with that name. `docs/configuration.md: Users`. */
-export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
+export type TokenSeed = Pick<
+  NewToken,
+  NamesWith<TokenFields, 'declared'> | keyof typeof TOKEN_CONTENT_FIELDS
+> & {
   /** Base62, without `sk-`; generated if undefined. */
   readonly key?: string | undefined
   /** Undefined if not declared: a new token is enabled, an existing one keeps its status. */

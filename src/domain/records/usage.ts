@@ -206,7 +206,12 @@ interface CalledChannel {
 export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames & CalledChannel
 
 /** A call as responses show it: from the usage log, or just settled. */
-export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> & CallNames & CalledChannel
+export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> &
+  CallNames &
+  CalledChannel & {
+    /** Where what was said is kept, and its digest; absent if nothing is kept. */
+    readonly content?: { readonly address: string; readonly sha256: string } | undefined
+  }
 
 /** Whether a call got a response. */
 export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>): boolean {

@@ -11,6 +11,7 @@ import {
   type Row,
   type Values,
 } from './record.ts'
+import { USER_CONTENT_FIELDS } from './content-log.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 import type { TokenSeed } from './token.ts'
 
@@ -60,6 +61,7 @@ const CALLER = {
   },
   used_quota: { type: integerWithin(), default: 0 },
   request_count: { type: integerWithin(), default: 0 },
+  ...USER_CONTENT_FIELDS,
 } as const satisfies Fields
 
 const KEPT_TEXT = { type: plainText(), default: '' } as const
@@ -143,7 +145,7 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
   }
 
 /** Declared user, created if none has that name. `docs/configuration.md: Users`. */
-export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'>> & {
+export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'> | keyof typeof USER_CONTENT_FIELDS> & {
   /** Undefined for the next free id. */
   readonly id?: number | undefined
   /** Applied at every load of the configuration; undefined if not declared. */

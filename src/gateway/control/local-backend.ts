@@ -12,6 +12,7 @@ import { sharedStore } from '../../accounts/ledger/shared-store.ts'
 import { operations } from '../../management/operations.ts'
 import type { AdministrationServices, BackupInputs, ManagementServices } from '../../management/services.ts'
 import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
+import { openContentLog } from '../open-content-log.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { type DataFolderLock, secretOfDataFolder } from '../../store/data-folder.ts'
 import { deriveSecrets, hashKey, type Secrets } from '../../store/secrets.ts'
@@ -103,18 +104,23 @@ async function openServices(environment: Environment): Promise<OpenServices> {
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
     const liveConfig = await LiveConfig.open(store, config, () => {})
     const ledger = new Ledger(store, 'command')
+    const content = openContentLog(environment, secrets, { settings: () => liveConfig.settings.contentLog })
     return {
       ...backupInputs(environment),
       store,
       ledger,
       apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
       passwords: new Passwords(),
+      content,
       settings: () => liveConfig.settings,
       liveConfig,
       secrets,
       nowMs: () => Date.now(),
       firstCredentials,
-      close: () => store.close(),
+      async close() {
+        await content.close()
+        await store.close()
+      },
     }
   } catch (error) {
     await store.close()

@@ -8,7 +8,8 @@ import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/usage-log.ts'
-import type { ManagementServices } from '../services.ts'
+import type { AdministrationServices } from '../services.ts'
+import { withContent } from './list-usage.ts'
 import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
@@ -77,26 +78,30 @@ export const callSchema = usageSchema.extend({
   ),
 })
 
+type DetailServices = Pick<AdministrationServices, 'store' | 'nowMs' | 'content'>
+
 /** One of a user's own calls, with its cost. */
 export async function ownCall(
-  services: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: DetailServices,
   id: string,
   userId: number,
 ): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
   const detail = await services.store.read('callDetail', { id, userId })
   if (!detail) return (await refusedCall(services, id, userId)) ?? refuseUnknown()
-  return { ...ownUsageObject(detail.entry), ...explained(detail) }
+  const [entry = detail.entry] = await withContent(services.content, [detail.entry])
+  return { ...ownUsageObject(entry), ...explained(detail) }
 }
 
 /** A call of any user, for administrators, with its cost and its attempts. */
 export async function callOfAnyUser(
-  services: Pick<ManagementServices, 'store' | 'nowMs'>,
+  services: DetailServices,
   id: string,
 ): Promise<z.output<typeof callSchema> | z.output<typeof refusedDetailSchema>> {
   const detail = await services.store.read('callDetail', { id })
   if (!detail) return (await refusedCall(services, id)) ?? refuseUnknown()
   const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
-  return { ...usageObject(detail.entry), ...explained(detail), attempts }
+  const [entry = detail.entry] = await withContent(services.content, [detail.entry])
+  return { ...usageObject(entry), ...explained(detail), attempts }
 }
 
 function refuseUnknown(): never {

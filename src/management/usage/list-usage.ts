@@ -6,21 +6,33 @@ import { STATUS_WORDS } from '../../domain/call-outcome.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { displayAmount } from '../../domain/display-amount.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
-import { CALL_ORDERS, type UsageEntry } from '../../domain/records/usage.ts'
+import { CALL_ORDERS, type ShownCall, type UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, orderQuery, pageObject, type Page } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
-import type { ManagementServices } from '../services.ts'
+import type { AdministrationServices, ManagementServices } from '../services.ts'
+
+/** Services that read the usage log. */
+export type LogServices = Pick<AdministrationServices, 'store' | 'content'>
+
+/** Rows with what the content log keeps of their calls. */
+export async function withContent<Entry extends UsageEntry>(
+  content: LogServices['content'],
+  entries: readonly Entry[],
+): Promise<readonly (Entry & Pick<ShownCall, 'content'>)[]> {
+  const found = await content.find(entries.map(({ id }) => id))
+  return found.size === 0 ? entries : entries.map((entry) => ({ ...entry, content: found.get(entry.id) }))
+}
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(
-  { store }: Pick<ManagementServices, 'store'>,
+  { store, content }: LogServices,
   filter: UsageFilter | null,
   page: Page,
-  shown: (entry: UsageEntry) => Shown,
+  shown: (entry: ShownCall) => Shown,
   { sort = 'created_at', order = 'desc' }: z.output<typeof callOrderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
@@ -30,7 +42,7 @@ export async function listUsage<Shown>(
     limit: page.pageSize,
     order: sort === 'created_at' && order === 'desc' ? undefined : { by: sort, isAscending: order === 'asc' },
   })
-  return pageObject(page, total, entries.map(shown))
+  return pageObject(page, total, (await withContent(content, entries)).map(shown))
 }
 
 interface Batch {
@@ -49,10 +61,10 @@ const BATCH_ROWS = 2_000
  * buffered.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
-  { store }: Pick<ManagementServices, 'store'>,
+  { store, content }: LogServices,
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
-  shown: (entry: UsageEntry) => Shown,
+  shown: (entry: ShownCall) => Shown,
   { calendar, usdOf }: CsvFormat,
 ): AsyncGenerator<string, void, undefined> {
   const header = csvLine([...columns, 'time', 'cost_usd', 'status'])
@@ -61,7 +73,7 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   let after: UsageCursor | null = null
   do {
     const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
-    for (const entry of batch.entries) {
+    for (const entry of await withContent(content, batch.entries)) {
       const row = shown(entry)
       const { ended_ms, quota, reason } = entry
       const more = [calendar.format(ended_ms), usdOf(quota), STATUS_WORDS[reason]]

@@ -55,6 +55,16 @@ const row = Object.assign(
   },
   fields,
   {
+    content_address: {
+      type: text,
+      about: 'Where the content log keeps what was said; empty if it keeps nothing of the call',
+      of: ({ content }: ShownCall) => content?.address ?? '',
+    },
+    content_sha256: {
+      type: text,
+      about: 'SHA-256 of the kept parts one after the other; empty likewise',
+      of: ({ content }: ShownCall) => content?.sha256 ?? '',
+    },
     channel_id: {
       type: integer,
       shown: 'admin',

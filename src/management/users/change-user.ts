@@ -16,6 +16,7 @@ import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
+import { deleteContentOfUser } from '../usage/call-content.ts'
 import { findUser, userNotFound } from './list-users.ts'
 import {
   emailField,
@@ -281,17 +282,20 @@ async function setStatus(
 
 /**
  * Marks a user as deleted. The user's keys, access token and sessions are refused from the next call on;
- * running calls continue. The usage log and charges stay.
+ * running calls continue. The usage log and charges stay; what was said in the user's calls is deleted.
  */
 export async function deleteUser(
-  { store, apiKeys, nowMs }: ManagementServices,
+  services: ManagementServices,
   userId: number,
   by: Actor,
 ): Promise<undefined> {
+  const { store, apiKeys, nowMs } = services
   const deleted_time = Math.floor(nowMs() / 1000)
+  const user = await store.read('userById', userId)
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
   if (!isGone) userNotFound(userId)
   apiKeys.forgetUser(userId)
+  if (user) await deleteContentOfUser(services, user)
 }
 
 /** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */

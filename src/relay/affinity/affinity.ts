@@ -57,6 +57,11 @@ export class Affinity {
     return session?.tag.slice(0, 16) ?? ''
   }
 
+  /** What the client calls the session of a call; undefined if it did not name one. */
+  nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
+    return isFree ? undefined : find?.({ key: this.#key, userId })?.name
+  }
+
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans

@@ -49,6 +49,7 @@ describe('a named session', () => {
     const long = 'x'.repeat(257)
     expect(session({ ...HELLO, prompt_cache_key: 'key' }, { 'x-session-id': long, session_id: '' })).toEqual({
       tag: named('key'),
+      name: 'key',
       isNamed: true,
       hasCacheKey: true,
     })

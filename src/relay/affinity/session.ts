@@ -7,6 +7,8 @@ import type { HeaderName, Headers } from '../../http/request.ts'
 export interface Session {
   /** HMAC of the user and of the id that the client sent or how the conversation begins, in hex digits. */
   readonly tag: string
+  /** The id that the client sent; undefined if it sent none. */
+  readonly name: string | undefined
   /** Whether the client named it, in a header or in the body. */
   readonly isNamed: boolean
   /** Whether the client sent a `prompt_cache_key`. */
@@ -56,7 +58,7 @@ export function sessionOf(
   const opening = id === undefined ? openingOf(scan, form) : [id]
   if (!opening) return undefined
   const isNamed = id !== undefined
-  return { tag: tagOf(owner, isNamed, opening), isNamed, hasCacheKey: scan.has('prompt_cache_key') }
+  return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
 /** Finds the session when it is first needed, and once. */

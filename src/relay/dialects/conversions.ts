@@ -19,6 +19,8 @@ import type {
   UpstreamModel,
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, MediaPart, Part, RepeatedFields } from '@sluice/wire/conversation'
+import { AnswerNames } from '@sluice/wire/answer-names'
+import { FINISH_REASONS } from '@sluice/wire/chat'
 import { withCutOffStop } from '@sluice/wire/tool-input'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -356,6 +358,7 @@ function convertedReply(
     served: reply.served,
     diagnosis: { id: reply.id, verdict: reply.cacheVerdict },
     ...(reply.tools && { tools: reply.tools }),
+    names: () => namesOfReply(decoded),
     text: () => replyText(reply),
     ...(arrived && { arrived: () => arrived }),
   }
@@ -379,6 +382,15 @@ function convertedReply(
       await retained.keep(encoded(charged).toString(), charged, target, call)
     },
   }
+}
+
+/** What a converted reply states about itself, its reasons in the words of chat. */
+function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerNames {
+  const names = new AnswerNames()
+  names.note(id, model)
+  for (const [choice, { reason }] of [stop, ...others.map((other) => other.stop)].entries())
+    names.finish(choice, FINISH_REASONS[reason])
+  return names
 }
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }

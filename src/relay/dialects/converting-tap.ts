@@ -1,3 +1,5 @@
+import { AnswerNames } from '@sluice/wire/answer-names'
+import { FINISH_REASONS } from '@sluice/wire/chat'
 import type { Diagnosis } from '@sluice/wire/diagnosis'
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
@@ -45,6 +47,8 @@ export class ConvertingTap implements Tap {
   readonly isMidEvent = false
   /** Always true, because only events are written, never comments. */
   readonly sawEvent = true
+  /** What the upstream has stated about its answer; the reasons in the words of chat. */
+  readonly names = new AnswerNames()
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
@@ -180,6 +184,7 @@ export class ConvertingTap implements Tap {
   #completed(event: ReplyEvent): ReplyEvent {
     if (event.kind === 'end') return this.#cut(event)
     if (event.kind !== 'start') return event
+    this.names.note(event.id, event.model)
     const isReported = event.usage && promptTokens(event.usage) > 0
     const usage = isReported ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
     return { ...event, model: event.model || this.#defaults.model, usage }
@@ -187,6 +192,7 @@ export class ConvertingTap implements Tap {
 
   #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
     const stops = [end.stop, ...(end.others ?? [])]
+    for (const [choice, { reason }] of stops.entries()) this.names.finish(choice, FINISH_REASONS[reason])
     const [stop = end.stop, ...others] = stops.map((said, choice) => {
       if (said.reason === CUT_OFF_STOP.reason || !this.#calls.areCutIn(choice)) return said
       this.note = 'cut_arguments'

@@ -1,3 +1,4 @@
+import type { AnswerNames } from '@sluice/wire/answer-names'
 import type { Diagnosis } from '@sluice/wire/diagnosis'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
@@ -74,6 +75,8 @@ export interface Tap extends StorableResponse {
   readonly served?: Served | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
+  /** What the stream has stated about itself; absent if its dialect has no such statement. */
+  readonly names?: AnswerNames
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined

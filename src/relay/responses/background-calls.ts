@@ -15,6 +15,7 @@ import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { countsOf, toCount, withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { usageOfResponse } from '@sluice/wire/responses'
@@ -23,6 +24,7 @@ import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
 import type { TokenCounter } from '../token-counter.ts'
+import { tracedBackgroundCall } from '../telemetry/traced-background-call.ts'
 import { toolPricingInputs } from '../tool-pricing.ts'
 import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -47,12 +49,20 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
+  /** Undefined if the environment names no collector. */
+  readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
   readonly settings: () => Settings
   /** Whether other nodes may see the end of a call of this node. */
   readonly isShared: boolean
   readonly log: { warn(fields: object, sentence: string): void }
+}
+
+/** What telemetry needs of the request that began a call. */
+export interface CallOrigin {
+  readonly traceparent: string | undefined
+  readonly sessionName: string | undefined
 }
 
 /** Call whose response is generated without its client. */
@@ -64,6 +74,8 @@ interface OpenCall {
   readonly rate: Rate
   /** The requested tier and region; absent for a response that an earlier version stored. */
   readonly sent?: SentService | undefined
+  /** Trace and session of the request; absent for a call of an earlier run. */
+  readonly origin?: CallOrigin | undefined
   /** Whether this node still reads its stream. */
   isStreamed: boolean
 }
@@ -137,7 +149,12 @@ export class BackgroundCalls {
     }
     const { rate, request } = call.plan
     const sent = response.rate === null ? undefined : priceSetFrom(response.rate).sent
-    const open = { hold, response, rate, sent, isStreamed: request.stream }
+    const { telemetry } = this.#services
+    const origin = telemetry && {
+      traceparent: call.incoming.request.headers.traceparent,
+      sessionName: call.sessionName,
+    }
+    const open = { hold, response, rate, sent, origin, isStreamed: request.stream }
     this.#open.set(call.incoming.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
@@ -224,7 +241,7 @@ export class BackgroundCalls {
   }
 
   async #settle(
-    { hold, response, sent }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    { hold, response, sent, origin }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
     charged: OutcomeCharge & Pick<Settlement, 'reason'>,
   ): Promise<void> {
     if (hold.isSettled) return
@@ -246,6 +263,8 @@ export class BackgroundCalls {
     this.#open.delete(facts.id)
     this.#countOnLimits(hold, settlement)
     this.#services.metrics.settled(settlement, facts.stream, endedMs - facts.started_ms, hold.amount)
+    const { telemetry, settings } = this.#services
+    telemetry?.call(tracedBackgroundCall(hold, settlement, settings(), origin))
     await settling
   }
 

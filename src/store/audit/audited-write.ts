@@ -184,6 +184,8 @@ export const AUDIT_RULES: {
       return () => entriesBetween(states(before), after)
     },
   },
+  recordContentDeletion: null,
+  recordContentRead: null,
   recordExceededBudget: null,
   recordOutcome: null,
   recordRefusedSignIn: null,

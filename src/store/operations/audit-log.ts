@@ -256,6 +256,38 @@ export async function recordCacheRemoval(
   await appendEntries(db, origin, [{ action: 'cache.delete', object, changes }])
 }
 
+/** Adds a look at the content of another's call to the audit log. */
+export async function recordContentRead(db: Db, { callId, origin }: Stop): Promise<void> {
+  if (!origin) return
+  const object = { kind: 'content', id: null, name: callId } as const
+  await appendEntries(db, origin, [{ action: 'content.read', object, changes: [] }])
+}
+
+/** Content that is about to be deleted: of a user, or of one of its tokens. */
+interface ContentRemoval {
+  readonly userId: number
+  readonly username: string
+  readonly tokenId: number | undefined
+  /** Unix milliseconds; the end does not belong to it. */
+  readonly fromMs: number
+  readonly toMs: number
+  readonly origin?: Origin
+}
+
+/** Adds a deletion of content to the audit log. */
+export async function recordContentDeletion(
+  db: Db,
+  { userId, username, tokenId, fromMs, toMs, origin }: ContentRemoval,
+): Promise<void> {
+  if (!origin) return
+  const object = { kind: 'content', id: userId, name: username } as const
+  const given = { token: tokenId, from: Math.floor(fromMs / 1000), to: Math.floor(toMs / 1000) }
+  const changes = Object.entries(given).flatMap(([field, before]) =>
+    before === undefined ? [] : [{ field, before, after: null }],
+  )
+  await appendEntries(db, origin, [{ action: 'content.delete', object, changes }])
+}
+
 /** A running call that somebody stopped. */
 interface Stop {
   readonly callId: string

@@ -29,6 +29,9 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       group: '',
       vendor_routes: '',
       deleted_time: null,
+      content_log_what: '',
+      content_log_sample: null,
+      content_log_keep: null,
       ...NO_TERMS,
       operator_terms: {},
     })
@@ -41,6 +44,9 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       quota: 1_000_000,
       used_quota: 0,
       request_count: 0,
+      content_log_what: '',
+      content_log_sample: null,
+      content_log_keep: null,
       ...NO_TERMS,
     })
     expect(await store.read('tokenByKeyHash', hashKey(SECRETS, 'k2'))).toBeNull()

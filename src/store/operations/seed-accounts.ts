@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
+import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type TokenSeed } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type UserSeed, type ManagedUser } from '../../domain/records/user.ts'
 import { generateKey, hashKey, type Secrets } from '../secrets.ts'
+import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns, operatorLimitsOfNewToken } from '../usage-limit-columns.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
@@ -109,7 +111,7 @@ export async function pendingSeeds(
 }
 
 /** Columns that change, of one row. */
-type ColumnChanges = Readonly<Record<string, string | number>>
+type ColumnChanges = Readonly<Record<string, string | number | null>>
 
 /** Changes that declarations make in a database. */
 interface DeclaredChanges {
@@ -167,13 +169,15 @@ class RowChanges {
   /** Adds a declaration. Returns the names of the columns that it changes. */
   declare(
     row: PresentUser | PresentToken,
-    { status, limits }: Pick<UserSeed | TokenSeed, 'status' | 'limits'>,
+    seed: Pick<UserSeed | TokenSeed, 'status' | 'limits' | keyof ContentLogColumns>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
+    const { status, limits } = seed
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
     const wanted = {
       ...(status !== undefined && { status }),
       ...(limits && declaredUsageLimitColumns(limits, row)),
+      ...declaredContentColumns(seed),
     }
     const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
     if (changed.length > 0) this.changes.set(row.id, { ...before, ...Object.fromEntries(changed) })
@@ -191,10 +195,13 @@ const COLUMNS = [
   'rate_limit_tokens',
   'rate_limit_parallel',
   'rate_limit_window',
+  'content_log_what',
+  'content_log_sample',
+  'content_log_keep',
 ] as const
 
 /** Columns that a declaration may change, of a user or a token. */
-interface PresentRow extends UsageLimitColumns {
+interface PresentRow extends UsageLimitColumns, ContentLogColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null

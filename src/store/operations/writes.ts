@@ -10,6 +10,8 @@ export {
 } from './alerts.ts'
 export {
   recordDeclaredRows,
+  recordContentDeletion,
+  recordContentRead,
   recordExceededBudget,
   recordRefusedSignIn,
   recordReveal,

@@ -10,13 +10,14 @@ import type { DeclaredRow, StoredSettingRow } from '../row-types.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import type { ChannelRow } from '../../domain/records/channel.ts'
 import type { Secrets } from '../secrets.ts'
+import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns } from '../usage-limit-columns.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 
 /** Columns that a declaration may change, and those that identify its row. */
 const DECLARED_COLUMNS =
   'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
-  'rate_limit_parallel, rate_limit_window'
+  'rate_limit_parallel, rate_limit_window, content_log_what, content_log_sample, content_log_keep'
 
 /**
  * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
@@ -112,6 +113,7 @@ export class LocalReads {
     const user = this.#userByName.get(seed.username)
     if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
     if (user['deleted_time'] !== null) return true
+    if (!hasContentLog(user, seed)) return false
     return hasLimits(user, seed.limits) && this.#hasTokens(user['id'] as number, seed.tokens)
   }
 
@@ -119,16 +121,25 @@ export class LocalReads {
     if (declared.length === 0) return true
     const names = JSON.stringify(declared.map(({ name }) => name))
     const tokens = Map.groupBy(this.#tokensByName.all(userId, names), (token) => token['name'])
-    return declared.every(({ name, status, limits }) =>
+    return declared.every((seed) =>
       tokens
-        .get(name)
+        .get(seed.name)
         ?.every(
           (token) =>
             token['deleted_time'] !== null ||
-            ((status === undefined || token['status'] === status) && hasLimits(token, limits)),
+            ((seed.status === undefined || token['status'] === seed.status) &&
+              hasContentLog(token, seed) &&
+              hasLimits(token, seed.limits)),
         ),
     )
   }
+}
+
+function hasContentLog(
+  row: Readonly<Record<string, unknown>>,
+  seed: Parameters<typeof declaredContentColumns>[0],
+): boolean {
+  return Object.entries(declaredContentColumns(seed)).every(([name, value]) => row[name] === value)
 }
 
 function hasLimits(

@@ -49,6 +49,8 @@ export class Response {
   #headers: ResponseHeaders = {}
   /** Headers that were set before `writeHead`. */
   #presetHeaders: ResponseHeaders | undefined
+  /** Gets every piece of the body that is given to the connection. */
+  onPiece: ((piece: Buffer) => void) | undefined
   #headersAtHead: (() => ResponseHeaders | undefined) | undefined
   #isHeadSent = false
   #hasContinued = false
@@ -126,6 +128,7 @@ export class Response {
   /** Sends a piece of the body; false if the client is slow and the next should wait for `whenDrained`. */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
+    this.onPiece?.(piece)
     return this.#sendPiece(this.#takeHead(undefined), piece)
   }
 
@@ -135,6 +138,10 @@ export class Response {
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
     const head = this.#takeHead(before ? undefined : (last?.length ?? 0))
     this.#hasEnded = true
+    if (this.onPiece) {
+      if (before) this.onPiece(before)
+      if (last) this.onPiece(last)
+    }
     if (before?.length && last?.length && this.#framing === 'chunks') this.#sendBoth(head, before, last)
     else {
       if (before) this.#sendPiece(head, before)

@@ -12,4 +12,5 @@ export { CHAT_CONVERSATION, CHAT_PROMPT, COMPLETIONS_PROMPT } from './native/pro
 export { ChatTap, usageOfReply } from './native/tap.ts'
 export { chatRequestSchema, readChatRequest } from './native/request.ts'
 export { chatNames, completionNames } from './native/names.ts'
+export { FINISH_REASONS } from './stop-reasons.ts'
 export { canSearch } from './tools.ts'

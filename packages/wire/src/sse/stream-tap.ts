@@ -1,3 +1,4 @@
+import { AnswerNames } from '../answer-names.ts'
 import type { Diagnosis } from '../diagnosis.ts'
 import type { Usage } from '../usage.ts'
 import type { ErrorContent } from '../upstream-error.ts'
@@ -65,6 +66,8 @@ export abstract class StreamTap extends FrameLoop {
   diagnosis: Diagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
+  /** What the stream has stated about itself. */
+  readonly names = new AnswerNames()
   /** Whether the terminator was seen. */
   done = false
   error: StreamError | undefined

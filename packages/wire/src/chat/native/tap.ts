@@ -1,3 +1,4 @@
+import { AnswerNames } from '../../answer-names.ts'
 import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
@@ -100,12 +101,14 @@ export class ChatTap extends StreamTap {
   #take(facts: ChunkFacts): FrameAction {
     this.usage = preferLaterUsage(this.usage, facts.usage)
     this.served = laterServed(this.served, servedTier(facts.chunk['service_tier']))
+    this.names.note(facts.chunk['id'], facts.chunk['model'])
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)
-    for (const { index, pieces, finished, cites } of facts.choices) {
+    for (const { index, pieces, finished, reason, cites } of facts.choices) {
       if (cites) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
+      if (finished) this.names.finish(index, reason)
       for (const piece of pieces) this.emit(index, piece)
     }
     return 'forward'
@@ -123,6 +126,8 @@ interface ChunkChoice {
   /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
+  /** Why it ended, as the upstream states it. */
+  readonly reason: unknown
   /** Whether it cites a web page. */
   readonly cites: boolean
 }
@@ -177,6 +182,7 @@ function readChoice(value: unknown): ChunkChoice {
         : 0,
     pieces: generatedText(choice?.['delta'] ?? textMessage(choice)),
     cites: citesPage(choice?.['delta'] ?? choice?.['message']),
+    reason: choice?.['finish_reason'],
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
 }
@@ -195,9 +201,19 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
     served: servedTier(reply['service_tier']),
     ...(citesPageIn(choices) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
     error,
+    names: () => namesIn(reply),
     text: () => textOf(choices),
     arrived: () => arrivedIn(choices),
   }
+}
+
+/** What a whole reply states about itself. */
+function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerNames {
+  const names = new AnswerNames()
+  names.note(id, model)
+  if (Array.isArray(choices))
+    for (const [index, choice] of choices.entries()) names.finish(index, asRecord(choice)?.['finish_reason'])
+  return names
 }
 
 function textOf(choices: unknown): string {

@@ -1,3 +1,4 @@
+import { AnswerNames } from '../../answer-names.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -93,11 +94,13 @@ export class GeminiTap extends StreamTap {
 
   #take(chunk: Fields): void {
     this.#takeUsage(chunk)
+    this.names.note(chunk['responseId'], chunk['modelVersion'])
     const candidates = Array.isArray(chunk['candidates']) ? (chunk['candidates'] as readonly unknown[]) : []
     for (const value of candidates) {
       const candidate = asRecord(value) ?? {}
       const number = indexOf(candidate)
       const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
+      if (hasReason) this.names.finish(number, candidate['finishReason'])
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
       const parts = partsOf(candidate)
       recordArrivedMedia(parts, this.arrived, this.elidedBytes)
@@ -131,6 +134,12 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
     usage: usage.usage,
     tools: usage.tools.uses,
     error,
+    names() {
+      const names = new AnswerNames()
+      for (const answer of answers) names.note(answer['responseId'], answer['modelVersion'])
+      for (const candidate of candidates) names.finish(indexOf(candidate), candidate['finishReason'])
+      return names
+    },
     text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
     arrived() {
       const arrived = new ArrivedMedia()

@@ -1,3 +1,4 @@
+import { AnswerNames } from '../../answer-names.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FramePiece } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -91,6 +92,7 @@ export class MessagesTap extends StreamTap {
       return this.#update()
     }
     this.#id = message?.['id']
+    this.names.note(message?.['id'], message?.['model'])
     if (message) this.diagnosis = messageDiagnosis(message)
     this.#finish(message)
     this.#count(message?.['usage'], this.#sawFinish)
@@ -119,7 +121,9 @@ export class MessagesTap extends StreamTap {
 
   #finish(holder: Event | undefined): void {
     const reason = holder?.['stop_reason']
-    if (typeof reason === 'string' && reason !== '') this.#sawFinish = true
+    if (typeof reason !== 'string' || reason === '') return
+    this.#sawFinish = true
+    this.names.finish(0, reason)
   }
 
   #fail(data: string, event: Event | undefined): FrameAction {
@@ -146,6 +150,12 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
     diagnosis: messageDiagnosis(reply),
     tools,
     error,
+    names() {
+      const names = new AnswerNames()
+      names.note(reply['id'], reply['model'])
+      names.finish(0, reply['stop_reason'])
+      return names
+    },
     text: () =>
       Array.isArray(content) ? content.flatMap((block) => generatedText(asRecord(block))).join('\n') : '',
   }

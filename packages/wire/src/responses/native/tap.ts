@@ -1,3 +1,4 @@
+import { AnswerNames } from '../../answer-names.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
@@ -179,6 +180,7 @@ export class ResponsesTap extends StreamTap {
     this.responseId ||= textOr(response['id'])
     this.previousId ||= textOr(response['previous_response_id'])
     this.#model ||= textOr(response['model'])
+    this.names.note(response['id'], response['model'])
     this.served = laterServed(this.served, servedTier(response['service_tier']))
     this.diagnosis = responseDiagnosis(response)
     const created = response['created_at']
@@ -201,6 +203,7 @@ export class ResponsesTap extends StreamTap {
     const response = responseIn(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
+    this.names.finish(0, endOf(response) ?? this.status)
     const { output } = response
     if (this.encrypted.length === 0) this.encrypted.push(...inItems(output, encryptedIn))
     if (this.itemIds.length === 0) this.itemIds.push(...inItems(output, itemIdIn))
@@ -262,12 +265,23 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     diagnosis: responseDiagnosis(response),
     tools: toolsOf(response),
     error,
+    names() {
+      const names = new AnswerNames()
+      names.note(id, response['model'])
+      names.finish(0, endOf(response))
+      return names
+    },
     text: () =>
       Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
   }
 }
 
 type Item = Readonly<Record<string, unknown>>
+
+/** Why a response ended: what it lacks, or its status. */
+function endOf(response: Event): unknown {
+  return asRecord(response['incomplete_details'])?.['reason'] ?? response['status']
+}
 
 /** Maximum length of an item's id that is kept. */
 const MAX_ID_LENGTH = 256

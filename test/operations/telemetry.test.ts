@@ -1,12 +1,22 @@
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
 import { call } from '../fixtures/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import {
+  ADMIN,
+  ADMIN_USER,
+  channel,
+  type Configuration,
+  priced,
+  ROOT,
+  token,
+  user,
+} from '../fixtures/configuration.ts'
 import { freePort } from '../fixtures/port.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
-import { type Collector, type Span, startCollector } from './collector.ts'
+import { type Collector, type Span, startCollector } from '../fixtures/collector.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
 const CANARIES = [
@@ -45,7 +55,7 @@ beforeAll(async () => {
         keys: ['canaryupstreamkey'],
       }),
     ],
-    users: [ROOT, user(2, 'ann', [token('canarykey')])],
+    users: [ROOT, user(2, 'ann', [token('canarykey')]), ADMIN_USER],
   }
   program = await runProgram({
     config,
@@ -66,7 +76,7 @@ afterAll(async () => {
 const chat = (body: object, headers: Record<string, string> = {}): ReturnType<typeof call> =>
   call(program.url, body, { key: 'canarykey', path: '/v1/chat/completions?x=canaryquery', headers })
 
-/** The only span of a request, by the request's id. */
+/** The only span of a request, by the request's id. Attempts have no id. */
 async function spanOf(id: unknown): Promise<Span> {
   const own = (): Span[] =>
     collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
@@ -75,28 +85,58 @@ async function spanOf(id: unknown): Promise<Span> {
   return own()[0] as Span
 }
 
+/** The row of a call in the usage log. */
+async function rowOf(id: unknown): Promise<Record<string, unknown>> {
+  const path = `GET /api/log/?request_id=${String(id)}` as const
+  const { data } = await manage<{ items: Record<string, unknown>[] }>(program.url, ADMIN, path)
+  expect(data.items).toHaveLength(1)
+  return data.items[0] as Record<string, unknown>
+}
+
+const attemptsOf = ({ spanId }: Span): Span[] =>
+  collector.spans().filter(({ parentSpanId }) => parentSpanId === spanId)
+
 describe('traces with an exporter configured', () => {
-  test('a call is one span with the attributes of the conventions for generative AI', async () => {
+  test('a call is one CLIENT span with the attributes of the conventions for generative AI', async () => {
     upstream.script('main', { kind: 'stream', events: 4, paceMs: 40, usage: usageText(21, 4, 5) })
-    const answer = await chat(askStream('m'))
+    const answer = await chat(askStream('m', { temperature: 0.5, max_tokens: 50, seed: 7 }), {
+      'x-session-id': 'ticket-4711',
+    })
     const span = await spanOf(answer.headers['x-request-id'])
-    expect(span).toMatchObject({ name: 'chat m', kind: 2, parentSpanId: '', failed: false })
+    expect(span).toMatchObject({ name: 'chat m', kind: 3, parentSpanId: '', failed: false })
     expect(span.attributes).toMatchObject({
-      'http.request.method': 'POST',
-      'http.route': '/v1/chat/completions',
-      'http.response.status_code': 200,
       'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'openai',
       'gen_ai.request.model': 'm',
-      'gen_ai.response.model': 'm-2030',
+      'gen_ai.request.stream': true,
+      'gen_ai.request.temperature': 0.5,
+      'gen_ai.request.max_tokens': 50,
+      'gen_ai.request.seed': 7,
+      'gen_ai.conversation.id': 'ticket-4711',
+      'gen_ai.response.model': 'upstream-model',
+      'sluice.upstream_model': 'm-2030',
+      'gen_ai.response.finish_reasons': ['stop'],
       'gen_ai.usage.input_tokens': 21,
+      'gen_ai.usage.cache_read.input_tokens': 5,
       'gen_ai.usage.output_tokens': 4,
+      'gen_ai.usage.cost.currency': 'USD',
+      'server.address': '127.0.0.1',
+      'server.port': upstream.port,
+      'user.id': '2',
+      'sluice.endpoint': 'chat',
       'sluice.channel': 'main',
-      'sluice.stream': true,
       'sluice.settlement': 'complete',
     })
     expect(span.attributes).not.toHaveProperty('error.type')
     expect(span.durationMs).toBeGreaterThanOrEqual(160)
     expect(span.durationMs).toBeLessThan(60_000)
+    expect(span.attributes['gen_ai.response.id']).toMatch(/./)
+    expect(span.attributes['gen_ai.response.time_to_first_chunk']).toBeGreaterThan(0)
+    const row = await rowOf(answer.headers['x-request-id'])
+    expect(span.attributes).toMatchObject({
+      'sluice.quota': row['quota'],
+      'gen_ai.usage.cost.amount': Number(row['quota']) / 500_000,
+    })
     expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
   })
 
@@ -130,14 +170,18 @@ describe('traces with an exporter configured', () => {
     upstream.script('main', { kind: 'status', status: 500 })
     const broken = await chat(ask('m'))
     const span = await spanOf(refused.headers['x-request-id'])
-    expect(span).toMatchObject({ name: 'POST /v1/chat/completions', failed: false })
+    expect(span).toMatchObject({ name: 'POST /v1/chat/completions', kind: 2, failed: false })
     expect(span.attributes).toMatchObject({
       'http.response.status_code': 401,
       'error.type': 'invalid_api_key',
     })
     const failed = await spanOf(broken.headers['x-request-id'])
     expect(failed).toMatchObject({ name: 'chat m', failed: true })
-    expect(failed.attributes).toMatchObject({ 'http.response.status_code': 500 })
+    expect(failed.attributes).toMatchObject({ 'error.type': 'provider_failed', 'sluice.quota': 0 })
+    const [attempt, ...more] = attemptsOf(failed)
+    expect(more).toEqual([])
+    expect(attempt).toMatchObject({ name: 'POST', kind: 3, failed: true, traceId: failed.traceId })
+    expect(attempt?.attributes).toMatchObject({ 'http.response.status_code': 500, 'sluice.channel': 'main' })
     expect((await spanOf(lost.headers['x-request-id'])).name).toBe('GET unknown')
   })
 
@@ -157,6 +201,7 @@ describe('traces with an exporter configured', () => {
     expect((await program.exit).code).toBe(0)
     const own = collector.spans().slice(before)
     expect(own.filter(({ name }) => name === 'chat m')).toHaveLength(20)
+    expect(own.filter(({ name }) => name === 'POST')).toHaveLength(20)
     expect(program.err()).toContain('loaded file:')
   })
 })

@@ -1,0 +1,61 @@
+import { useQuery } from '@tanstack/react-query'
+import { type ExportedSignal, telemetryQuery } from '../../api/telemetry.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+/** Whether calls reach a collector of OpenTelemetry: what was sent, what was lost, and why. */
+export function TelemetrySection() {
+  const { telemetry } = useTexts().settings
+  const { profile } = useSignedIn()
+  const columns = useColumns()
+  return (
+    <section aria-label={telemetry.title}>
+      <h2>{telemetry.title}</h2>
+      <p>{telemetry.hint}</p>
+      <QueryResult query={useQuery(telemetryQuery(profile.id))} rows={2}>
+        {(signals) =>
+          signals.length === 0 ? (
+            <Empty text={telemetry.empty} />
+          ) : (
+            <DataTable
+              label={telemetry.table}
+              columns={columns}
+              rows={signals}
+              keyOf={({ signal }) => signal}
+            />
+          )
+        }
+      </QueryResult>
+    </section>
+  )
+}
+
+function useColumns(): readonly Column<ExportedSignal>[] {
+  const { settings, common } = useTexts()
+  const { telemetry } = settings
+  return [
+    {
+      key: 'signal',
+      label: telemetry.signal,
+      phone: 'title',
+      cell: ({ signal }) => telemetry.signals[signal],
+    },
+    { key: 'host', label: telemetry.host, cell: ({ host, protocol }) => `${host} (${protocol})` },
+    { key: 'sent', label: telemetry.sent, isNumber: true, cell: ({ sent }) => sent },
+    { key: 'failed', label: telemetry.failed, isNumber: true, cell: ({ failed }) => failed },
+    { key: 'dropped', label: telemetry.dropped, isNumber: true, cell: ({ dropped }) => dropped },
+    {
+      key: 'last',
+      label: telemetry.last,
+      cell: ({ last_sent_at: at, last_error: error }) => (
+        <>
+          {at === null ? common.never : <TimeText at={at} />} {error !== null && telemetry.failing(error)}
+        </>
+      ),
+    },
+  ]
+}

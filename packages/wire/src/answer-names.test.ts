@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { AnswerNames } from './answer-names.ts'
+
+test('the first id and the first model of an answer count', () => {
+  const names = new AnswerNames()
+  names.note(undefined, null)
+  names.note('chatcmpl-1', 'm-2030')
+  names.note('chatcmpl-2', 'other')
+  expect(names).toMatchObject({ id: 'chatcmpl-1', model: 'm-2030' })
+})
+
+test('a value that is not a short text is no name', () => {
+  const names = new AnswerNames()
+  for (const value of [7, {}, '', 'x'.repeat(257)]) names.note(value, value)
+  expect(names).toMatchObject({ id: undefined, model: undefined })
+})
+
+test('reasons stand at the position of their choice, and only words are reasons', () => {
+  const names = new AnswerNames()
+  names.finish(2, 'length')
+  names.finish(0, 'stop')
+  names.finish(0, 'a sentence that the model wrote')
+  names.finish(128, 'stop')
+  names.finish(-1, 'stop')
+  expect(names.reasons).toEqual(['stop', undefined, 'length'])
+})

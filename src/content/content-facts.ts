@@ -1,0 +1,141 @@
+import { digestOf } from './entries.ts'
+import { CONTENT_PARTS, type ContentPart } from './parts.ts'
+
+/** What level `metadata` keeps of a part: no texts. */
+export interface PartFacts {
+  readonly bytes: number
+  readonly sha256: string
+  readonly roles?: readonly string[]
+  readonly tools?: readonly string[]
+  readonly parameters?: Readonly<Record<string, string | number | boolean>>
+  readonly finish_reason?: string
+}
+
+/** The facts of each part of a content. */
+export function contentFacts(
+  content: Uint8Array,
+  lengths: readonly number[],
+): Partial<Record<ContentPart, PartFacts>> {
+  const facts: Partial<Record<ContentPart, PartFacts>> = {}
+  let at = 0
+  for (const [index, part] of CONTENT_PARTS.entries()) {
+    const length = lengths[index] ?? -1
+    if (length < 0) continue
+    const bytes = Buffer.from(content.buffer, content.byteOffset + at, length)
+    at += length
+    const isRequest = index < 2
+    facts[part] = {
+      bytes: length,
+      sha256: digestOf(bytes),
+      ...(isRequest ? requestFacts(bytes) : answerFacts(bytes)),
+    }
+  }
+  return facts
+}
+
+const MAX_NAMES = 1_000
+const MAX_NAME_LENGTH = 200
+/** Reasons for which an answer ended: short words. */
+const REASON = /^[\w.-]{1,64}$/
+
+type Members = Readonly<Record<string, unknown>>
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function requestFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
+  const request = parsed(bytes.toString())
+  if (!isMembers(request)) return {}
+  const turns = [request['messages'], request['input'], request['contents']].find(Array.isArray) ?? []
+  const roles = (turns as unknown[]).flatMap((turn) => {
+    const role = isMembers(turn) ? (turn['role'] ?? turn['type']) : undefined
+    return typeof role === 'string' ? [role.slice(0, MAX_NAME_LENGTH)] : []
+  })
+  const tools = toolNames(request['tools'])
+  return {
+    ...(roles.length > 0 && { roles: roles.slice(0, MAX_NAMES) }),
+    ...(tools.length > 0 && { tools: tools.slice(0, MAX_NAMES) }),
+    parameters: parametersOf(request),
+  }
+}
+
+/** Names that are no sentences. */
+const PARAMETER = /^[\w.-]{1,64}$/
+/** Names of parameters whose texts are words of the protocol. */
+const WORDS = new Set([
+  'model',
+  'reasoning_effort',
+  'service_tier',
+  'tool_choice',
+  'truncation',
+  'verbosity',
+  'encoding_format',
+  'response_format',
+  'size',
+  'quality',
+])
+
+function parametersOf(request: Members): Record<string, string | number | boolean> {
+  const parameters: Record<string, string | number | boolean> = {}
+  const own = Object.entries(request)
+  const nested = isMembers(request['generationConfig']) ? Object.entries(request['generationConfig']) : []
+  for (const [name, value] of [...own, ...nested]) {
+    if (!PARAMETER.test(name)) continue
+    if (typeof value === 'number' || typeof value === 'boolean') parameters[name] = value
+    else if (typeof value === 'string' && WORDS.has(name)) parameters[name] = value.slice(0, MAX_NAME_LENGTH)
+  }
+  return parameters
+}
+
+function toolNames(tools: unknown): string[] {
+  if (!Array.isArray(tools)) return []
+  return tools.flatMap((tool): string[] => {
+    if (!isMembers(tool)) return []
+    const declared = tool['functionDeclarations'] ?? tool['function_declarations']
+    if (Array.isArray(declared)) return toolNames(declared)
+    const nested = isMembers(tool['function'])
+      ? tool['function']
+      : isMembers(tool['custom'])
+        ? tool['custom']
+        : tool
+    const name = nested['name'] ?? tool['type']
+    return typeof name === 'string' ? [name.slice(0, MAX_NAME_LENGTH)] : []
+  })
+}
+
+/** The members that state why an answer ended, by dialect. */
+const REASON_MEMBERS = new Set(['finish_reason', 'stop_reason', 'finishReason'])
+/** The objects in which answers and their events have these members. */
+const AROUND_REASON = new Set(['choices', 'delta', 'candidates', 'message', 'response'])
+
+function answerFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
+  const text = bytes.toString()
+  const whole = parsed(text)
+  const events =
+    whole === undefined
+      ? text.split('\n').flatMap((line) => (line.startsWith('data:') ? [parsed(line.slice(5))] : []))
+      : [whole]
+  const reason = events.map(reasonIn).findLast((found) => found !== undefined)
+  return reason === undefined ? {} : { finish_reason: reason }
+}
+
+function reasonIn(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.map(reasonIn).findLast((found) => found !== undefined)
+  if (!isMembers(value)) return undefined
+  let found: string | undefined
+  for (const [name, member] of Object.entries(value)) {
+    const isReason =
+      REASON_MEMBERS.has(name) || (name === 'status' && (value['object'] === 'response' || 'output' in value))
+    if (isReason && typeof member === 'string' && REASON.test(member)) found = member
+    else if (AROUND_REASON.has(name)) found = reasonIn(member) ?? found
+  }
+  return found
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,115 @@
+import { afterEach, expect, test } from 'vitest'
+import { deriveSecrets } from '../store/secrets.ts'
+import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
+import { temporaryFolder } from '../../test/store-rows.ts'
+import type { CapturedCall } from './content-capture.ts'
+import { ContentLog } from './content-log.ts'
+
+const MIB = 1024 * 1024
+const NOW_MS = Date.now()
+
+const opened: ContentLog[] = []
+afterEach(async () => {
+  for (const log of opened.splice(0)) await log.close()
+})
+
+function openLog(): { readonly log: ContentLog; readonly dropped: string[] } {
+  const dropped: string[] = []
+  const log = new ContentLog({
+    secrets: deriveSecrets('a-secret-for-tests-0123456789abcdef'),
+    folder: `${temporaryFolder()}/content`,
+    databaseUrl: undefined,
+    settings: () => CONTENT_LOG_DEFAULTS,
+    onDropped: (reason) => dropped.push(reason),
+    warn: () => {},
+    nowMs: () => performance.now(),
+  })
+  opened.push(log)
+  return { log, dropped }
+}
+
+let calls = 0
+function callOf(userId: number): CapturedCall {
+  calls += 1
+  const time = NOW_MS.toString(16).padStart(12, '0')
+  const id = `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(calls).padStart(12, '0')}`
+  return { id, userId, tokenId: userId, startedMs: NOW_MS, what: 'full', keepMs: 3_600_000 }
+}
+
+/** Says something in a call of a user, and ends the call. */
+function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffer, sent = answer): void {
+  const capture = log.capture(call, request)
+  capture.beginAttempt()
+  capture.answerReceived(answer)
+  capture.answerSent(sent)
+  capture.relayed()
+  capture.closed()
+}
+
+test('content that exceeds the share of its user is dropped, and counted', async () => {
+  const { log, dropped } = openLog()
+  const [large, small] = [Buffer.alloc(32 * MIB), Buffer.from('small')]
+  const [first, second, third, other] = [callOf(1), callOf(1), callOf(1), callOf(2)]
+  say(log, first, small, large)
+  say(log, second, small, large)
+  say(log, third, small, small)
+  say(log, other, small, small)
+  expect(dropped).toEqual(['full'])
+  expect(log.held).toBeLessThanOrEqual(64 * MIB)
+  await log.flush()
+  expect(log.held).toBe(0)
+  const found = await log.find([first, second, third, other].map(({ id }) => id))
+  expect([...found.keys()].sort()).toEqual([first, third, other].map(({ id }) => id).sort())
+})
+
+test('a read takes memory for eight times the bytes of the content', async () => {
+  const { log } = openLog()
+  const call = callOf(1)
+  say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
+  await log.flush()
+  const summary = (await log.find([call.id])).get(call.id)
+  expect(summary && log.bytesToRead(summary)).toBe(8 * 1_500)
+})
+
+test('an answer is kept once if the client got the same bytes, however they were cut', async () => {
+  const { log } = openLog()
+  const [same, longer, shorter, other] = [callOf(1), callOf(1), callOf(1), callOf(1)]
+  const answer = Buffer.from('one two three')
+  for (const [call, sent] of [
+    [same, ['one ', 'two three']],
+    [longer, ['one two three', ' four']],
+    [shorter, ['one']],
+    [other, ['one ', 'TWO', ' three']],
+  ] as const) {
+    const capture = log.capture(call, Buffer.from('request'))
+    capture.onBody(Buffer.from('request'))
+    for (const piece of ['one t', 'wo three']) capture.answerReceived(Buffer.from(piece))
+    for (const piece of sent) capture.answerSent(Buffer.from(piece))
+    capture.closed()
+    capture.relayed()
+  }
+  await log.flush()
+  const lengthsOf = async ({ id }: CapturedCall) => (await log.read(id))?.lengths
+  expect(await lengthsOf(same)).toEqual([7, -1, answer.length, -1])
+  expect(await lengthsOf(longer)).toEqual([7, -1, answer.length, answer.length + 5])
+  expect(await lengthsOf(shorter)).toEqual([7, -1, answer.length, 3])
+  expect(await lengthsOf(other)).toEqual([7, -1, answer.length, answer.length])
+})
+
+test('what an attempt received that was not delivered is not kept', async () => {
+  const { log, dropped } = openLog()
+  const call = callOf(1)
+  const capture = log.capture(call, Buffer.from('request'))
+  for (const answer of ['error', 'answer']) {
+    capture.beginAttempt()
+    capture.onBody(Buffer.from(`request for ${answer}`))
+    capture.answerReceived(Buffer.from(answer))
+  }
+  capture.answerSent(Buffer.from('answer'))
+  capture.relayed()
+  capture.closed()
+  await log.flush()
+  const read = await log.read(call.id)
+  expect(Buffer.from(read?.content ?? []).toString()).toBe('requestrequest for answeranswer')
+  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+})

@@ -1,0 +1,207 @@
+import { existsSync } from 'node:fs'
+import type { ContentLogSettings, ContentPlace } from '../domain/content-log.ts'
+import type { Secrets } from '../store/secrets.ts'
+import { TwoLevelPool } from '../limits/fair-pool.ts'
+import { type CapturedCall, type CaptureQueue, ContentCapture, type DropReason } from './content-capture.ts'
+import { ContentThread } from './content-thread.ts'
+import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
+import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
+
+/**
+ * Maximum bytes of content that are held until they are written: of calls under way, in the queue, and in the
+ * thread. A user alone may have most of it.
+ */
+const MAX_HELD_BYTES = 64 * 1024 * 1024
+const ALONE_SHARE = 3 / 4
+/** The queue is written when it has waited this long, or holds this much. */
+const MAX_WAIT_MS = 500
+const MAX_QUEUED_BYTES = 1024 * 1024
+/** Batches that the thread may have; more wait in the queue. */
+const MAX_UNDER_WAY = 2
+/** Pause before a batch that could not be written is tried again: at first, and at most. */
+const MIN_RETRY_MS = 500
+const MAX_RETRY_MS = 10_000
+/** Time for which the end of the gateway waits for the queue. */
+const CLOSE_MS = 5_000
+/** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
+const READ_COPIES = 8
+
+/** Parts of the content log. */
+export interface ContentLogServices {
+  readonly secrets: Secrets
+  /** Folder of the files of the embedded database; undefined with PostgreSQL. */
+  readonly folder: string | undefined
+  readonly databaseUrl: string | undefined
+  readonly settings: () => ContentLogSettings
+  readonly onDropped: (reason: DropReason) => void
+  readonly warn: (sentence: string) => void
+  /** Monotonic clock, in milliseconds. */
+  readonly nowMs: () => number
+}
+
+interface Queued {
+  readonly call: CapturedCall
+  readonly content: ContentBytes
+  readonly held: number
+}
+
+/**
+ * What was said, if it is to be kept: collected beside the calls, and written in batches by a thread. Nothing
+ * here delays or fails a call. `docs/content-log.md`.
+ */
+export class ContentLog implements CaptureQueue {
+  readonly #services: ContentLogServices
+  readonly #thread: ContentThread
+  readonly #pool: TwoLevelPool
+  #queue: Queued[] = []
+  #queuedBytes = 0
+  #timer: NodeJS.Timeout | undefined
+  readonly #writing = new Set<Promise<void>>()
+  #isClosed = false
+
+  constructor(services: ContentLogServices) {
+    this.#services = services
+    const { secrets, folder, databaseUrl } = services
+    this.#thread = new ContentThread({ secrets, folder, databaseUrl })
+    this.#pool = new TwoLevelPool({
+      max: () => MAX_HELD_BYTES,
+      aloneShare: ALONE_SHARE,
+      nowMs: services.nowMs,
+    })
+  }
+
+  /** Bytes that are held until they are written. */
+  get held(): number {
+    return this.#pool.held
+  }
+
+  /** Begins to collect the content of a call. */
+  capture(call: CapturedCall, requestReceived: Buffer): ContentCapture {
+    return new ContentCapture(call, this, requestReceived)
+  }
+
+  take({ userId, tokenId }: CapturedCall, bytes: number): boolean {
+    return bytes === 0 || this.#pool.take({ client: userId, key: tokenId }, bytes)
+  }
+
+  give({ userId, tokenId }: CapturedCall, bytes: number): void {
+    if (bytes > 0) this.#pool.give({ client: userId, key: tokenId }, bytes)
+  }
+
+  add(call: CapturedCall, content: ContentBytes, held: number): void {
+    this.#queue.push({ call, content, held })
+    this.#queuedBytes += held
+    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
+    else this.#timer ??= setTimeout(() => this.#writeQueue(), MAX_WAIT_MS).unref()
+  }
+
+  dropped(reason: DropReason): void {
+    this.#services.onDropped(reason)
+  }
+
+  /** Summaries of those calls whose content is kept, by id. */
+  async find(ids: readonly string[]): Promise<ReadonlyMap<string, ContentSummary>> {
+    if (ids.length === 0 || this.#isUnused) return new Map()
+    const found = await this.#thread.ask('find', ids)
+    return new Map(found.map((summary) => [summary.id, summary]))
+  }
+
+  /** Bytes of memory that reading a content takes. */
+  bytesToRead({ bytes }: ContentSummary): number {
+    return bytes * READ_COPIES
+  }
+
+  read(id: string): Promise<ReadContent | undefined> {
+    return this.#thread.ask('read', id)
+  }
+
+  /**
+   * Deletes content. When this resolves, nothing of it can be read any more, by anybody. Resolves to whether
+   * anything of it was kept.
+   */
+  async delete(deletion: ContentDeletion): Promise<boolean> {
+    await this.flush()
+    if (this.#isUnused) return false
+    return this.#thread.ask('delete', deletion)
+  }
+
+  async prune(): Promise<{ readonly removedContents: number }> {
+    if (this.#isUnused) return { removedContents: 0 }
+    return this.#thread.ask('prune', undefined)
+  }
+
+  /** Resolves when everything that was in the queue is written. */
+  async flush(): Promise<void> {
+    this.#writeQueue(true)
+    await Promise.all(this.#writing)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)))
+    await Promise.race([this.flush(), late])
+    clearTimeout(timer)
+    await this.#thread.close()
+  }
+
+  /** Whether nothing was ever kept here. A shared database is always asked. */
+  get #isUnused(): boolean {
+    const { folder } = this.#services
+    return folder !== undefined && !this.#thread.isRunning && !existsSync(folder)
+  }
+
+  #writeQueue(isUrgent = false): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#queue.length === 0) return
+    if (this.#writing.size >= MAX_UNDER_WAY && !isUrgent) return
+    const queued = this.#queue
+    this.#queue = []
+    this.#queuedBytes = 0
+    const writing = this.#write(queued, this.#services.settings().store).finally(() => {
+      this.#writing.delete(writing)
+      for (const { call, held } of queued) this.give(call, held)
+      if (this.#queue.length > 0) this.#writeQueue()
+    })
+    this.#writing.add(writing)
+  }
+
+  async #write(queued: readonly Queued[], store: ContentPlace): Promise<void> {
+    for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
+      try {
+        const { calls, bytes } = packed(queued)
+        return await this.#thread.ask('write', { calls, bytes, store }, [bytes.buffer])
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        if (this.#isClosed) {
+          for (const _ of queued) this.dropped('failed')
+          return
+        }
+        this.#services.warn(`the content log cannot be written (${reason}); tried again`)
+        await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
+      }
+    }
+  }
+}
+
+/** The content of calls in one buffer, which is given to the thread. */
+function packed(queued: readonly Queued[]): {
+  readonly calls: readonly BatchedCall[]
+  readonly bytes: Uint8Array<ArrayBuffer>
+} {
+  const all = queued.map(({ content }) => CONTENT_PARTS.map((part) => content[part]))
+  const length = all.flat().reduce((sum, part) => sum + (part?.length ?? 0), 0)
+  const bytes = new Uint8Array(length)
+  let at = 0
+  for (const part of all.flat()) {
+    if (!part) continue
+    bytes.set(part, at)
+    at += part.length
+  }
+  const calls = queued.map(({ call }, index) => ({
+    ...call,
+    lengths: all[index]!.map((part) => part?.length ?? -1),
+  }))
+  return { calls, bytes }
+}

@@ -1,0 +1,81 @@
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { ContentThreadOptions, ContentWork, FromContentThread, ToContentThread } from './messages.ts'
+
+// The extension is .ts in the source and .js in the build.
+const WORKER = new URL(`./content-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
+const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 }
+
+interface Pending {
+  readonly resolve: (output: never) => void
+  readonly reject: (error: Error) => void
+}
+
+/** The thread of the content log. It is started when it is needed, and again if it has ended. */
+export class ContentThread {
+  readonly #options: ContentThreadOptions
+  #worker: Worker | undefined
+  readonly #pending = new Map<number, Pending>()
+  #number = 0
+
+  constructor(options: ContentThreadOptions) {
+    this.#options = options
+  }
+
+  /** Whether the thread was started. */
+  get isRunning(): boolean {
+    return this.#worker !== undefined
+  }
+
+  /** Has the thread do something. Rejects if that fails, or if the thread ends before. */
+  ask<Name extends keyof ContentWork>(
+    name: Name,
+    input: Parameters<ContentWork[Name]>[0],
+    transferred: ArrayBuffer[] = [],
+  ): ReturnType<ContentWork[Name]> {
+    return this.#ask(name, input, transferred) as ReturnType<ContentWork[Name]>
+  }
+
+  /** Closes the files, and ends the thread. */
+  async close(): Promise<void> {
+    const worker = this.#worker
+    if (!worker) return
+    await this.#ask('close', undefined, []).catch(() => {})
+    await worker.terminate()
+  }
+
+  #ask(name: ToContentThread['name'], input: unknown, transferred: ArrayBuffer[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const worker = (this.#worker ??= this.#start())
+      const number = (this.#number += 1)
+      this.#pending.set(number, { resolve, reject })
+      worker.postMessage({ number, name, input } satisfies ToContentThread, transferred)
+    })
+  }
+
+  #start(): Worker {
+    const worker = new Worker(WORKER, {
+      name: 'content log',
+      workerData: this.#options,
+      execArgv: [],
+      resourceLimits: MEMORY_LIMITS,
+    })
+    worker.unref()
+    worker.on('message', ({ number, output, error }: FromContentThread) => {
+      const pending = this.#pending.get(number)
+      this.#pending.delete(number)
+      if (error === undefined) pending?.resolve(output as never)
+      else pending?.reject(new Error(error))
+    })
+    let reason = 'the thread of the content log has ended'
+    worker.on('error', (error) => (reason = `${reason}: ${error.message}`))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      const lost = [...this.#pending.values()]
+      this.#pending.clear()
+      for (const { reject } of lost) reject(new Error(reason))
+    })
+    return worker
+  }
+}

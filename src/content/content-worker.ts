@@ -1,0 +1,31 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { ContentKeeper } from './content-keeper.ts'
+import type { ContentThreadOptions, FromContentThread, ReadContent, ToContentThread } from './messages.ts'
+import type { Shelf } from './shelf.ts'
+import { SqliteShelf } from './sqlite-shelf.ts'
+
+const { folder, databaseUrl, secrets } = workerData as ContentThreadOptions
+
+async function openShelf(): Promise<Shelf> {
+  if (databaseUrl === undefined) return new SqliteShelf(folder ?? '')
+  // Loaded only with a shared database.
+  const { PostgresShelf } = await import('./postgres-shelf.ts')
+  return PostgresShelf.open(databaseUrl)
+}
+
+const opening = openShelf().then((shelf) => new ContentKeeper(shelf, secrets))
+opening.catch(() => {})
+
+async function answer({ number, name, input }: ToContentThread): Promise<void> {
+  try {
+    const keeper = await opening
+    const output: unknown = name === 'close' ? await keeper.close() : await keeper[name](input as never)
+    const transferred = name === 'read' && output ? [(output as ReadContent).content.buffer] : []
+    parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    parentPort?.postMessage({ number, error: message } satisfies FromContentThread)
+  }
+}
+
+parentPort?.on('message', (message: ToContentThread) => void answer(message))

@@ -1,0 +1,311 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
+import type { ContentEntry } from './entries.ts'
+import type { ContentDeletion } from './messages.ts'
+import { dayText, dropDaysOfCall } from './retention.ts'
+import type { DeletionMark, EntryHead, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
+
+/** Maximum wait for another process of this gateway. */
+const BUSY_TIMEOUT_MS = 10_000
+/** Files that are kept open. */
+const MAX_OPEN = 16
+const FILE = /^(\d{4}-\d\d-\d\d)\.db$/
+const DAY_MS = 86_400_000
+
+const ENTRIES = `CREATE TABLE IF NOT EXISTS entries (
+  id TEXT PRIMARY KEY, user_id INTEGER, token_id INTEGER, started_ms INTEGER, expires_ms INTEGER, what TEXT,
+  bytes INTEGER, sha256 TEXT, lengths TEXT, key_id TEXT, sealed BLOB) STRICT;
+  CREATE INDEX IF NOT EXISTS entries_by_key ON entries (key_id)`
+const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
+  id TEXT PRIMARY KEY, user_id INTEGER, day INTEGER, end_day INTEGER, cipher TEXT, number INTEGER) STRICT;
+  CREATE INDEX IF NOT EXISTS data_keys_by_user ON data_keys (user_id, day);
+  CREATE TABLE IF NOT EXISTS deletions (
+  id INTEGER PRIMARY KEY, user_id INTEGER, token_id INTEGER, from_ms INTEGER, to_ms INTEGER, at_ms INTEGER,
+  done INTEGER) STRICT`
+
+const HEAD =
+  'id, user_id AS userId, token_id AS tokenId, started_ms AS startedMs, expires_ms AS expiresMs, what, bytes, ' +
+  'sha256, lengths, key_id AS keyId'
+const KEY = 'id, user_id AS userId, day, end_day AS endDay, cipher'
+const MARK = 'id, user_id AS userId, token_id AS tokenId, from_ms AS fromMs, to_ms AS toMs, done AS isDone'
+
+/**
+ * Content in files of the data folder: one for each day on which it is removed, and one with the keys. Several
+ * processes may have them open. Deleted rows are overwritten, and no journal stays behind.
+ */
+export class SqliteShelf implements Shelf {
+  readonly #folder: string
+  readonly #open = new Map<number, DatabaseSync>()
+  #keys: DatabaseSync | undefined
+  /** Exclusive work so far; one after another. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  addressOf({ id, dropDay }: EntryHead): string {
+    return `content/${dayText(dropDay)}.db#${id}`
+  }
+
+  write<Result>(work: (writer: ShelfWriter) => Promise<Result>): Promise<Result> {
+    const running = this.#turn.then(() => this.#write(work))
+    this.#turn = running.catch(() => {})
+    return running
+  }
+
+  // The keys are committed after the entries: after a crash in between, entries without a key are left, which
+  // count as absent.
+  async #write<Result>(work: (writer: ShelfWriter) => Promise<Result>): Promise<Result> {
+    const keys = this.#keysFile()
+    const files = new Set<DatabaseSync>()
+    keys.exec('BEGIN IMMEDIATE')
+    try {
+      const fileOf = (dropDay: number): DatabaseSync => {
+        const file = this.#file(dropDay)
+        if (!files.has(file)) file.exec('BEGIN IMMEDIATE')
+        files.add(file)
+        return file
+      }
+      const result = await work(new SqliteWriter(keys, fileOf, () => this.#days()))
+      for (const file of files) file.exec('COMMIT')
+      keys.exec('COMMIT')
+      return result
+    } catch (error) {
+      for (const db of [...files, keys]) if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    } finally {
+      this.#closeSome()
+    }
+  }
+
+  heads(ids: readonly string[]): Promise<readonly EntryHead[]> {
+    const byDay = new Map<number, string[]>()
+    const present = new Set(this.#days())
+    for (const id of ids)
+      for (const day of dropDaysOfCall(id))
+        if (present.has(day)) byDay.set(day, [...(byDay.get(day) ?? []), id])
+    const found = [...byDay].flatMap(([day, some]) =>
+      this.#file(day)
+        .prepare(`SELECT ${HEAD} FROM entries WHERE id IN (SELECT value FROM json_each(?))`)
+        .all(JSON.stringify(some))
+        .map((row) => ({ ...row, dropDay: day }) as unknown as EntryHead),
+    )
+    this.#closeSome()
+    return Promise.resolve(found)
+  }
+
+  sealedOf(head: EntryHead): Promise<Buffer | undefined> {
+    return Promise.resolve(sealedIn(this.#file(head.dropDay), head))
+  }
+
+  keys(ids: readonly string[]): Promise<readonly StoredKey[]> {
+    if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve([])
+    const rows = this.#keysFile()
+      .prepare(`SELECT ${KEY} FROM data_keys WHERE id IN (SELECT value FROM json_each(?))`)
+      .all(JSON.stringify(ids))
+    return Promise.resolve(rows as unknown as StoredKey[])
+  }
+
+  marks(): Promise<readonly DeletionMark[]> {
+    return Promise.resolve(existsSync(join(this.#folder, 'keys.db')) ? marksIn(this.#keysFile()) : [])
+  }
+
+  prune(today: number, marksMs: number): Promise<number> {
+    if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve(0)
+    return this.write(async () => {
+      const keys = this.#keysFile()
+      const removed = keys.prepare('DELETE FROM data_keys WHERE end_day <= ?').run(today)
+      keys.prepare('DELETE FROM deletions WHERE done = 1 AND at_ms < ?').run(marksMs)
+      const past = this.#days().filter((day) => day <= today)
+      for (const day of past) this.#removeFile(day)
+      return Number(removed.changes) + past.length
+    })
+  }
+
+  close(): Promise<void> {
+    for (const file of this.#open.values()) file.close()
+    this.#open.clear()
+    this.#keys?.close()
+    this.#keys = undefined
+    return Promise.resolve()
+  }
+
+  /** The days for which there is a file. */
+  #days(): number[] {
+    if (!existsSync(this.#folder)) return []
+    return readdirSync(this.#folder).flatMap((name) => {
+      const [, date] = FILE.exec(name) ?? []
+      return date === undefined ? [] : [Math.round(Date.parse(date) / DAY_MS)]
+    })
+  }
+
+  #file(dropDay: number): DatabaseSync {
+    const open = this.#open.get(dropDay)
+    if (open) return open
+    const file = openFile(this.#folder, `${dayText(dropDay)}.db`, ENTRIES, 'NORMAL')
+    this.#open.set(dropDay, file)
+    return file
+  }
+
+  #keysFile(): DatabaseSync {
+    return (this.#keys ??= openFile(this.#folder, 'keys.db', KEYS, 'FULL'))
+  }
+
+  #closeSome(): void {
+    for (const [day, file] of this.#open) {
+      if (this.#open.size <= MAX_OPEN) return
+      file.close()
+      this.#open.delete(day)
+    }
+  }
+
+  #removeFile(day: number): void {
+    this.#open.get(day)?.close()
+    this.#open.delete(day)
+    for (const suffix of ['', '-journal'])
+      rmSync(join(this.#folder, `${dayText(day)}.db${suffix}`), { force: true })
+  }
+}
+
+function openFile(folder: string, name: string, schema: string, synchronous: string): DatabaseSync {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, name)
+  createPrivateFile(path)
+  keepPrivate(`${path}-journal`)
+  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
+  db.exec('PRAGMA trusted_schema = OFF')
+  db.exec('PRAGMA secure_delete = ON')
+  // Not a WAL, in which deleted keys would stay until a checkpoint.
+  db.exec('PRAGMA journal_mode = DELETE')
+  db.exec(`PRAGMA synchronous = ${synchronous}`)
+  db.exec(schema)
+  return db
+}
+
+function marksIn(keys: DatabaseSync): DeletionMark[] {
+  return keys
+    .prepare(`SELECT ${MARK} FROM deletions ORDER BY id`)
+    .all()
+    .map(
+      (row) =>
+        ({
+          ...row,
+          tokenId: row['tokenId'] ?? undefined,
+          isDone: row['isDone'] === 1,
+        }) as unknown as DeletionMark,
+    )
+}
+
+function sealedIn(file: DatabaseSync, { id }: Pick<EntryHead, 'id'>): Buffer | undefined {
+  const sealed = file.prepare('SELECT sealed FROM entries WHERE id = ?').get(id)?.['sealed']
+  return sealed instanceof Uint8Array
+    ? Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
+    : undefined
+}
+
+/** Work within a transaction. */
+class SqliteWriter implements ShelfWriter {
+  readonly #keys: DatabaseSync
+  readonly #fileOf: (dropDay: number) => DatabaseSync
+  readonly #days: () => readonly number[]
+
+  constructor(keys: DatabaseSync, fileOf: (dropDay: number) => DatabaseSync, days: () => readonly number[]) {
+    this.#keys = keys
+    this.#fileOf = fileOf
+    this.#days = days
+  }
+
+  keysOf(owners: readonly KeyOwner[]): Promise<readonly StoredKey[]> {
+    const select = this.#keys.prepare(
+      `SELECT ${KEY} FROM data_keys WHERE user_id = ? AND day = ? AND end_day = ? ORDER BY number`,
+    )
+    const rows = owners.flatMap(({ userId, day, endDay }) => select.all(userId, day, endDay))
+    return Promise.resolve(rows as unknown as StoredKey[])
+  }
+
+  keysOfUser(userId: number, fromDay: number, toDay: number): Promise<readonly StoredKey[]> {
+    const rows = this.#keys
+      .prepare(`SELECT ${KEY} FROM data_keys WHERE user_id = ? AND day >= ? AND day <= ? ORDER BY number`)
+      .all(userId, fromDay, toDay)
+    return Promise.resolve(rows as unknown as StoredKey[])
+  }
+
+  addKeys(keys: readonly StoredKey[]): Promise<void> {
+    const insert = this.#keys.prepare(
+      'INSERT INTO data_keys VALUES (?, ?, ?, ?, ?, (SELECT coalesce(max(number), 0) + 1 FROM data_keys))',
+    )
+    for (const { id, userId, day, endDay, cipher } of keys) insert.run(id, userId, day, endDay, cipher)
+    return Promise.resolve()
+  }
+
+  removeKeys(ids: readonly string[]): Promise<void> {
+    this.#keys
+      .prepare('DELETE FROM data_keys WHERE id IN (SELECT value FROM json_each(?))')
+      .run(JSON.stringify(ids))
+    return Promise.resolve()
+  }
+
+  append(entries: readonly ContentEntry[]): Promise<void> {
+    for (const [dropDay, some] of Map.groupBy(entries, (entry) => entry.dropDay)) {
+      const insert = this.#fileOf(dropDay).prepare(
+        'INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      )
+      for (const entry of some) {
+        const { id, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId, sealed } =
+          entry
+        const values: SQLInputValue[] = [id, userId, tokenId, startedMs, expiresMs, what, bytes, sha256]
+        insert.run(...values, lengths, keyId, sealed)
+      }
+    }
+    return Promise.resolve()
+  }
+
+  entriesOfKey(keyId: string): Promise<readonly EntryHead[]> {
+    const found = this.#days().flatMap((dropDay) =>
+      this.#fileOf(dropDay)
+        .prepare(`SELECT ${HEAD} FROM entries WHERE key_id = ?`)
+        .all(keyId)
+        .map((row) => ({ ...row, dropDay }) as unknown as EntryHead),
+    )
+    return Promise.resolve(found)
+  }
+
+  sealedOf(head: EntryHead): Promise<Buffer | undefined> {
+    return Promise.resolve(sealedIn(this.#fileOf(head.dropDay), head))
+  }
+
+  replace({ id, dropDay }: EntryHead, keyId: string, sealed: Buffer): Promise<void> {
+    this.#fileOf(dropDay)
+      .prepare('UPDATE entries SET key_id = ?, sealed = ? WHERE id = ?')
+      .run(keyId, sealed, id)
+    return Promise.resolve()
+  }
+
+  removeEntriesOfKeys(keyIds: readonly string[]): Promise<void> {
+    const ids = JSON.stringify(keyIds)
+    for (const day of this.#days())
+      this.#fileOf(day)
+        .prepare('DELETE FROM entries WHERE key_id IN (SELECT value FROM json_each(?))')
+        .run(ids)
+    return Promise.resolve()
+  }
+
+  marks(): Promise<readonly DeletionMark[]> {
+    return Promise.resolve(marksIn(this.#keys))
+  }
+
+  addMark({ userId, tokenId, fromMs, toMs }: ContentDeletion, atMs: number): Promise<number> {
+    const { lastInsertRowid } = this.#keys
+      .prepare('INSERT INTO deletions VALUES (NULL, ?, ?, ?, ?, ?, 0)')
+      .run(userId, tokenId ?? null, fromMs, toMs, atMs)
+    return Promise.resolve(Number(lastInsertRowid))
+  }
+
+  finishMark(id: number): Promise<void> {
+    this.#keys.prepare('UPDATE deletions SET done = 1 WHERE id = ?').run(id)
+    return Promise.resolve()
+  }
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+
+/** The export of one signal by the process that answers. `docs/administration.md: Telemetry`. */
+const signalSchema = z.object({
+  signal: z.enum(['traces', 'metrics']),
+  host: z.string().describe('of the collector'),
+  protocol: z.enum(['http/protobuf', 'http/json']),
+  sent: z.int().describe('spans or data points that the collector took'),
+  failed: z.int().describe('that it refused, or that did not reach it'),
+  dropped: z.int().describe('for which there was no room'),
+  last_sent_at: z.int().nullable().describe('Unix seconds'),
+  last_error: z.string().nullable().describe('why the last export failed; null if it did not'),
+})
+
+/** What is exported; empty if no collector is named. */
+export const telemetrySchema = z.array(signalSchema)
+
+/** The exports of this process since its start. */
+export function telemetryState(telemetry: Telemetry | undefined): z.output<typeof telemetrySchema> {
+  if (!telemetry) return []
+  return [...telemetry.counts.states].map(([signal, state]) => ({
+    signal: NAMES[signal],
+    host: state.host,
+    protocol: state.protocol,
+    sent: state.sent,
+    failed: state.failed,
+    dropped: state.dropped,
+    last_sent_at: state.lastSentMs === null ? null : Math.floor(state.lastSentMs / 1000),
+    last_error: state.lastError,
+  }))
+}
+
+const NAMES = { TRACES: 'traces', METRICS: 'metrics' } as const

@@ -1,0 +1,120 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import { digestOf } from '../../content/entries.ts'
+import type { ContentSummary, ReadContent } from '../../content/messages.ts'
+import { CONTENT_PARTS, type ContentPart } from '../../content/parts.ts'
+import type { User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import { requireManageable } from '../authority.ts'
+import { wholeNumber } from '../input-fields.ts'
+import type { AdministrationServices, ManagementServices } from '../services.ts'
+import { findUser } from '../users/list-users.ts'
+
+type ContentServices = Pick<AdministrationServices, 'store' | 'settings' | 'content' | 'nowMs' | 'holdToRead'>
+
+const partSchema = z.object({
+  text: z.string().optional().meta({ description: 'The bytes, if they are UTF-8' }),
+  base64: z.string().optional().meta({ description: 'The bytes, if they are not' }),
+  sha256: z.string(),
+  bytes: z.int().optional(),
+  roles: z.array(z.string()).optional(),
+  tools: z.array(z.string()).optional(),
+  parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  finish_reason: z.string().optional(),
+})
+
+/** What was said in a call; `docs/api.md: Content log`. */
+export const callContentSchema = z.object({
+  what: z.string(),
+  parts: z.partialRecord(z.enum(CONTENT_PARTS), partSchema),
+})
+
+type Part = z.output<typeof partSchema>
+
+/**
+ * Reads what was said in a call. To anybody who may not read it, it does not exist. Where it is another's, the
+ * audit log has an entry before it is read.
+ */
+export async function callContent(
+  services: ContentServices,
+  id: string,
+  user: User,
+): Promise<z.output<typeof callContentSchema>> {
+  const { content, store } = services
+  const summary = (await content.find([id])).get(id)
+  if (!summary || !mayRead(services, user, summary)) throw contentNotFound()
+  if (summary.userId !== user.id) await store.write('recordContentRead', { callId: id })
+  await services.holdToRead(content.bytesToRead(summary))
+  const found = await content.read(id)
+  if (!found) throw contentNotFound()
+  return { what: found.what, parts: found.what === 'metadata' ? factsOf(found) : partsOf(found) }
+}
+
+function mayRead({ settings }: ContentServices, user: User, { userId }: ContentSummary): boolean {
+  const { readers } = settings().contentLog
+  return userId === user.id || (readers !== undefined && user.role >= readers)
+}
+
+function contentNotFound(): GatewayError {
+  return new GatewayError('not_found', 'no content is kept of a call with this id')
+}
+
+function factsOf({ content }: ReadContent): Partial<Record<ContentPart, Part>> {
+  return JSON.parse(Buffer.from(content.buffer).toString()) as Partial<Record<ContentPart, Part>>
+}
+
+function partsOf({ content, lengths }: ReadContent): Partial<Record<ContentPart, Part>> {
+  const parts: Partial<Record<ContentPart, Part>> = {}
+  let at = 0
+  for (const [index, part] of CONTENT_PARTS.entries()) {
+    const length = lengths[index] ?? -1
+    if (length < 0) continue
+    const bytes = Buffer.from(content.buffer, content.byteOffset + at, length)
+    at += length
+    const sha256 = digestOf(bytes)
+    parts[part] = isUtf8(bytes)
+      ? { text: bytes.toString(), sha256 }
+      : { base64: bytes.toString('base64'), sha256 }
+  }
+  return parts
+}
+
+/** Which content is deleted: `docs/api.md: Content log`. */
+export const contentDeletionQuery = z.object({
+  user: wholeNumber(),
+  token: wholeNumber(),
+  from: wholeNumber(),
+  to: wholeNumber(),
+})
+
+/** Deletes what was said in calls of a user, or of one of its tokens, that began in a period. */
+export async function deleteContent(
+  services: ContentServices,
+  { user: userId, token: tokenId, from = 0, to }: z.output<typeof contentDeletionQuery>,
+  by: User,
+): Promise<undefined> {
+  const { store } = services
+  const fromMs = from * 1000
+  const toMs = Math.min(services.nowMs() + 1, to === undefined ? Infinity : to * 1000)
+  if (to !== undefined && to <= from)
+    throw new GatewayError('invalid_request', 'to: expected a time after from')
+  const token = tokenId === undefined ? undefined : await store.read('tokenById', { tokenId })
+  const ownerId = userId ?? token?.user_id ?? by.id
+  if (token && token.user_id !== ownerId)
+    throw new GatewayError('not_found', 'this user has no token with this id')
+  const owner = ownerId === by.id ? by : await findUser(store, ownerId)
+  if (owner.id !== by.id) requireManageable(by, owner)
+  const period = { userId: owner.id, tokenId, fromMs, toMs }
+  await store.write('recordContentDeletion', { ...period, username: owner.username })
+  await services.content.delete(period)
+}
+
+/** Deletes all content of a user whose account is deleted. The audit log has an entry if anything was kept. */
+export async function deleteContentOfUser(
+  { store, content, nowMs }: Pick<ManagementServices, 'store' | 'content' | 'nowMs'>,
+  { id: userId, username }: Pick<User, 'id' | 'username'>,
+): Promise<void> {
+  const period = { tokenId: undefined, fromMs: 0, toMs: nowMs() + 1 }
+  const wasKept = await content.delete({ userId, ...period })
+  if (wasKept) await store.write('recordContentDeletion', { userId, username, ...period })
+}

@@ -1,0 +1,79 @@
+import { contains, LAST_CODE_POINT, NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
+import type { Program } from './program.ts'
+
+/** Code units that are half of a pair; see {@link CharacterClasses.ofUnit}. */
+export const HALF = 0xffff
+
+/**
+ * Characters that no instruction of a program tells apart are one class, so that a state needs a table entry for each
+ * class and not for each character.
+ */
+export class CharacterClasses {
+  /** The class of each code unit of UTF-16; HALF for halves of pairs. */
+  readonly ofUnit = new Uint16Array(0x10000)
+  readonly count: number
+  readonly #firsts: readonly number[]
+  readonly #classes: readonly number[]
+  readonly #members: readonly number[]
+
+  constructor(program: Program) {
+    const sets = new Set<Ranges>()
+    for (const instruction of program.instructions) {
+      if ('set' in instruction) sets.add(instruction.set)
+      if (instruction.op === 'assert') {
+        sets.add(WORD_CHARACTERS)
+        sets.add(NEWLINE)
+      }
+    }
+    const bounds = new Set<number>([0])
+    for (const set of sets) set.forEach((point, at) => bounds.add(at % 2 === 0 ? point : point + 1))
+    bounds.delete(LAST_CODE_POINT + 1)
+    this.#firsts = [...bounds].sort((a, b) => a - b)
+    const names = new Map<string, number>()
+    const members: number[] = []
+    const signatures = signaturesOf(this.#firsts, [...sets])
+    this.#classes = signatures.map((signature, at) => {
+      const known = names.get(signature)
+      if (known !== undefined) return known
+      names.set(signature, members.length)
+      return members.push(this.#firsts[at] as number) - 1
+    })
+    this.#members = members
+    this.count = members.length
+    for (const [at, first] of this.#firsts.entries()) {
+      if (first > 0xffff) break
+      this.ofUnit.fill(this.#classes[at] as number, first, this.#firsts[at + 1] ?? 0x10000)
+    }
+    this.ofUnit.fill(HALF, 0xd800, 0xe000)
+  }
+
+  /** The class of any code point, a lone half among them. */
+  ofPoint(point: number): number {
+    let low = 0
+    for (let high = this.#firsts.length; high - low > 1; ) {
+      const middle = (low + high) >> 1
+      if ((this.#firsts[middle] as number) <= point) low = middle
+      else high = middle
+    }
+    return this.#classes[low] as number
+  }
+
+  /** The classes whose characters are in a set that the program names. */
+  within(set: Ranges): Uint8Array {
+    return Uint8Array.from(this.#members, (point) => (contains(set, point) ? 1 : 0))
+  }
+}
+
+/** For each interval the sets that hold it. */
+function signaturesOf(firsts: readonly number[], sets: readonly Ranges[]): readonly string[] {
+  const signatures = firsts.map(() => '')
+  const index = new Map(firsts.map((first, at) => [first, at]))
+  for (const [number, set] of sets.entries()) {
+    for (let at = 0; at < set.length; at += 2) {
+      const from = index.get(set[at] as number) as number
+      const to = index.get((set[at + 1] as number) + 1) ?? firsts.length
+      for (let interval = from; interval < to; interval++) signatures[interval] += `${number},`
+    }
+  }
+  return signatures
+}

@@ -1,0 +1,81 @@
+/** A set of code points: pairs of first and last, ascending and apart. */
+export type Ranges = readonly number[]
+
+export const LAST_CODE_POINT = 0x10ffff
+
+/** What `\w` and `\b` of RE2 know as a letter of a word. */
+export const WORD_CHARACTERS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
+
+export const NEWLINE: Ranges = [0x0a, 0x0a]
+
+/** Sorts pairs, and joins those that touch. */
+export function normalized(pairs: Ranges): Ranges {
+  const sorted: [number, number][] = []
+  for (let at = 0; at < pairs.length; at += 2) sorted.push([pairs[at] as number, pairs[at + 1] as number])
+  sorted.sort((a, b) => a[0] - b[0])
+  const result: number[] = []
+  for (const [first, last] of sorted) {
+    const end = result.at(-1)
+    if (end !== undefined && first <= end + 1) result[result.length - 1] = Math.max(end, last)
+    else result.push(first, last)
+  }
+  return result
+}
+
+/** The code points that a regular expression of JavaScript with the flag `u` or `v` accepts one at a time. */
+export function rangesOf(expression: RegExp): Ranges {
+  const result: number[] = []
+  for (let point = 0; point <= LAST_CODE_POINT; point++) {
+    // Planes 4 to 13 have no characters yet.
+    if (point === 0x40000) point = 0xe0000
+    if (!expression.test(String.fromCodePoint(point))) continue
+    if (result.at(-1) === point - 1) result[result.length - 1] = point
+    else result.push(point, point)
+  }
+  return result
+}
+
+export function contains(ranges: Ranges, point: number): boolean {
+  for (let at = 0; at < ranges.length; at += 2)
+    if (point >= (ranges[at] as number) && point <= (ranges[at + 1] as number)) return true
+  return false
+}
+
+let folds: ReadonlyMap<number, readonly number[]> | undefined
+
+/** The code points that are equal without regard to case (simple folding), the given one among them. */
+export function caseVariants(point: number): readonly number[] {
+  folds ??= caseFolds()
+  return folds.get(foldKey(point)) ?? [point]
+}
+
+// Every letter with case is in one of these blocks.
+const BLOCKS_WITH_CASE: Ranges = [
+  0x41, 0x2fff, 0xa640, 0xabff, 0xff21, 0xff5a, 0x10400, 0x10cff, 0x118a0, 0x118df, 0x16e40, 0x16e7f, 0x1e900,
+  0x1e943,
+]
+
+function caseFolds(): ReadonlyMap<number, readonly number[]> {
+  const variants = new Map<number, number[]>()
+  for (let at = 0; at < BLOCKS_WITH_CASE.length; at += 2) {
+    for (let point = BLOCKS_WITH_CASE[at] as number; point <= (BLOCKS_WITH_CASE[at + 1] as number); point++) {
+      const key = foldKey(point)
+      const known = variants.get(key)
+      if (known) known.push(point)
+      else variants.set(key, [point])
+    }
+  }
+  return variants
+}
+
+function foldKey(point: number): number {
+  // The dotted and the dotless i of Turkish are letters of their own.
+  if (point === 0x130 || point === 0x131) return point
+  const upper = single(String.fromCodePoint(point).toUpperCase()) ?? point
+  return single(String.fromCodePoint(upper).toLowerCase()) ?? upper
+}
+
+function single(text: string): number | undefined {
+  const point = text.codePointAt(0)
+  return point !== undefined && text.length === (point > 0xffff ? 2 : 1) ? point : undefined
+}

@@ -1,0 +1,161 @@
+import { RE2JS } from 're2js'
+import { caseVariants, normalized, type Ranges } from './code-points.ts'
+
+/** An instruction of a compiled expression. `next` are the numbers of instructions, in order of preference. */
+export type Instruction =
+  | { readonly op: 'take'; readonly set: Ranges; readonly next: readonly [number] }
+  | { readonly op: 'go'; readonly next: readonly number[] }
+  | { readonly op: 'assert'; readonly flags: number; readonly next: readonly [number] }
+  | { readonly op: 'notAfter' | 'notBefore'; readonly set: Ranges; readonly next: readonly [number] }
+  | { readonly op: 'match'; readonly pattern: number; readonly next: readonly [] }
+
+export interface Program {
+  readonly instructions: readonly Instruction[]
+  readonly start: number
+}
+
+/** The assertions of RE2, as bits of `flags`. */
+export const ASSERT = {
+  lineStart: 1,
+  lineEnd: 2,
+  textStart: 4,
+  textEnd: 8,
+  wordBoundary: 16,
+  noWordBoundary: 32,
+} as const
+
+/** One expression of a program, with the characters that must not stand directly before and after a match. */
+export interface Pattern {
+  /** RE2 syntax. */
+  readonly source: string
+  readonly notAfter?: Ranges
+  readonly notBefore?: Ranges
+}
+
+/** An expression that cannot be used; the message says why. */
+export class PatternError extends Error {}
+
+const MAX_INSTRUCTIONS = 500_000
+
+// The operations of re2js 2.10.0, whose program is read here: its own matcher cannot be fed piece by piece.
+const RE2 = { alt: 1, altMatch: 2, capture: 3, empty: 4, fail: 5, match: 6, nop: 7, rune: 8, notNewline: 11 }
+const FOLD_CASE = 1
+
+interface ReadInstruction {
+  readonly op: number
+  readonly out: number
+  readonly arg: number
+  readonly runes: Int32Array | readonly number[]
+}
+
+/** Compiles several expressions into one program that starts with any of them. @throws PatternError */
+export function compileProgram(patterns: readonly Pattern[]): Program {
+  const instructions: Instruction[] = []
+  const starts = patterns.map((pattern, index) => append(instructions, pattern, index))
+  instructions.push({ op: 'go', next: starts })
+  const program = { instructions, start: instructions.length - 1 }
+  if (instructions.length > MAX_INSTRUCTIONS)
+    throw new PatternError(
+      `the expression is too large: it needs ${instructions.length} instructions, at most ${MAX_INSTRUCTIONS} are possible`,
+    )
+  return program
+}
+
+function append(into: Instruction[], { source, notAfter, notBefore }: Pattern, pattern: number): number {
+  const { inst, start } = parsed(source)
+  const base = into.length
+  const end = base + inst.length
+  for (const read of inst) into.push(translated(read, base, end, source))
+  if (notBefore) into.push({ op: 'notBefore', set: notBefore, next: [end + 1] })
+  into.push({ op: 'match', pattern, next: [] })
+  if (!notAfter) return base + start
+  into.push({ op: 'notAfter', set: notAfter, next: [base + start] })
+  return into.length - 1
+}
+
+function parsed(source: string): { readonly inst: readonly ReadInstruction[]; readonly start: number } {
+  try {
+    return RE2JS.compile(source).re2Input.prog as { inst: ReadInstruction[]; start: number }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    throw new PatternError(message.replace('error parsing regexp: ', ''), { cause: error })
+  }
+}
+
+function translated(read: ReadInstruction, base: number, end: number, source: string): Instruction {
+  const next: [number] = [base + read.out]
+  switch (read.op) {
+    case RE2.alt:
+    case RE2.altMatch:
+      return { op: 'go', next: [base + read.out, base + read.arg] }
+    case RE2.capture:
+    case RE2.nop:
+      return { op: 'go', next }
+    case RE2.fail:
+      return { op: 'go', next: [] }
+    case RE2.match:
+      return { op: 'go', next: [end] }
+    case RE2.empty:
+      return { op: 'assert', flags: read.arg, next }
+    default:
+      if (read.op >= RE2.rune && read.op <= RE2.notNewline) return { op: 'take', set: setOf(read), next }
+      throw new PatternError(`\`${source}\` uses what RE2 does not have`)
+  }
+}
+
+const sets = new Map<string, Ranges>()
+const setsOfRunes = new WeakMap<object, Ranges>()
+
+/** The same set for the same characters, so that a program has few different ones. */
+function setOf({ runes, arg }: ReadInstruction): Ranges {
+  const [only] = runes
+  if (runes.length === 1 && only !== undefined) {
+    const isFolded = (arg & FOLD_CASE) !== 0
+    const name = `${only}${isFolded ? 'i' : ''}`
+    const known = sets.get(name)
+    if (known) return known
+    const set = normalized((isFolded ? caseVariants(only) : [only]).flatMap((point) => [point, point]))
+    sets.set(name, set)
+    return set
+  }
+  // A repeated class is one array in all its copies.
+  const known = setsOfRunes.get(runes)
+  if (known) return known
+  const set = normalized([...runes])
+  setsOfRunes.set(runes, set)
+  return set
+}
+
+/** Characters that a match needs at least after each instruction; Infinity where none can follow. */
+export function distances({ instructions }: Program): readonly number[] {
+  const result = instructions.map(({ op }) => (op === 'match' ? 0 : Infinity))
+  for (let changed = true; changed; ) {
+    changed = false
+    for (let at = instructions.length - 1; at >= 0; at--) {
+      const { op, next } = instructions[at] as Instruction
+      const step = op === 'take' ? 1 : 0
+      for (const to of next) {
+        const through = (result[to] as number) + step
+        if (through < (result[at] as number)) {
+          result[at] = through
+          changed = true
+        }
+      }
+    }
+  }
+  return result
+}
+
+/** Whether an expression can match without a single character. */
+export function matchesNothing({ instructions, start }: Program): boolean {
+  const seen = new Set<number>()
+  const open = [start]
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (seen.has(at)) continue
+    seen.add(at)
+    const instruction = instructions[at] as Instruction
+    if (instruction.op === 'match') return true
+    if (instruction.op !== 'take') open.push(...instruction.next)
+  }
+  return false
+}

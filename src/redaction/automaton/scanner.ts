@@ -1,0 +1,300 @@
+import { type Automaton, DEAD, MATCH_AFTER, MATCH_BEFORE, STATE, type State } from './automaton.ts'
+import { HALF } from './character-classes.ts'
+
+/** A match, by positions in the whole text in code units. `end` may still grow while `isOpen`. */
+export interface Span {
+  readonly start: number
+  end: number
+  isOpen: boolean
+}
+
+/** Verdicts of a judge: not a match; and something else, which only takes the place of matches. */
+export const NO_MATCH = -1
+export const OTHER = -2
+
+/** Checks the text of what could be a match. Returns where the match begins within it, or one of the verdicts above. */
+export type Judge = (patterns: readonly number[], text: string) => number
+
+/** How a scanner finds its matches. Shared by all texts. */
+export interface Search {
+  readonly automaton: Automaton
+  /**
+   * Characters after which an attempt without a match is given up. An attempt that has matched gets as many again;
+   * with a judge they are the maximum of a match.
+   */
+  readonly most: number
+  readonly judge: Judge | undefined
+  /** Whether the judge can answer OTHER, so that a shorter match is not certain before the attempt has ended. */
+  readonly canSkip: boolean
+}
+
+// Attempts shorter than this are not remembered: that costs more than it saves.
+const REMEMBERED_FROM = 8
+const NOTHING = new Int32Array(0)
+
+/**
+ * Finds the matches of an automaton in one text that arrives in pieces: attempts to match begin at one place after the other,
+ * and one that the text so far does not decide waits for more.
+ *
+ * Linear even for expressions that many attempts read far with: the states of the attempt that reached farthest are remembered,
+ * and an attempt that comes into the same state at the same place continues where that one ended (Reps, "Maximal-munch
+ * tokenization in linear time", 1998). Attempts with a judge are not shortened in this way; their `most` bounds them.
+ */
+export class Scanner {
+  readonly #search: Search
+  /** Matches that were found and not yet taken by the owner, ascending. */
+  readonly spans: Span[] = []
+
+  // The attempt: where it began, how far it has read, its state if it waits, and the end of its match so far.
+  #start = 0
+  #position = 0
+  #waiting: State | undefined
+  #generation = 0
+  #span: Span | undefined
+  #matchEnd = -1
+  #spanStart = 0
+  #isOther = false
+  #classBefore: number
+  #lastClass = 0
+  #classAtMatch = 0
+  #firstClass = 0
+  #firstSize = 1
+
+  // States by position, modulo the size: of the attempt that reached farthest (valid above `low` up to `high`), and of the present one.
+  #farthest = NOTHING
+  #present = NOTHING
+  #mask = 0
+  #low = 0
+  #high = -1
+  #presentLow = 0
+  #hasJoined = false
+
+  constructor(search: Search) {
+    this.#search = search
+    this.#classBefore = search.automaton.edge
+  }
+
+  /** Everything before is known to be part of a match or of none. */
+  get decided(): number {
+    return this.#span && !this.#search.canSkip ? this.#matchEnd : this.#start
+  }
+
+  /** The text from here is needed again. */
+  get needed(): number {
+    return this.#span && !this.#search.judge ? this.#matchEnd : this.#start
+  }
+
+  /**
+   * Reads on to the end of `text`.
+   * @param base Position of its first character in the whole text, at most `needed`.
+   * @param isEnd Whether the whole text ends with it.
+   */
+  scan(text: string, base: number, isEnd: boolean): void {
+    const { automaton } = this.#search
+    const waiting = this.#waiting
+    let state = 0
+    if (waiting) {
+      state = this.#generation === automaton.generation ? waiting.id : automaton.numberOf(waiting)
+      this.#waiting = undefined
+    }
+    if (this.#generation !== automaton.generation) this.#forget()
+    while (state !== 0 || this.#begin(text, base, isEnd)) {
+      if (state === 0) state = automaton.startAfter(this.#classBefore)
+      if (!this.#attempt(state, text, base, isEnd)) return
+      this.#end()
+      state = 0
+    }
+  }
+
+  /** Moves to the next place where a match can begin; false if the text has none. */
+  #begin(text: string, base: number, isEnd: boolean): boolean {
+    const { automaton } = this.#search
+    const units = automaton.classes.ofUnit
+    const { width, starts } = automaton
+    const length = base + text.length
+    let start = this.#start
+    let before = this.#classBefore
+    for (let size = 1; start < length; start += size) {
+      let next = units[text.charCodeAt(start - base)] as number
+      size = 1
+      if (next === HALF) {
+        if (isIncomplete(text, start - base, isEnd)) break
+        size = sizeAt(text, start - base)
+        next = automaton.classes.ofPoint(text.codePointAt(start - base) as number)
+      }
+      let from = starts[before] as number
+      if (from === 0) from = automaton.startAfter(before)
+      let transition = automaton.table[from * width + next] as number
+      if (transition === 0) transition = automaton.step(from, next)
+      if ((transition & STATE) !== DEAD) {
+        this.#start = start
+        this.#classBefore = before
+        this.#firstClass = next
+        this.#firstSize = size
+        this.#position = start
+        this.#lastClass = before
+        this.#presentLow = start + REMEMBERED_FROM - 1
+        if (this.#generation !== automaton.generation) this.#forget()
+        return true
+      }
+      before = next
+    }
+    this.#start = start
+    this.#classBefore = before
+    return false
+  }
+
+  /** Reads on with an attempt; false if it waits for more text. */
+  #attempt(from: number, text: string, base: number, isEnd: boolean): boolean {
+    const { automaton, most, judge } = this.#search
+    const units = automaton.classes.ofUnit
+    const { width, edge } = automaton
+    const length = base + text.length
+    const nearMost = most - automaton.farthest
+    let { table } = automaton
+    let state = from
+    let position = this.#position
+    let size = 1
+    for (;;) {
+      let next = edge
+      if (position < length) {
+        next = units[text.charCodeAt(position - base)] as number
+        size = 1
+        if (next === HALF) {
+          if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position)
+          size = sizeAt(text, position - base)
+          next = automaton.classes.ofPoint(text.codePointAt(position - base) as number)
+        }
+      } else if (!isEnd) {
+        return this.#wait(state, position)
+      }
+      let transition = table[state * width + next] as number
+      if (transition === 0) {
+        transition = automaton.step(state, next)
+        table = automaton.table
+        if (this.#generation !== automaton.generation) this.#forget(position)
+      }
+      if (transition & MATCH_BEFORE) this.#matched(automaton.matchesBefore(state, next), position, text, base)
+      state = transition & STATE
+      if (next === edge) break
+      position += size
+      if (state === DEAD) {
+        if (!judge) this.#remember(DEAD, position)
+        break
+      }
+      this.#lastClass = next
+      if (transition & MATCH_AFTER) {
+        const { matches, distance } = automaton.stateOf(state)
+        this.#matched(matches, position, text, base)
+        if (distance === Infinity) break
+      }
+      if (!judge && position - this.#start >= REMEMBERED_FROM) {
+        if (
+          position > this.#low &&
+          position <= this.#high &&
+          this.#farthest[position & this.#mask] === state
+        ) {
+          state = this.#farthest[this.#high & this.#mask] as number
+          position = this.#high
+          this.#hasJoined = true
+          if (state === DEAD) break
+          this.#lastClass = this.#classEndingAt(text, position - base)
+        } else {
+          this.#remember(state, position)
+        }
+      }
+      const read = position - (judge || this.#matchEnd === -1 ? this.#start : this.#matchEnd)
+      if (read >= nearMost && read + automaton.stateOf(state).distance > most) break
+    }
+    this.#position = position
+    return true
+  }
+
+  #wait(state: number, position: number): false {
+    this.#waiting = this.#search.automaton.stateOf(state)
+    this.#position = position
+    return false
+  }
+
+  /** Notes the end of a match. */
+  #matched(patterns: readonly number[], end: number, text: string, base: number): void {
+    const { judge, canSkip } = this.#search
+    const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
+    if (verdict === NO_MATCH) return
+    this.#matchEnd = end
+    this.#classAtMatch = this.#lastClass
+    this.#isOther = verdict === OTHER
+    this.#spanStart = this.#start + Math.max(0, verdict)
+    this.#presentLow = Math.max(this.#presentLow, end)
+    if (this.#hasJoined) this.#low = Math.max(this.#low, end)
+    if (canSkip) return
+    if (this.#span) {
+      this.#span.end = end
+    } else {
+      this.#span = { start: this.#spanStart, end, isOpen: true }
+      this.spans.push(this.#span)
+    }
+  }
+
+  /** Ends an attempt. The next one begins behind its match, or at the next character. */
+  #end(): void {
+    if (this.#hasJoined) {
+      this.#high = Math.max(this.#high, this.#position)
+    } else if (this.#position > this.#high) {
+      const other = this.#farthest
+      this.#farthest = this.#present
+      this.#present = other
+      this.#low = this.#presentLow
+      this.#high = this.#position
+    }
+    this.#low = Math.max(this.#low, this.#high - this.#mask)
+    this.#hasJoined = false
+    if (this.#matchEnd === -1) {
+      this.#classBefore = this.#firstClass
+      this.#start += this.#firstSize
+      return
+    }
+    if (this.#search.canSkip && !this.#isOther)
+      this.spans.push({ start: this.#spanStart, end: this.#matchEnd, isOpen: false })
+    if (this.#span) this.#span.isOpen = false
+    this.#span = undefined
+    this.#start = this.#matchEnd
+    this.#classBefore = this.#classAtMatch
+    this.#matchEnd = -1
+  }
+
+  #remember(state: number, position: number): void {
+    if (this.#mask === 0) {
+      const size = 2 ** Math.ceil(Math.log2(this.#search.most + REMEMBERED_FROM + 2))
+      this.#farthest = new Int32Array(size)
+      this.#present = new Int32Array(size)
+      this.#mask = size - 1
+    }
+    const ring = this.#hasJoined ? this.#farthest : this.#present
+    ring[position & this.#mask] = state
+  }
+
+  /** The numbers of states that are remembered mean others now. */
+  #forget(position = this.#position): void {
+    this.#generation = this.#search.automaton.generation
+    this.#low = 0
+    this.#high = -1
+    this.#presentLow = Math.max(this.#presentLow, position)
+    this.#hasJoined = false
+  }
+
+  #classEndingAt(text: string, end: number): number {
+    const { classes } = this.#search.automaton
+    const isPair = end > 1 && sizeAt(text, end - 2) === 2
+    return classes.ofPoint(text.codePointAt(isPair ? end - 2 : end - 1) as number)
+  }
+}
+
+/** Whether the other half of a pair may still come. */
+function isIncomplete(text: string, at: number, isEnd: boolean): boolean {
+  return !isEnd && at + 1 === text.length && (text.charCodeAt(at) & 0xfc00) === 0xd800
+}
+
+function sizeAt(text: string, at: number): number {
+  return (text.codePointAt(at) as number) > 0xffff ? 2 : 1
+}

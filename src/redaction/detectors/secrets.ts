@@ -1,0 +1,62 @@
+import type { Ranges } from '../automaton/code-points.ts'
+import type { Detector } from './detector.ts'
+import { ASSIGNED_SECRET, BEARER_TOKEN, PRIVATE_KEY, SECRET_FORMS } from './secret-forms.ts'
+
+const LETTERS_AND_DIGITS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a]
+/** `-`, `/`, `_`. */
+const JOINTS: Ranges = [0x2d, 0x2d, 0x2f, 0x2f, 0x5f, 0x5f]
+const WORD_AND_JOINTS: Ranges = [...LETTERS_AND_DIGITS, ...JOINTS]
+
+/** Keys and tokens that their form tells. A long one goes on as long as its letters do. */
+export const KNOWN_SECRETS: Detector = {
+  kind: 'SECRET',
+  most: 256,
+  forms: [
+    ...SECRET_FORMS.map(({ source, border }) => ({
+      source,
+      notAfter: border === 'hex' ? WORD_AND_JOINTS : LETTERS_AND_DIGITS,
+      ...(border && { notBefore: border === 'exact' ? LETTERS_AND_DIGITS : WORD_AND_JOINTS }),
+    })),
+    { source: PRIVATE_KEY },
+  ],
+}
+
+/** Values that the name before them calls a secret, if they look random. The match is the value alone. */
+export const NAMED_SECRETS: Detector = {
+  kind: 'SECRET',
+  most: 256,
+  forms: [ASSIGNED_SECRET, BEARER_TOKEN].map((source) => ({
+    source,
+    notAfter: LETTERS_AND_DIGITS,
+    notBefore: [...LETTERS_AND_DIGITS, 0x28, 0x28, 0x5f, 0x5f],
+    check: (text) => looksRandom(valueOf(text)),
+    valueAt: (text) => text.length - valueOf(text).length,
+  })),
+}
+
+function valueOf(text: string): string {
+  return /[A-Za-z0-9_.~+/=-]*$/.exec(text)?.[0].replace(/^=*/, '') ?? ''
+}
+
+/**
+ * Random letters and digits have many different characters, digits among the letters, and no words. A path, a name with dots,
+ * a UUID or a hash of a name is not a secret because a variable is called `token`.
+ */
+function looksRandom(value: string): boolean {
+  if (value.length < 20 || !/[0-9]/.test(value) || !/[A-Za-z]/.test(value)) return false
+  if (/example|placeholder|your[_-]?|x{6}|\.{2}/i.test(value)) return false
+  const digits = value.replaceAll(/[^0-9]/g, '').length
+  // Base 62 has a digit among six characters; names with a number have fewer.
+  if (digits < 2 || digits / value.length < 0.06) return false
+  if (/^(?:[a-z]+[._/-])+[a-z0-9]+$/i.test(value)) return false
+  return entropy(value) >= 3.3
+}
+
+/** Bits of a character, by how often each occurs in the text (Shannon). */
+function entropy(text: string): number {
+  const counts = new Map<string, number>()
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)
+  let bits = 0
+  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length)
+  return bits
+}

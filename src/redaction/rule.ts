@@ -1,0 +1,137 @@
+import { Automaton } from './automaton/automaton.ts'
+import { compileProgram, distances, matchesNothing, PatternError } from './automaton/program.ts'
+import { type Judge, NO_MATCH, OTHER, type Search } from './automaton/scanner.ts'
+import type { Detector, Form } from './detectors/detector.ts'
+import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
+import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'
+import { wordsDetector } from './detectors/words.ts'
+
+/** A kind of personal data that a rule can look for. */
+export type PiiKind = (typeof PII_KINDS)[number]
+
+export const PII_KINDS = Object.keys(PII_DETECTORS) as readonly PII_KIND_NAMES[]
+
+/** What a rule looks for (`docs/guards.md: Matching`). */
+export type TextMatch =
+  | { readonly regex: string | readonly string[]; readonly most?: number }
+  | { readonly words: readonly string[] }
+  | { readonly secrets: true }
+  | { readonly pii: readonly PiiKind[] }
+
+/** A compiled rule. It may be shared by any number of texts and streams; what it keeps is bounded. */
+export interface Rule {
+  readonly name: string
+  /** Characters of a stream that it holds back at most. */
+  readonly most: number
+  readonly searches: readonly (Search & { readonly kind: string })[]
+}
+
+/** A rule that cannot be used. The message says what is wrong, and what would be right. */
+export class RuleError extends Error {}
+
+export const DEFAULT_MOST = 256
+export const MAX_MOST = 4096
+const MAX_EXPRESSIONS = 64
+const MAX_WORDS = 10_000
+const MAX_WORD_LENGTH = 200
+
+/**
+ * Compiles what a rule looks for.
+ * @param name Names the kind of its matches, where the match itself names none.
+ * @throws RuleError
+ */
+export function compileRule(name: string, match: TextMatch): Rule {
+  const kind = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  const searches = searchesOf(kind, match)
+  return { name, most: Math.max(...searches.map(({ most }) => most)), searches }
+}
+
+function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
+  if ('regex' in match) return regexSearches(kind, match)
+  if ('words' in match) return [detectorSearch(checkedWords(kind, match.words))]
+  if ('secrets' in match) return [KNOWN_SECRETS, NAMED_SECRETS].map(detectorSearch)
+  if (match.pii.length === 0) throw new RuleError('pii needs at least one kind')
+  return match.pii.map((kind) => {
+    const detector = PII_DETECTORS[kind]
+    if (detector) return detectorSearch(detector)
+    throw new RuleError(`pii has no kind "${kind}"; the kinds are ${PII_KINDS.join(', ')}`)
+  })
+}
+
+function regexSearches(
+  kind: string,
+  { regex, most = DEFAULT_MOST }: { regex: string | readonly string[]; most?: number },
+) {
+  if (!Number.isInteger(most) || most < 1 || most > MAX_MOST)
+    throw new RuleError(`most must be a whole number from 1 to ${MAX_MOST}, not ${most}`)
+  const sources = typeof regex === 'string' ? [regex] : regex
+  if (sources.length === 0 || sources.length > MAX_EXPRESSIONS)
+    throw new RuleError(`regex needs 1 to ${MAX_EXPRESSIONS} expressions, not ${sources.length}`)
+  return sources.map((source) => {
+    const program = compiled(source)
+    if (matchesNothing(program))
+      throw new RuleError(
+        `the regex \`${source}\` matches the empty text; it must need at least one character`,
+      )
+    const least = distances(program)[program.start] as number
+    if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
+    if (least > most)
+      throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
+    return { kind, automaton: new Automaton(program, false), most, judge: undefined, canSkip: false }
+  })
+}
+
+function compiled(source: string) {
+  try {
+    return compileProgram([{ source }])
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error
+    throw new RuleError(`the regex \`${source}\` is not valid in RE2 syntax: ${error.message}`, {
+      cause: error,
+    })
+  }
+}
+
+function checkedWords(kind: string, words: readonly string[]): Detector {
+  if (words.length === 0 || words.length > MAX_WORDS)
+    throw new RuleError(`words needs 1 to ${MAX_WORDS} words, not ${words.length}`)
+  for (const word of words) {
+    if (word.trim() === '') throw new RuleError('words contains an empty word')
+    if (word.length > MAX_WORD_LENGTH)
+      throw new RuleError(
+        `words contains a word of ${word.length} characters; at most ${MAX_WORD_LENGTH} are possible`,
+      )
+  }
+  return wordsDetector(kind, words)
+}
+
+const searches = new WeakMap<Detector, Rule['searches'][number]>()
+
+/** The search of a detector. Rules share those of the detectors that exist once. */
+function detectorSearch(detector: Detector): Rule['searches'][number] {
+  const known = searches.get(detector)
+  if (known) return known
+  const { kind, most, forms } = detector
+  const isJudged = forms.some(({ check, isOther }) => check !== undefined || isOther)
+  const search = {
+    kind,
+    most,
+    automaton: new Automaton(compileProgram(forms), true),
+    judge: isJudged ? judgeOf(forms) : undefined,
+    canSkip: forms.some(({ isOther }) => isOther),
+  }
+  searches.set(detector, search)
+  return search
+}
+
+function judgeOf(forms: readonly Form[]): Judge {
+  return (patterns, text) => {
+    let verdict = NO_MATCH
+    for (const pattern of patterns) {
+      const form = forms[pattern] as Form
+      if (form.isOther) verdict = OTHER
+      else if (form.check?.(text) ?? true) return form.valueAt?.(text) ?? 0
+    }
+    return verdict
+  }
+}

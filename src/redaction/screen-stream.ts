@@ -1,0 +1,205 @@
+import { Scanner } from './automaton/scanner.ts'
+import type { Pseudonyms } from './pseudonyms.ts'
+import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
+
+const DEFAULT_WITH = '[REDACTED]'
+
+/** The rules of a stream, in their order. */
+export interface Screening {
+  readonly rules: readonly ScreenRule[]
+  /** Whether text waits for a rule. */
+  readonly holds: (rule: ScreenRule) => boolean
+}
+
+interface RuleScanner {
+  readonly scanner: Scanner
+  readonly rule: number
+  readonly kind: string
+}
+
+/**
+ * One text that arrives in pieces. Each character is given out as soon as no rule can match it any more, and the result is the
+ * same however the text is cut.
+ */
+export class ScreenStream {
+  readonly counts: number[]
+  readonly #screen: Screening
+  readonly #pseudonyms: Pseudonyms | undefined
+  /** Of the rules that text waits for, and of those that only count. */
+  readonly #holding: RuleScanner[] = []
+  readonly #counting: RuleScanner[] = []
+  readonly #found: Found[] = []
+  #alsoFound: Found[] = []
+  #growing: Found[] = []
+  /** End of the last match of each rule. */
+  readonly #ends: number[]
+  #text = ''
+  /** Position of the first character of #text. */
+  #base = 0
+  /** Characters before this one were given out or replaced. */
+  #passed = 0
+  /** End of the matches that were replaced last. */
+  #covered = 0
+  #blockedBy: number | undefined
+
+  /** @param pseudonyms Makes the tokens of rules that replace; only for a text that is pushed whole. */
+  constructor(screen: Screening, pseudonyms?: Pseudonyms) {
+    this.#screen = screen
+    this.#pseudonyms = pseudonyms
+    this.counts = screen.rules.map(() => 0)
+    this.#ends = screen.rules.map(() => 0)
+    for (const [rule, screened] of screen.rules.entries()) {
+      const scanners = screen.holds(screened) ? this.#holding : this.#counting
+      for (const search of screened.rule.searches)
+        scanners.push({ scanner: new Scanner(search), rule, kind: search.kind })
+    }
+  }
+
+  /** The number of the rule that ended the text: what was returned until then is all that may be passed on. */
+  get blockedBy(): number | undefined {
+    return this.#blockedBy
+  }
+
+  /** Characters that were pushed, and neither returned nor replaced yet. */
+  get held(): number {
+    return this.#blockedBy === undefined ? this.#base + this.#text.length - this.#passed : 0
+  }
+
+  /** Returns what may be passed on now. */
+  push(chunk: string): string {
+    return this.#read(chunk, false)
+  }
+
+  /** Ends the text, and returns the rest. */
+  end(): string {
+    return this.#read('', true)
+  }
+
+  /** Screens a whole text. */
+  whole(text: string): string {
+    return this.#read(text, true)
+  }
+
+  #read(chunk: string, isEnd: boolean): string {
+    if (this.#blockedBy !== undefined) return ''
+    const text = this.#text === '' ? chunk : this.#text + chunk
+    this.#text = text
+    const length = this.#base + text.length
+    let safe = isEnd || !endsInHalf(text) ? length : length - 1
+    let needed = length
+    for (const { scanner, rule, kind } of this.#holding) {
+      scanner.scan(text, this.#base, isEnd)
+      safe = Math.min(safe, scanner.decided)
+      needed = Math.min(needed, scanner.needed)
+      if (scanner.spans.length > 0) this.#take(scanner, rule, kind, this.#found)
+    }
+    for (const { scanner, rule, kind } of this.#counting) {
+      scanner.scan(text, this.#base, isEnd)
+      needed = Math.min(needed, scanner.needed)
+      if (scanner.spans.length > 0) this.#take(scanner, rule, kind, this.#alsoFound)
+    }
+    if (this.#alsoFound.length > 0) this.#countFlagged(isEnd)
+    const result = this.#compose(isEnd ? Infinity : safe)
+    const drop = Math.min(needed, this.#passed) - this.#base
+    if (drop > 0) {
+      this.#text = text.slice(drop)
+      this.#base += drop
+    }
+    return result
+  }
+
+  /** Counts the matches of rules for which no text waits, as far as each of them is decided. */
+  #countFlagged(isEnd: boolean): void {
+    if (this.#growing.length > 0) this.#grow()
+    const decided = new Map<number, number>()
+    for (const { scanner, rule } of this.#counting)
+      decided.set(rule, Math.min(decided.get(rule) ?? Infinity, isEnd ? Infinity : scanner.decided))
+    this.#alsoFound = this.#alsoFound.filter((found) => {
+      const isDecided = found.span.start < (decided.get(found.rule) as number)
+      if (isDecided) this.#count(found)
+      return !isDecided
+    })
+  }
+
+  #take(scanner: Scanner, rule: number, kind: string, into: Found[]): void {
+    for (const span of scanner.spans) into.push({ span, rule, kind })
+    scanner.spans.length = 0
+    if (into.length > 1) into.sort(byStart)
+  }
+
+  /** The text up to a position before which all is decided, with the matches replaced. */
+  #compose(safe: number): string {
+    const base = this.#base
+    const text = this.#text
+    const found = this.#found
+    if (this.#growing.length > 0) this.#grow()
+    let result = ''
+    let replaced: Found | undefined
+    let done = 0
+    for (; done < found.length; done++) {
+      const next = found[done] as Found
+      const { span, rule, kind } = next
+      if (span.start >= safe) break
+      this.#count(next)
+      const screened = this.#screen.rules[rule] as ScreenRule
+      if (screened.do === 'flag') continue
+      if (span.start >= this.#covered) {
+        if (replaced) result += this.#token(replaced)
+        replaced = undefined
+        result += text.slice(this.#passed - base, span.start - base)
+        if (screened.do === 'replace' && this.#pseudonyms) replaced = next
+        else if (screened.do !== 'block') result += written(screened, kind)
+      }
+      if (screened.do === 'block') {
+        if (replaced) result += this.#token(replaced)
+        this.#blockedBy = rule
+        this.#text = ''
+        return result
+      }
+      this.#covered = Math.max(this.#covered, span.end)
+      this.#passed = this.#covered
+    }
+    if (done > 0) found.splice(0, done)
+    if (replaced) result += this.#token(replaced)
+    const limit = Math.min(safe, base + text.length)
+    if (limit <= this.#passed) return result
+    const rest =
+      this.#passed === base && limit === base + text.length
+        ? text
+        : text.slice(this.#passed - base, limit - base)
+    this.#passed = limit
+    return result === '' ? rest : result + rest
+  }
+
+  /** Matches that were counted may have become longer. */
+  #grow(): void {
+    for (const { span, rule } of this.#growing) {
+      this.#ends[rule] = Math.max(this.#ends[rule] as number, span.end)
+      if (this.#screen.rules[rule]?.do === 'flag') continue
+      this.#covered = Math.max(this.#covered, span.end)
+      this.#passed = Math.max(this.#passed, this.#covered)
+    }
+    this.#growing = this.#growing.filter(({ span }) => span.isOpen)
+  }
+
+  #count(found: Found): void {
+    const { span, rule } = found
+    const end = this.#ends[rule] as number
+    if (span.start >= end) this.counts[rule] = (this.counts[rule] as number) + 1
+    this.#ends[rule] = Math.max(end, span.end)
+    if (span.isOpen) this.#growing.push(found)
+  }
+
+  #token({ span, kind }: Found): string {
+    const value = this.#text.slice(span.start - this.#base, this.#covered - this.#base)
+    return this.#pseudonyms?.tokenFor(kind, value) ?? ''
+  }
+}
+
+function written(screened: ScreenRule, kind: string): string {
+  return screened.do === 'replace' ? `[[${kind}]]` : (screened.with ?? DEFAULT_WITH)
+}
+
+function endsInHalf(text: string): boolean {
+  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800
+}

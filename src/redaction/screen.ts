@@ -1,0 +1,83 @@
+import { Scanner } from './automaton/scanner.ts'
+import type { Pseudonyms } from './pseudonyms.ts'
+import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
+import { ScreenStream } from './screen-stream.ts'
+
+/** A match: positions in UTF-16 code units, the number of its rule, and its kind in capitals (`EMAIL`, `SECRET`). */
+export interface Match {
+  readonly start: number
+  readonly end: number
+  readonly rule: number
+  readonly kind: string
+}
+
+/** What became of a text. */
+export interface Screened {
+  /** The text that may be passed on. The same string if nothing was changed. */
+  readonly text: string
+  /** Matches by rule. Matches of one rule that overlap count once. */
+  readonly counts: readonly number[]
+  /** The number of the rule that blocked the rest. */
+  readonly blockedBy: number | undefined
+}
+
+/** An ordered set of rules with what each does. It may be shared by any number of texts and streams. */
+export class Screen {
+  readonly rules: readonly ScreenRule[]
+  /** Characters of a stream that are held back at most. */
+  readonly most: number
+  /** Whether a match can end a text. */
+  readonly canBlock: boolean
+
+  constructor(rules: readonly ScreenRule[]) {
+    this.rules = rules
+    this.canBlock = rules.some((rule) => rule.do === 'block')
+    this.most = Math.max(0, ...rules.map((rule) => (this.holds(rule) ? rule.rule.most : 0)))
+  }
+
+  /** Whether text waits for a rule. One that only counts makes nothing wait, unless its count ends with a block. */
+  holds(rule: ScreenRule): boolean {
+    return rule.do !== 'flag' || this.canBlock
+  }
+
+  /** The matches of a text, by start, then by rule. Those of one rule that overlap are one. */
+  find(text: string): readonly Match[] {
+    const matches: { start: number; end: number; rule: number; kind: string }[] = []
+    const lastOf: ({ start: number; end: number } | undefined)[] = this.rules.map(() => undefined)
+    for (const { span, rule, kind } of this.#found(text)) {
+      const last = lastOf[rule]
+      if (last && span.start < last.end) {
+        last.end = Math.max(last.end, span.end)
+        continue
+      }
+      const match = { start: span.start, end: span.end, rule, kind }
+      lastOf[rule] = match
+      matches.push(match)
+    }
+    return matches
+  }
+
+  /** Screens a whole text. With `pseudonyms` the rules that replace write their tokens. */
+  apply(text: string, pseudonyms?: Pseudonyms): Screened {
+    const stream = new ScreenStream(this, pseudonyms)
+    const screened = stream.whole(text)
+    return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
+  }
+
+  /** A stream of its own for one text. */
+  stream(): ScreenStream {
+    return new ScreenStream(this)
+  }
+
+  #found(text: string): readonly Found[] {
+    const found: Found[] = []
+    for (const [rule, { rule: compiled }] of this.rules.entries()) {
+      for (const search of compiled.searches) {
+        const scanner = new Scanner(search)
+        scanner.scan(text, 0, true)
+        for (const span of scanner.spans) found.push({ span, rule, kind: search.kind })
+      }
+    }
+    return found.length > 1 ? found.sort(byStart) : found
+  }
+}

@@ -1,0 +1,26 @@
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { ContentCapture } from '../content/content-capture.ts'
+import type { ContentLog } from '../content/content-log.ts'
+import { contentPolicy } from '../domain/content-log.ts'
+import type { Call } from './call.ts'
+
+/** Begins to collect what is said in a call; undefined if nothing of it is kept. */
+export function captureOf(
+  log: Pick<ContentLog, 'capture'>,
+  call: Call,
+  { user, token }: Caller,
+  body: Buffer,
+): ContentCapture | undefined {
+  const { plan, incoming, response } = call
+  const { contentLog, groups } = plan.settings
+  const ofGroup = groups.get(plan.group.name)?.contentLog
+  const policy = contentPolicy(contentLog, ofGroup, user, token, Math.random)
+  if (!policy) return undefined
+  const { id, startedMs } = incoming
+  const content = log.capture({ ...policy, id, userId: user.id, tokenId: token.id, startedMs }, body)
+  call.content = content
+  response.onPiece = (piece) => content.answerSent(piece)
+  response.onClosed(() => content.closed())
+  if (response.isAborted) content.closed()
+  return content
+}

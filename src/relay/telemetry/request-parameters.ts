@@ -1,0 +1,89 @@
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { RequestParameters } from '../../telemetry/telemetry.ts'
+import type { ParsedRequest } from '../request-stages.ts'
+
+const NAME = /^[\w.:-]{1,256}$/
+const LEVEL = /^[A-Za-z_]{1,32}$/
+
+/** Whether a value is one of its parameter. */
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value)
+const isLevel = (value: unknown): value is string => typeof value === 'string' && LEVEL.test(value)
+
+/** A row of `PARAMETERS`. */
+interface Parameter {
+  readonly attribute: string
+  /** Where the dialects have it; no path has another meaning in another dialect. */
+  readonly paths: readonly (readonly string[])[]
+  readonly isValid: (value: unknown) => value is string | number
+}
+
+const inConfig = (...names: readonly string[]): (readonly string[])[] =>
+  names.flatMap((name) => [
+    ['generationConfig', name],
+    ['generation_config', name],
+  ])
+
+/**
+ * Parameters that a span has. Stop sequences are not among them, because they are words of the prompt's author.
+ * `docs/telemetry.md: Attributes of a call`.
+ */
+const PARAMETERS: readonly Parameter[] = [
+  { attribute: 'temperature', paths: [['temperature'], ...inConfig('temperature')], isValid: isNumber },
+  { attribute: 'top_p', paths: [['top_p'], ...inConfig('topP', 'top_p')], isValid: isNumber },
+  { attribute: 'top_k', paths: [['top_k'], ...inConfig('topK', 'top_k')], isValid: isInteger },
+  { attribute: 'seed', paths: [['seed'], ...inConfig('seed')], isValid: isInteger },
+  {
+    attribute: 'frequency_penalty',
+    paths: [['frequency_penalty'], ...inConfig('frequencyPenalty', 'frequency_penalty')],
+    isValid: isNumber,
+  },
+  {
+    attribute: 'presence_penalty',
+    paths: [['presence_penalty'], ...inConfig('presencePenalty', 'presence_penalty')],
+    isValid: isNumber,
+  },
+  {
+    attribute: 'choice.count',
+    paths: [['n'], ...inConfig('candidateCount', 'candidate_count')],
+    isValid: (value): value is number => isInteger(value) && value !== 1,
+  },
+  {
+    attribute: 'reasoning.level',
+    paths: [
+      ['reasoning_effort'],
+      ['reasoning', 'effort'],
+      ['output_config', 'effort'],
+      ['generationConfig', 'thinkingConfig', 'thinkingLevel'],
+    ],
+    isValid: isLevel,
+  },
+  { attribute: 'previous_response.id', paths: [['previous_response_id']], isValid: isName },
+]
+
+/** The values of `gen_ai.request.*` that a request states. It was scanned before, so that nothing is parsed again. */
+export function requestParameters({ maxTokens, conversation }: ParsedRequest): RequestParameters {
+  const found: Record<string, string | number> = {}
+  if (maxTokens !== undefined) found['gen_ai.request.max_tokens'] = maxTokens
+  const scan = conversation?.scan
+  if (!scan) return found
+  for (const { attribute, paths, isValid } of PARAMETERS)
+    for (const path of paths) {
+      const value = valueAt(scan, path)
+      if (!isValid(value)) continue
+      found[`gen_ai.request.${attribute}`] = value
+      break
+    }
+  return found
+}
+
+function valueAt(scan: ScannedObject, path: readonly string[]): unknown {
+  const [first = '', ...rest] = path
+  let node = scan.span(first)?.node
+  for (const name of rest) {
+    if (node === undefined || scan.kindOf(node) !== 'object') return undefined
+    node = scan.memberOf(node, name)
+  }
+  return node === undefined || scan.isContainer(node) ? undefined : scan.parse(node)
+}

@@ -1,0 +1,36 @@
+import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
+import { genAiProvider } from '../../domain/gen-ai-provider.ts'
+import type { Settlement } from '../../domain/records/usage.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { TracedCall } from '../../telemetry/telemetry.ts'
+import type { CallOrigin } from '../responses/background-calls.ts'
+import { serverAddress } from './server-address.ts'
+
+/** What telemetry gets of a call that ended without its client. Its attempts are those of the request that began it. */
+export function tracedBackgroundCall(
+  { account, facts }: OpenHold,
+  settlement: Settlement,
+  { channels, options }: Settings,
+  origin: CallOrigin | undefined,
+): TracedCall {
+  const channel = channels.find(({ name }) => name === settlement.channel)
+  return {
+    facts,
+    settlement,
+    userId: account.user.id,
+    tokenId: account.token.id,
+    traceparent: origin?.traceparent,
+    provider: genAiProvider(channel ?? NO_CHANNEL, settlement.upstream_model, 'responses'),
+    server: channel && serverAddress(channel),
+    quotaPerUnit: options.quota_per_unit,
+    conversation: origin?.sessionName ?? facts.session,
+    mayHaveMedia: false,
+    parameters: {},
+    names: undefined,
+    attempts: [],
+    chunkGapsMs: [],
+  }
+}
+
+/** For a channel that was removed meanwhile. */
+const NO_CHANNEL = { provider: 'generic', base_url: '' } as const

@@ -1,0 +1,91 @@
+import type { Metrics } from './metrics.ts'
+import type { Protocol, Signal, TelemetrySettings } from './telemetry-settings.ts'
+
+/** What became of spans and data points: sent, refused by the collector, or dropped for want of room. */
+const RESULTS = ['sent', 'failed', 'dropped'] as const
+
+/** What became of a span or a data point. */
+export type ExportResult = (typeof RESULTS)[number]
+
+/** The exports of one signal since the start. */
+export interface SignalState extends Record<ExportResult, number> {
+  /** Of the collector. */
+  readonly host: string
+  readonly protocol: Protocol
+  /** Unix milliseconds of the last export that succeeded; null if none has. */
+  lastSentMs: number | null
+  /** Why the last export failed, in a few fixed words; null if it succeeded. */
+  lastError: string | null
+}
+
+/** Interval at which the log repeats that exports fail. */
+const WARN_INTERVAL_MS = 60_000
+
+/** Counts what is exported, and says in the log if it cannot be. */
+export class ExportCounts {
+  readonly #states: ReadonlyMap<Signal, SignalState>
+  readonly #metrics: Pick<Metrics, 'add'>
+  readonly #warn: (fields: object, sentence: string) => void
+  #warnedAt = -WARN_INTERVAL_MS
+
+  constructor(
+    signals: TelemetrySettings['signals'],
+    metrics: Pick<Metrics, 'add'>,
+    warn: (fields: object, sentence: string) => void,
+  ) {
+    this.#metrics = metrics
+    this.#warn = warn
+    this.#states = new Map(
+      [...signals].map(([signal, { host, protocol }]) => [
+        signal,
+        { host, protocol, sent: 0, failed: 0, dropped: 0, lastSentMs: null, lastError: null },
+      ]),
+    )
+    // All series exist from the start, so that a first loss is an increase.
+    for (const signal of this.#states.keys()) for (const result of RESULTS) this.#count(signal, result, 0)
+  }
+
+  /** The exports of each signal since the start. */
+  get states(): ReadonlyMap<Signal, Readonly<SignalState>> {
+    return this.#states
+  }
+
+  /** Records that there was no room. */
+  dropped(signal: Signal, count: number): void {
+    this.#count(signal, 'dropped', count)
+  }
+
+  /** Records the outcome of an export; `error` is undefined if the collector accepted it. */
+  exported(signal: Signal, count: number, error: unknown): void {
+    const state = this.#states.get(signal)
+    if (!state) return
+    if (error === undefined) {
+      this.#count(signal, 'sent', count)
+      state.lastSentMs = Date.now()
+      state.lastError = null
+      return
+    }
+    this.#count(signal, 'failed', count)
+    state.lastError = wordsOf(error)
+    const nowMs = performance.now()
+    if (nowMs - this.#warnedAt < WARN_INTERVAL_MS) return
+    this.#warnedAt = nowMs
+    const fields = { signal: signal.toLowerCase(), cause: state.lastError, failed: state.failed }
+    this.#warn(fields, 'telemetry could not be sent')
+  }
+
+  #count(signal: Signal, result: ExportResult, count: number): void {
+    const state = this.#states.get(signal)
+    if (!state) return
+    state[result] += count
+    this.#metrics.add('telemetry', count, signal.toLowerCase(), result)
+  }
+}
+
+/** Why an export failed. The words of a collector may repeat headers, so only a status or a code is kept. */
+function wordsOf(error: unknown): string {
+  const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
+  if (typeof code === 'number') return `status ${code}`
+  if (typeof code === 'string' && /^[A-Z_0-9]{1,40}$/.test(code)) return code
+  return /time/i.test(`${String(name)} ${String(message)}`) ? 'timeout' : 'not sent'
+}

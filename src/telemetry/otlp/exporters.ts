@@ -1,0 +1,80 @@
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
+import type { PushMetricExporter, ResourceMetrics } from '@opentelemetry/sdk-metrics'
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
+import type { ExportCounts } from '../export-counts.ts'
+import type { Protocol, Signal, SignalSettings } from '../telemetry-settings.ts'
+
+/** What the exporters of all signals take; the rest they read from OpenTelemetry's variables. */
+interface ExporterOptions {
+  readonly timeoutMillis?: number
+}
+
+// The packages of a protocol are loaded only if it is chosen.
+const SPAN_EXPORTERS: Readonly<Record<Protocol, (options: ExporterOptions) => Promise<SpanExporter>>> = {
+  'http/protobuf': async (options) =>
+    new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter(options),
+  'http/json': async (options) =>
+    new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter(options),
+}
+
+const METRIC_EXPORTERS: Readonly<
+  Record<Protocol, (options: ExporterOptions) => Promise<PushMetricExporter>>
+> = {
+  'http/protobuf': async (options) =>
+    new (await import('@opentelemetry/exporter-metrics-otlp-proto')).OTLPMetricExporter(options),
+  'http/json': async (options) =>
+    new (await import('@opentelemetry/exporter-metrics-otlp-http')).OTLPMetricExporter(options),
+}
+
+/** Creates an exporter of spans. `onHandedOver` is called with the number of spans that leave the queue. */
+export async function spanExporter(
+  { protocol, timeoutMs }: SignalSettings,
+  counts: ExportCounts,
+  onHandedOver: (spans: number) => void,
+): Promise<SpanExporter> {
+  const exporter = await SPAN_EXPORTERS[protocol](optionsOf(timeoutMs))
+  return {
+    export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+      onHandedOver(spans.length)
+      exporter.export(spans, counted(counts, 'TRACES', spans.length, done))
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  }
+}
+
+/** Creates an exporter of metrics. */
+export async function metricExporter(
+  { protocol, timeoutMs }: SignalSettings,
+  counts: ExportCounts,
+): Promise<PushMetricExporter> {
+  const exporter = await METRIC_EXPORTERS[protocol](optionsOf(timeoutMs))
+  const send = exporter.export.bind(exporter)
+  exporter.export = (batch: ResourceMetrics, done: (result: ExportResult) => void) =>
+    send(batch, counted(counts, 'METRICS', pointsOf(batch), done))
+  return exporter
+}
+
+function counted(
+  counts: ExportCounts,
+  signal: Signal,
+  count: number,
+  done: (result: ExportResult) => void,
+): (result: ExportResult) => void {
+  return (result) => {
+    const isSent = result.code === ExportResultCode.SUCCESS
+    counts.exported(signal, count, isSent ? undefined : (result.error ?? new Error('not sent')))
+    done(result)
+  }
+}
+
+function optionsOf(timeoutMs: number | undefined): ExporterOptions {
+  return timeoutMs === undefined ? {} : { timeoutMillis: timeoutMs }
+}
+
+function pointsOf({ scopeMetrics }: ResourceMetrics): number {
+  return scopeMetrics.reduce(
+    (sum, { metrics }) => sum + metrics.reduce((points, { dataPoints }) => points + dataPoints.length, 0),
+    0,
+  )
+}

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import { parseTraceParent } from '@opentelemetry/core'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from '@opentelemetry/resources'
+import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import { attemptAttributes, callAttributes, requestAttributes } from '../call-attributes.ts'
+import { ExportCounts } from '../export-counts.ts'
+import { errorType } from '../gen-ai.ts'
+import type { SamplerSettings, TelemetrySettings } from '../telemetry-settings.ts'
+import type { Telemetry, TelemetryServices, TracedCall, TracedRequest } from '../telemetry.ts'
+import { CallMetrics } from './call-metrics.ts'
+import { metricExporter, spanExporter } from './exporters.ts'
+import { present } from './present.ts'
+import { SpanRoom } from './span-room.ts'
+
+/** Calls that are turned into spans before other work of the process goes on. */
+const CALLS_AT_A_TIME = 16
+
+/**
+ * Exports spans and metrics by OTLP over HTTP. A call is handed over after its charge, and becomes spans and
+ * measurements when the process has time, so that calls do not wait for it.
+ */
+export async function otlpTelemetry(
+  settings: TelemetrySettings,
+  services: TelemetryServices,
+): Promise<Telemetry> {
+  const counts = new ExportCounts(settings.signals, services.metrics, services.warn)
+  const resource = resourceOf(services.worker)
+  const room = new SpanRoom(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
+  const tracing = await openTracing(settings, resource, counts, room)
+  const metering = await openMetering(settings, resource, counts)
+  const waiting: TracedCall[] = []
+  let isScheduled = false
+
+  const take = (call: TracedCall): void => {
+    metering?.calls.record(call)
+    if (tracing) traceCall(tracing.tracer, room, call)
+  }
+  const takeSome = (): void => {
+    for (const call of waiting.splice(0, CALLS_AT_A_TIME)) take(call)
+    isScheduled = waiting.length > 0
+    if (isScheduled) setImmediate(takeSome)
+  }
+  return {
+    counts,
+    request(traced) {
+      if (tracing) traceRequest(tracing.tracer, room, traced)
+    },
+    call(traced) {
+      // Without a bound, a process that never has time would keep the calls of a flood.
+      if (waiting.length >= settings.maxQueueSize) return take(traced)
+      waiting.push(traced)
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(takeSome)
+    },
+    // With an unreachable collector the last spans are lost, but the stop is not delayed.
+    async close() {
+      for (const call of waiting.splice(0)) take(call)
+      await Promise.allSettled([tracing?.provider.shutdown(), metering?.provider.shutdown()])
+    },
+  }
+}
+
+/**
+ * What identifies the process. Each process has an id of its own: without one, a backend would take the series of
+ * several workers for one.
+ */
+function resourceOf(worker: string | undefined): Resource {
+  const stated = detectResources({ detectors: [envDetector] })
+  const id = stated.attributes['service.instance.id']
+  const own = typeof id === 'string' ? id : randomUUID()
+  return defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': 'sluice' }))
+    .merge(stated)
+    .merge(
+      resourceFromAttributes({
+        'service.instance.id': typeof id === 'string' && worker !== undefined ? `${own}-${worker}` : own,
+      }),
+    )
+}
+
+async function openTracing(
+  { signals, sampler, maxQueueSize, maxBatchSize, batchDelayMs }: TelemetrySettings,
+  resource: Resource,
+  counts: ExportCounts,
+  room: SpanRoom,
+): Promise<{ readonly provider: TracerProvider; readonly tracer: Tracer } | undefined> {
+  const options = signals.get('TRACES')
+  if (!options) return undefined
+  const exporter = await spanExporter(options, counts, (spans) => room.leave(spans))
+  const provider = new TracerProvider({
+    resource,
+    sampler: samplerFor(sampler),
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        scheduledDelayMillis: batchDelayMs,
+        maxExportBatchSize: maxBatchSize,
+        maxQueueSize,
+      }),
+    ],
+  })
+  return { provider, tracer: provider.getTracer('sluice') }
+}
+
+async function openMetering(
+  { signals, metricIntervalMs, metricTimeoutMs }: TelemetrySettings,
+  resource: Resource,
+  counts: ExportCounts,
+): Promise<{ readonly provider: MeterProvider; readonly calls: CallMetrics } | undefined> {
+  const options = signals.get('METRICS')
+  if (!options) return undefined
+  const reader = new PeriodicExportingMetricReader({
+    exporter: await metricExporter(options, counts),
+    exportIntervalMillis: metricIntervalMs,
+    exportTimeoutMillis: metricTimeoutMs,
+  })
+  const provider = new MeterProvider({ resource, readers: [reader] })
+  return { provider, calls: new CallMetrics(provider.getMeter('sluice')) }
+}
+
+const ROOTS: Readonly<Record<SamplerSettings['root'], (ratio: number) => Sampler>> = {
+  on: () => new AlwaysOnSampler(),
+  off: () => new AlwaysOffSampler(),
+  ratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
+}
+
+function samplerFor({ root, ratio, isParentBased }: SamplerSettings): Sampler {
+  const own = ROOTS[root](ratio)
+  return isParentBased ? new ParentBasedSampler({ root: own }) : own
+}
+
+function contextOf(traceparent: string | undefined): Context {
+  const parent = traceparent === undefined ? null : parseTraceParent(traceparent)
+  return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT
+}
+
+function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): void {
+  if (!room.has(1)) return
+  const span = tracer.startSpan(
+    `${traced.method} ${traced.route ?? 'unknown'}`,
+    {
+      kind: SpanKind.SERVER,
+      startTime: traced.startedMs,
+      attributes: present(requestAttributes(traced)),
+    },
+    contextOf(traced.traceparent),
+  )
+  end(span, room, traced.endedMs, traced.status >= 500)
+}
+
+/** One span for the call, which carries its usage, and one below it for each request to an upstream. */
+function traceCall(tracer: Tracer, room: SpanRoom, call: TracedCall): void {
+  const { facts, settlement, attempts } = call
+  if (!room.has(1 + attempts.length)) return
+  const attributes = present(callAttributes(call))
+  const parent = contextOf(call.traceparent)
+  const span = tracer.startSpan(
+    `${String(attributes['gen_ai.operation.name'])} ${String(attributes['gen_ai.request.model'])}`,
+    { kind: SpanKind.CLIENT, startTime: facts.started_ms, attributes },
+    parent,
+  )
+  const within = trace.setSpan(parent, span)
+  if (span.isRecording())
+    for (const attempt of attempts) {
+      const startTime = facts.started_ms + attempt.started_ms
+      const child = tracer.startSpan(
+        'POST',
+        { kind: SpanKind.CLIENT, startTime, attributes: present(attemptAttributes(attempt)) },
+        within,
+      )
+      end(child, room, startTime + attempt.duration_ms, attempt.cause !== null)
+    }
+  end(span, room, Math.max(settlement.ended_ms, facts.started_ms), errorType(call) !== undefined)
+}
+
+function end(span: Span, room: SpanRoom, endedMs: number, isFailed: boolean): void {
+  if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
+  if (span.isRecording()) room.enter(1)
+  span.end(endedMs)
+}

@@ -1,0 +1,9 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { AttributeValues } from '../gen-ai.ts'
+
+/** The attributes that have a value. */
+export function present(values: AttributeValues): Attributes {
+  const attributes: Attributes = {}
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) attributes[name] = value
+  return attributes
+}

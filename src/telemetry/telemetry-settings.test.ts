@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { readTelemetrySettings, type TelemetrySettings } from './telemetry-settings.ts'
+
+interface Read extends TelemetrySettings {
+  /** Variables that were reported. */
+  readonly reported: readonly unknown[]
+}
+
+function read(variables: Readonly<Record<string, string>>): Read {
+  const reported: unknown[] = []
+  const settings = readTelemetrySettings(new Map(Object.entries(variables)), (fields) => {
+    reported.push((fields as { variable: unknown }).variable)
+  })
+  return { ...settings, reported }
+}
+
+const ALL = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
+const signalsOf = (variables: Readonly<Record<string, string>>): string[] => [
+  ...read(variables).signals.keys(),
+]
+
+describe('which signals are exported', () => {
+  test.each<[string, Record<string, string>, string[]]>([
+    ['none without an address', {}, []],
+    ['none if the address is empty', { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }, []],
+    ['all with an address for all', ALL, ['TRACES', 'METRICS']],
+    ['one with an address for it', { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://m' }, ['METRICS']],
+    ['not one that is turned off', { ...ALL, OTEL_TRACES_EXPORTER: 'none' }, ['METRICS']],
+    ['none if all is turned off', { ...ALL, OTEL_SDK_DISABLED: 'TRUE' }, []],
+  ])('%s', (_, variables, signals) => {
+    expect(signalsOf(variables)).toEqual(signals)
+  })
+})
+
+test('the variable of a signal has priority over the one for all', () => {
+  const { signals } = read({
+    ...ALL,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/protobuf',
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'https://user:secret@metrics.example.com/otlp?key=secret',
+    OTEL_EXPORTER_OTLP_METRICS_TIMEOUT: '7000',
+  })
+  expect(signals.get('TRACES')).toEqual({ host: 'collector:4318', protocol: 'http/json', timeoutMs: 3000 })
+  expect(signals.get('METRICS')).toEqual({
+    host: 'metrics.example.com',
+    protocol: 'http/protobuf',
+    timeoutMs: undefined,
+  })
+})
+
+test.each([
+  [undefined, undefined, { root: 'on', ratio: 1, isParentBased: true }],
+  ['always_off', undefined, { root: 'off', ratio: 0, isParentBased: false }],
+  ['traceidratio', '0.25', { root: 'ratio', ratio: 0.25, isParentBased: false }],
+  ['parentbased_traceidratio', undefined, { root: 'ratio', ratio: 1, isParentBased: true }],
+  ['always_on', '0.25', { root: 'on', ratio: 1, isParentBased: false }],
+])('the sampler %s with the argument %s', (name, argument, sampler) => {
+  const { sampler: read_, reported } = read({
+    ...(name !== undefined && { OTEL_TRACES_SAMPLER: name }),
+    ...(argument !== undefined && { OTEL_TRACES_SAMPLER_ARG: argument }),
+  })
+  expect(read_).toEqual(sampler)
+  expect(reported).toEqual([])
+})
+
+test('values that are not known are reported and ignored', () => {
+  const settings = read({
+    ...ALL,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_METRICS_EXPORTER: 'prometheus',
+    OTEL_TRACES_SAMPLER: 'sometimes',
+    OTEL_BSP_MAX_QUEUE_SIZE: '-1',
+    OTEL_METRIC_EXPORT_INTERVAL: '1.5',
+  })
+  expect(settings.reported).toEqual([
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    'OTEL_METRICS_EXPORTER',
+    'OTEL_METRIC_EXPORT_INTERVAL',
+    'OTEL_BSP_MAX_QUEUE_SIZE',
+    'OTEL_TRACES_SAMPLER',
+  ])
+  expect(settings).toMatchObject({ maxQueueSize: 2048, metricIntervalMs: 60_000 })
+  expect(settings.signals.get('TRACES')?.protocol).toBe('http/protobuf')
+})
+
+test('a timeout of metrics is never longer than their interval, nor a batch larger than the queue', () => {
+  expect(read({ OTEL_METRIC_EXPORT_INTERVAL: '200', OTEL_BSP_MAX_QUEUE_SIZE: '4' })).toMatchObject({
+    metricIntervalMs: 200,
+    metricTimeoutMs: 200,
+    maxQueueSize: 4,
+    maxBatchSize: 4,
+  })
+})

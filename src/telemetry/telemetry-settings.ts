@@ -1,0 +1,148 @@
+/** Signals that are exported, by their names in OpenTelemetry's variables. */
+const SIGNALS = ['TRACES', 'METRICS'] as const
+
+/** A signal that is exported. */
+export type Signal = (typeof SIGNALS)[number]
+
+/** How a signal is encoded. */
+export type Protocol = 'http/protobuf' | 'http/json'
+
+/** Which traces are sampled. */
+export interface SamplerSettings {
+  readonly root: 'on' | 'off' | 'ratio'
+  /** Share of the traces for `ratio`. */
+  readonly ratio: number
+  /** Whether a client's `traceparent` decides. */
+  readonly isParentBased: boolean
+}
+
+/** How one signal is exported. */
+export interface SignalSettings {
+  /** Host and port of the collector; the rest of its address may contain a secret. */
+  readonly host: string
+  readonly protocol: Protocol
+  /** Undefined if a variable sets it, which the exporter reads. */
+  readonly timeoutMs: number | undefined
+}
+
+/** What OpenTelemetry's variables say. Addresses, headers and compression are read by its exporters. */
+export interface TelemetrySettings {
+  readonly signals: ReadonlyMap<Signal, SignalSettings>
+  readonly sampler: SamplerSettings
+  /** Spans that may wait; further ones are dropped. */
+  readonly maxQueueSize: number
+  readonly maxBatchSize: number
+  readonly batchDelayMs: number
+  readonly metricIntervalMs: number
+  readonly metricTimeoutMs: number
+}
+
+/** Timeout of an export including retries, unless a variable sets one. A stop waits as long. */
+const EXPORT_TIMEOUT_MS = 3_000
+const MAX_MS = 3_600_000
+
+const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
+  ['http/protobuf', 'http/protobuf'],
+  ['http/json', 'http/json'],
+])
+
+const ALWAYS = { root: 'on', ratio: 1 } as const
+const NEVER = { root: 'off', ratio: 0 } as const
+
+/** The values of `OTEL_TRACES_SAMPLER`. */
+const SAMPLERS: ReadonlyMap<string, SamplerSettings> = new Map([
+  ['always_on', { ...ALWAYS, isParentBased: false }],
+  ['always_off', { ...NEVER, isParentBased: false }],
+  ['traceidratio', { root: 'ratio', ratio: 1, isParentBased: false }],
+  ['parentbased_always_on', { ...ALWAYS, isParentBased: true }],
+  ['parentbased_always_off', { ...NEVER, isParentBased: true }],
+  ['parentbased_traceidratio', { root: 'ratio', ratio: 1, isParentBased: true }],
+])
+
+/** The variables of one signal. They are read by these names, so that all of them are found in the sources. */
+const OF_SIGNAL = {
+  TRACES: {
+    exporter: 'OTEL_TRACES_EXPORTER',
+    endpoint: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    protocol: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+    timeout: 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+  },
+  METRICS: {
+    exporter: 'OTEL_METRICS_EXPORTER',
+    endpoint: 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+    protocol: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+    timeout: 'OTEL_EXPORTER_OTLP_METRICS_TIMEOUT',
+  },
+} as const
+
+/**
+ * Reads OpenTelemetry's variables. As its specification demands, an unknown value is reported by `warn` and
+ * then ignored, so that telemetry never prevents a start. `docs/telemetry.md: Variables`.
+ */
+export function readTelemetrySettings(
+  variables: ReadonlyMap<string, string>,
+  warn: (fields: object, sentence: string) => void,
+): TelemetrySettings {
+  const given = (name: string): string | undefined => variables.get(name)?.trim() || undefined
+  const ignored = (variable: string, expected: string): undefined => {
+    warn({ variable, expected }, 'a variable of OpenTelemetry has an unknown value and is ignored')
+  }
+  const number = (name: string, fallback: number, max: number): number => {
+    const text = given(name)
+    if (text === undefined) return fallback
+    const value = Number(text)
+    if (Number.isInteger(value) && value > 0 && value <= max) return value
+    ignored(name, `a whole number from 1 to ${max}`)
+    return fallback
+  }
+  const protocolOf = (name: string): Protocol | undefined => {
+    const text = given(name)
+    if (text === undefined) return undefined
+    return PROTOCOLS.get(text.toLowerCase()) ?? ignored(name, 'http/protobuf or http/json')
+  }
+  const isOff = given('OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
+  const shared = given('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const protocol = protocolOf('OTEL_EXPORTER_OTLP_PROTOCOL') ?? 'http/protobuf'
+  const timeout = given('OTEL_EXPORTER_OTLP_TIMEOUT')
+  const wanted = SIGNALS.filter((signal) => {
+    const { exporter, endpoint } = OF_SIGNAL[signal]
+    const named = given(exporter)?.toLowerCase() ?? 'otlp'
+    if (named !== 'otlp' && named !== 'none') ignored(exporter, 'otlp or none')
+    return !isOff && named !== 'none' && (given(endpoint) ?? shared) !== undefined
+  })
+  const interval = number('OTEL_METRIC_EXPORT_INTERVAL', 60_000, MAX_MS)
+  const maxQueueSize = number('OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 1_000_000)
+  return {
+    signals: new Map(
+      wanted.map((signal) => {
+        const own = OF_SIGNAL[signal]
+        // The exporters read a timeout that is given.
+        const timeoutMs = (given(own.timeout) ?? timeout) ? undefined : EXPORT_TIMEOUT_MS
+        const host = URL.parse(given(own.endpoint) ?? shared ?? '')?.host ?? ''
+        return [signal, { host, protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const
+      }),
+    ),
+    sampler: samplerOf(given, ignored),
+    maxQueueSize,
+    maxBatchSize: Math.min(number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, 100_000), maxQueueSize),
+    batchDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', 1_000, MAX_MS),
+    metricIntervalMs: interval,
+    metricTimeoutMs: Math.min(number('OTEL_METRIC_EXPORT_TIMEOUT', 30_000, MAX_MS), interval),
+  }
+}
+
+function samplerOf(
+  given: (name: string) => string | undefined,
+  ignored: (name: string, expected: string) => undefined,
+): SamplerSettings {
+  const fallback = { ...ALWAYS, isParentBased: true }
+  const named = given('OTEL_TRACES_SAMPLER')?.toLowerCase()
+  if (named === undefined) return fallback
+  const sampler = SAMPLERS.get(named)
+  if (!sampler) return ignored('OTEL_TRACES_SAMPLER', [...SAMPLERS.keys()].join(', ')) ?? fallback
+  const argument = given('OTEL_TRACES_SAMPLER_ARG')
+  if (sampler.root !== 'ratio' || argument === undefined) return sampler
+  const ratio = Number(argument)
+  if (ratio >= 0 && ratio <= 1) return { ...sampler, ratio }
+  return ignored('OTEL_TRACES_SAMPLER_ARG', 'a number from 0 to 1') ?? sampler
+}

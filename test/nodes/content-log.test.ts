@@ -1,0 +1,109 @@
+import { beforeAll, afterAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { contentOf, lookAt } from '../fixtures/content.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { type ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
+const OPERATOR = { id: 1, accessToken: 'root-access-token' }
+
+const configuration = (upstream: ScriptedUpstream): Configuration => ({
+  rate_limits: { global: { requests: 0 } },
+  content_log: { what: 'full', readers: 100 },
+  models: priced(['m']),
+  channels: [channel('m', upstream.baseUrl('m'))],
+  users: [
+    ROOT,
+    user(2, 'ann', [token('ann'), token('other')], { access_token: ANN.accessToken }),
+    user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+  ],
+})
+
+const idOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>
+  String(headers['x-request-id'])
+
+describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
+  let nodes: Nodes
+  const ends: (() => unknown)[] = []
+  beforeAll(async () => {
+    nodes = await setNodes(engine, 2, configuration, {}, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  const url = (node: number): string => nodes.gateways[node]?.url ?? ''
+  const say = async (node: number, key: string): Promise<string> =>
+    idOf(await nodes.chat(node, key, ask('m')))
+
+  test('what one node keeps, every node reads, in a partition for the day on which it is removed', async () => {
+    const id = await say(0, 'ann')
+    const { parts } = await contentOf(url(1), ANN, id)
+    expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
+    const row = await manage<{ content_address: string }>(url(1), ANN, `GET /api/log/self/${id}`)
+    expect(row.data.content_address).toMatch(new RegExp(`^content_entries_\\d{8}#${id}$`))
+    expect((await lookAt(url(1), BEN, id)).status).toBe(404)
+  })
+
+  test('a deletion on one node holds on every node, and destroys the key', async () => {
+    const gone = await say(0, 'ann')
+    const kept = await say(1, 'ben')
+    await Promise.all([contentOf(url(1), ANN, gone), contentOf(url(0), BEN, kept)])
+    const before = await nodes.database.sql('select cipher from content_keys where user_id = 2')
+    expect(before.length).toBeGreaterThan(0)
+    const done = await manage(url(1), ANN, 'DELETE /api/content')
+    expect(done.status).toBe(200)
+    expect((await lookAt(url(0), ANN, gone)).status).toBe(404)
+    expect((await lookAt(url(0), OPERATOR, gone)).status).toBe(404)
+    expect((await lookAt(url(0), BEN, kept)).status).toBe(200)
+    const rows = await nodes.database.sql(`select id from content_entries where id = '${gone}'`)
+    expect(rows).toEqual([])
+    const after = await nodes.database.sql('select cipher from content_keys where user_id = 2')
+    for (const { cipher } of before) expect(after.map((row) => row['cipher'])).not.toContain(cipher)
+  })
+
+  test('content that is still on its way to the database is deleted too', async () => {
+    const id = await say(0, 'ann')
+    await manage(url(1), ANN, 'DELETE /api/content')
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    expect((await lookAt(url(0), ANN, id)).status).toBe(404)
+  })
+
+  test('of one key, its content is deleted, and that of the others is encrypted anew', async () => {
+    const [gone, kept] = [await say(0, 'ann'), await say(0, 'other')]
+    const [tokenId] = await nodes.database
+      .sql("select token_id from usage_log where id = '" + gone + "'")
+      .then((rows) => rows.map((row) => Number(row['token_id'])))
+    await Promise.all([contentOf(url(0), ANN, gone), contentOf(url(0), ANN, kept)])
+    const sealed = async (id: string) =>
+      (await nodes.database.sql(`select key_id from content_entries where id = '${id}'`))[0]?.['key_id']
+    const key = await sealed(kept)
+    const done = await manage(url(1), ANN, `DELETE /api/content?token=${tokenId ?? 1}`)
+    expect(done.status, done.message).toBe(200)
+    expect((await lookAt(url(0), ANN, gone)).status).toBe(404)
+    expect((await lookAt(url(0), ANN, kept)).status).toBe(200)
+    expect(await sealed(kept)).not.toBe(key)
+    expect(await nodes.database.sql(`select id from content_keys where id = '${String(key)}'`)).toEqual([])
+  })
+})
+
+describe('the content log of several workers', () => {
+  let fixture: Fixture
+  beforeAll(async () => {
+    fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
+  })
+  afterAll(() => fixture?.close())
+
+  test('what one worker keeps, every worker reads and deletes', async () => {
+    const ids: string[] = []
+    while (workersIn(fixture.gateway.logs()).size < 2 || ids.length < 10)
+      ids.push(idOf(await fixture.chat('ann', ask('m'))))
+    for (const id of ids) expect((await contentOf(fixture.gateway.url, ANN, id)).what).toBe('full')
+    await manage(fixture.gateway.url, ANN, 'DELETE /api/content')
+    for (const id of ids) expect((await lookAt(fixture.gateway.url, ANN, id)).status).toBe(404)
+    const id = idOf(await fixture.chat('ann', ask('m')))
+    expect((await contentOf(fixture.gateway.url, ANN, id)).what).toBe('full')
+  })
+})
