@@ -215,12 +215,14 @@ export class AnswerCache {
     const attached = underWay.attach(incoming.response)
     // It is awaited below, after the call itself.
     attached?.catch(() => {})
+    const led: IncomingCall = { ...incoming, response: underWay.recorder }
     try {
-      await ask({ ...incoming, response: underWay.recorder }, leading)
+      await ask(led, leading)
       if (!underWay.recorder.hasEnded) underWay.recorder.destroy()
     } catch (error) {
       underWay.fail(error)
     }
+    if (led.isTraced) incoming.isTraced = true
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
     answer.endedAs(facts)
