@@ -23,6 +23,7 @@ import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
+import { captureContent } from './capture-content.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -71,7 +72,6 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import { captureOf } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
@@ -470,7 +470,7 @@ export class Relay {
     call.breaks = breaks
     if (leading) leading.call = call
     if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
-    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
+    const content = request.isFree ? undefined : captureContent(this.#services, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.running.add(call, caller)
     try {
