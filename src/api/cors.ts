@@ -10,6 +10,7 @@ const METHODS = 'GET, POST, DELETE'
 /** Response headers that a page may read, in addition to the CORS-safelisted ones. */
 const EXPOSED = [
   ...LIMIT_HEADER_NAMES,
+  'age',
   'allow',
   'deprecation',
   'idempotency-replayed',
@@ -19,6 +20,7 @@ const EXPOSED = [
   'request-id',
   'retry-after',
   'sunset',
+  'x-gateway-cache',
   'x-gateway-dropped',
   'x-gateway-guards',
   'x-gateway-model',

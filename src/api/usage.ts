@@ -29,6 +29,7 @@ import {
   usageCsv,
   usageQuery,
 } from '../management/usage/list-usage.ts'
+import { cacheRemovalQuery, cacheRemovalSchema, removeKeptAnswers } from '../management/answer-cache.ts'
 import { csvName } from '../management/csv-name.ts'
 import {
   ownValuesQuery,
@@ -300,6 +301,13 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [404],
     params: runningPath,
     handle: ({ user, params, services }) => stopCall(services, params.id, user),
+  }),
+  defineAccountEndpoint('DELETE', '/api/cache', {
+    summary: "Removes kept answers: an account's own, or those of all users for administrators",
+    errorStatuses: [400],
+    query: cacheRemovalQuery,
+    responseBody: cacheRemovalSchema,
+    handle: ({ user, query, services }) => removeKeptAnswers(services, query, user),
   }),
   defineAdminEndpoint('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',

@@ -110,16 +110,22 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
   })
 }
 
-/** An exact decimal from zero (or above zero) to a million, with at most 20 decimal places. */
-export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
-  const from = options.aboveZero ? 'above 0 and up to' : 'from 0 to'
-  return scalar(`a decimal number ${from} 1000000`, ({ value, source }) => {
+/** An exact decimal from zero (or above zero) to `maximum`, with at most 20 decimal places. */
+export function decimal({
+  aboveZero = false,
+  maximum = 1_000_000,
+}: {
+  aboveZero?: boolean
+  maximum?: number
+} = {}): Field<Decimal> {
+  const from = aboveZero ? 'above 0 and up to' : 'from 0 to'
+  return scalar(`a decimal number ${from} ${maximum}`, ({ value, source }) => {
     if (typeof value === 'boolean') return undefined
     const exact = typeof value === 'number' ? (asDecimal(source) ?? parseDecimal(value)) : asDecimal(value)
     if (!exact) return undefined
     if (exact.scale > 20) return new Refusal('a decimal number with at most 20 places')
     const inRange =
-      exact.digits >= (options.aboveZero ? 1n : 0n) && exact.digits <= 10n ** BigInt(exact.scale + 6)
+      exact.digits >= (aboveZero ? 1n : 0n) && exact.digits <= BigInt(maximum) * 10n ** BigInt(exact.scale)
     return inRange ? exact : undefined
   })
 }

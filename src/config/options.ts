@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type OptionName, OPTIONS, type Options } from '../domain/options.ts'
+import { CACHE_SCOPES, type OptionName, OPTIONS, type Options } from '../domain/options.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
   decimal,
@@ -27,6 +27,14 @@ const affinity = section({
   enabled: flag.default(true),
   most: integer(1, 10_000_000).default(100_000),
   cache_key: flag.default(true),
+})
+
+const cache = section({
+  ttl: retention.default(0),
+  max_ttl: duration.default(3_600_000),
+  scope: oneOf(CACHE_SCOPES).default('token'),
+  most: size(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(1_000_000_000),
+  price: decimal({ maximum: 1 }).default({ digits: 0n, scale: 0 }),
 })
 
 const idempotency = section({
@@ -68,6 +76,8 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   affinity,
+  // Without the option nothing is kept; an empty one still lets requests ask for it.
+  cache: cache.optional(),
   idempotency,
   media,
   cors,

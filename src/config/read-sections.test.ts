@@ -514,3 +514,29 @@ test('a number or a switch may come from a variable', () => {
     body_limit: 7168,
   })
 })
+
+test('answers are kept only where the file has options.cache, whose members have defaults', () => {
+  expect(read('options: {}\n').options.cache).toBeUndefined()
+  const defaults = {
+    ttl: 0,
+    max_ttl: 3_600_000,
+    scope: 'token',
+    most: 1_000_000_000,
+    price: { digits: 0n, scale: 0 },
+  }
+  expect(read('options:\n  cache: {}\n').options.cache).toEqual(defaults)
+  expect(read('options:\n  cache: { ttl: 10m, most: 2MiB, price: 0.1 }\n').options.cache).toEqual({
+    ...defaults,
+    ttl: 600_000,
+    most: 2_097_152,
+    price: { digits: 1n, scale: 1 },
+  })
+})
+
+test.each([
+  ['', undefined],
+  ['cache: 10m', 600_000],
+  ['cache: 0', 0],
+])('a model with "%s" keeps its answers for %s ms', (line, expected) => {
+  expect(read(`models:\n  m: { ${line} }\n`).models.get('m')?.cache).toBe(expected)
+})

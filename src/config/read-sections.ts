@@ -20,6 +20,7 @@ import {
   issuesOf,
   list,
   oneOf,
+  retention,
   secret,
   section,
 } from './fields.ts'
@@ -88,6 +89,7 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
 const settings = declaredShape(MODEL_SETTINGS.fields, {
   price: priceSchema,
   rate_limit: rateLimitSchema,
+  cache: retention,
 })
 
 /** `docs/configuration.md: Models`. */

@@ -231,7 +231,32 @@ const OPTIONS: Case[] = [
   [
     'a section that is a list',
     'options: [1]\n',
-    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, model_dates, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, idempotency, keep_bytes, console, media, cors, public_url, found a list',
+    'gateway.yaml:1: options: expected a mapping with quota_per_unit, display, usd_exchange_rate, token_stats, max_user_tokens, body_limit, prices_file, unpriced_models, unknown_tools, hold_tokens, hold_wait, remember_prompts, remember_prompts_max, affinity, cache, model_dates, pass_through, retries, trusted_proxies, metrics_token, error_details, usage_log_days, refusals_kept, quota_low, slot_days, max_calls, drain_timeout, keep_responses, keep_signatures, idempotency, keep_bytes, console, media, cors, public_url, found a list',
+  ],
+  [
+    'an unknown scope of the cache',
+    'options:\n  cache: { scope: tokens }\n',
+    'gateway.yaml:2: options.cache.scope: expected one of token, user, group (token?), found "tokens"',
+  ],
+  [
+    'a price of cached answers above the whole',
+    'options:\n  cache: { price: 1.5 }\n',
+    'gateway.yaml:2: options.cache.price: expected a decimal number from 0 to 1, found 1.5',
+  ],
+  [
+    'an unknown key of the cache',
+    'options:\n  cache:\n    age: 1h\n',
+    'gateway.yaml:3: options.cache.age: unknown key, expected one of ttl, max_ttl, scope, most, price',
+  ],
+  [
+    'a word for the cache',
+    'options:\n  cache: on\n',
+    'gateway.yaml:2: options.cache: expected a mapping with ttl, max_ttl, scope, most, price, found "on"',
+  ],
+  [
+    'a time for which answers of a model are kept without a unit',
+    'models:\n  m: { cache: 10 }\n',
+    'gateway.yaml:2: models.m.cache: expected a duration such as 24h or 720h, or 0, found 10',
   ],
   [
     'a word for a number',

@@ -15,6 +15,7 @@ export const OBJECT_KINDS = [
   'price',
   'session',
   'call',
+  'cache',
   'content',
   'alert',
   'guard',

@@ -104,6 +104,12 @@ export function cacheMoney({ price, factor }: Rate, usage: Usage): CacheMoney {
   return { cache_saved: atLeastZero(saved, factor), cache_surcharge: atLeastZero(surcharge, factor) }
 }
 
+/** The part of an original charge that an answer from the cache costs, rounded half away from zero. */
+export function hitCharge({ digits, scale }: Decimal, original: number): number {
+  const unit = powerOfTen(scale)
+  return Number((BigInt(original) * digits * 2n + unit) / (unit * 2n))
+}
+
 const perMillion = (count: bigint, { digits, scale }: Decimal): Decimal => ({
   digits: count * digits,
   scale: scale + 6,

@@ -21,7 +21,7 @@ type OptionRow =
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
   | {
-      readonly type: 'addresses' | 'affinity' | 'idempotency' | 'media' | 'cors' | 'origin' | 'file'
+      readonly type: 'addresses' | 'affinity' | 'cache' | 'idempotency' | 'media' | 'cors' | 'origin' | 'file'
     }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
@@ -92,6 +92,8 @@ export const OPTIONS = {
   remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
   /** How calls of a session stay with the account that has their cache. */
   affinity: { type: 'affinity' },
+  /** Which answers are kept for equal requests; undefined if the file does not have it, and nothing is kept. */
+  cache: { type: 'cache' },
   /** Whether ends of models are known, and read from upstreams. */
   model_dates: { type: 'flag', default: true },
   pass_through: {
@@ -137,6 +139,22 @@ export const OPTIONS = {
 /** Name of an option. */
 export type OptionName = keyof typeof OPTIONS
 
+/** Whose calls share kept answers. */
+export const CACHE_SCOPES = ['token', 'user', 'group'] as const
+
+/** Cache of answers: `docs/answer-cache.md: Options`. Times are in milliseconds, sizes in bytes. */
+export interface CacheOptions {
+  /** How long answers are kept for models without a setting of their own; 0 keeps them only on request. */
+  readonly ttl: number
+  /** The longest time that a request may ask for. */
+  readonly max_ttl: number
+  readonly scope: (typeof CACHE_SCOPES)[number]
+  /** Maximum size of all kept answers. */
+  readonly most: number
+  /** Part of the original charge that an answer from the cache costs, from 0 to 1. */
+  readonly price: Decimal
+}
+
 /** Values of the types of options. */
 interface Values {
   readonly integer: number
@@ -161,6 +179,7 @@ interface Values {
     /** Whether requests of named sessions get a `prompt_cache_key`. */
     readonly cache_key: boolean
   }
+  readonly cache: CacheOptions | undefined
   readonly idempotency: {
     /** Time for which answers are kept; 0 = idempotency keys are ignored. */
     readonly keep: number

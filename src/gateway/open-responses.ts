@@ -8,9 +8,6 @@ import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 
-/** Maximum bytes of the cache of answers. */
-const CACHE_BYTES = 1_000_000_000
-
 /** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
 interface OpenedResponses {
   readonly responses: ResponseStore
@@ -49,7 +46,7 @@ export async function openResponses(
   const bound = limitOf(() => services.settings().options.keep_bytes)
   const answers = new KeptAnswers({
     rows: store,
-    bounds: { idempotency: bound, cache: limitOf(() => CACHE_BYTES) },
+    bounds: { idempotency: bound, cache: limitOf(() => services.settings().options.cache?.most ?? 0) },
   })
   const responses = new ResponseStore({
     rows: store,

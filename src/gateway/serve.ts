@@ -31,6 +31,7 @@ import { answerGuardQuestions } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
+import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
@@ -41,6 +42,7 @@ import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
 import {
+  hmacOf,
   hashAccessToken,
   hashKey,
   hashSession,
@@ -241,6 +243,13 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
+      cache: new AnswerCache({
+        ...callServices,
+        ...shared,
+        answers: kept.answers,
+        tag: (text) => hmacOf(secrets, 'answer', text),
+        sessionOf: (userId, request) => conversations.affinity.tagOf(userId, request),
+      }),
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
@@ -289,6 +298,7 @@ export async function serve({
     node: nodeName(node),
     otherNodes: nodes.reports,
     running: relay.running,
+    answers: kept.answers,
     imports: new ImportPlanning(environment, () => inForce.file.texts),
     liveCalls,
     signIns: new SignIns(),

@@ -15,6 +15,7 @@ export const HEADER_NAMES = new HeaderNames([
   'anthropic-beta',
   'anthropic-version',
   'authorization',
+  'cache-control',
   'content-encoding',
   'content-type',
   'cookie',

@@ -64,6 +64,13 @@ interface NodeQuestions {
   answerWith(report: (argument: string) => Promise<string>, kind?: string): void
 }
 
+/** Which kept answers are meant; absent fields match everything. */
+interface AnswerFilter {
+  readonly userId: number | undefined
+  readonly tokenId: number | undefined
+  readonly model: string | undefined
+}
+
 /** The calls under way on this node. */
 interface RunningSource {
   list(): readonly RunningCall[]
@@ -82,6 +89,8 @@ export interface AdministrationServices extends ManagementServices {
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
   readonly imports: ImportPlanner
+  /** The answers that are kept for equal calls. */
+  readonly answers: { remove(filter: AnswerFilter & { readonly kind: 'cache' }): Promise<number> }
   readonly liveCalls: LiveCalls
   /** Determines where a call would go, without making it. */
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>

@@ -1,30 +1,24 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Caller } from '../accounts/authentication/caller.ts'
 import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
-import type { Patience } from '../accounts/ledger/sibling-queue.ts'
 import type { ContentLog } from '../content/content-log.ts'
 import { charge } from '../domain/charge.ts'
-import type { Options } from '../domain/options.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
-import type { Settings } from '../domain/settings.ts'
 import type { Affinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
-import type { Body, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
+import type { AdmittedRequest, Leading } from './answer-cache/answer-cache.ts'
 import { captureOf } from './capture-content.ts'
-import type { DialectFacts } from './dialects/dialect.ts'
+import { patienceOf } from './patience.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
-import type { CallGuards } from './guards/call-guards.ts'
 import { fieldsOf } from './note-refusal.ts'
 import { type CallRates, groupsOf, planCall } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
-import type { IncomingCall, ParsedRequest } from './request-stages.ts'
-import type { Routes } from './routing.ts'
+import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { rateAsked } from './served-price.ts'
 
@@ -38,14 +32,6 @@ export interface AdmissionServices extends CallServices {
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
   readonly content: Pick<ContentLog, 'capture'>
-}
-
-/** A request that was read, and the models that may serve it. */
-export interface ParsedCall {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly request: ParsedRequest
-  readonly routes: Routes
 }
 
 /** Admits calls: holds what they may cost, has them attempted, and ensures that each hold is settled. */
@@ -64,11 +50,9 @@ export class CallAdmission {
 
   /** Holds what a request may cost, and makes its call. */
   async admit(
-    { dialect, body, request, routes }: ParsedCall,
+    { dialect, body, caller, settings, request, routes, guards }: AdmittedRequest,
     incoming: IncomingCall,
-    caller: Caller,
-    settings: Settings,
-    guards?: CallGuards,
+    leading?: Leading,
   ): Promise<void> {
     const { ledger } = this.#services
     const { requestedModel, resolutions } = routes
@@ -124,6 +108,8 @@ export class CallAdmission {
     call.affinity = affinity
     call.breaks = breaks
     call.guards = guards
+    if (leading) leading.call = call
+    if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
     const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
@@ -141,14 +127,5 @@ export class CallAdmission {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
       content?.relayed()
     }
-  }
-}
-
-/** How long a call waits for the holds of other calls, at most until its client leaves. */
-function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
-  response.needsUpstream()
-  return {
-    waitMs,
-    onLeft: (listener) => response.onClosed(listener),
   }
 }

@@ -107,6 +107,10 @@ export class Call implements MediaRequester {
   breaks: CallBreaks | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
+  /** The `x-gateway-cache` of its answer; undefined without a cache. */
+  cacheStatus: 'miss' | 'bypass' | undefined
+  /** How the call was settled; undefined before. */
+  settlement: Settlement | undefined
   /** Collects what is said, if it is kept. */
   content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
@@ -169,6 +173,7 @@ export class Call implements MediaRequester {
     const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
+    if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
     if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
@@ -359,6 +364,7 @@ export class Call implements MediaRequester {
       guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
+    this.settlement = settlement
     const { record } = this.incoming
     const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
     const { upstream_model: upstreamModel } = settlement

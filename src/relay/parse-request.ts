@@ -7,6 +7,7 @@ import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
 import { sessionFinder } from './affinity/session.ts'
+import { equalRequest } from './answer-cache/answer-keeping.ts'
 import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
@@ -59,13 +60,16 @@ export function parseRequest(
   const session = conversation && sessionFinder(headers, scan, conversation)
   const cachesForADay = member('prompt_cache_retention') === '24h'
   const request = dialect.read(scan, headers, reader)
-  if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session) return request
+  const keeping = reader.settings.options.cache && dialect.keeping?.(scan)
+  if (serviceTier === undefined && region === undefined && lifetimes.length === 0 && !session && !keeping)
+    return request
   const service = {
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
     ...(session && { session, conversation: { scan, form: conversation } }),
     ...(cachesForADay && { cachesForADay }),
+    ...(keeping && { equal: equalRequest(keeping, scan, headers) }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))
@@ -76,7 +80,7 @@ function withService(
   request: ParsedRequest,
   service: Pick<
     ParsedRequest,
-    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay'
+    'serviceTier' | 'region' | 'lifetimes' | 'session' | 'conversation' | 'cachesForADay' | 'equal'
   >,
 ): ParsedRequest {
   return {

@@ -48,8 +48,10 @@ import {
 import { CallRates } from './plan.ts'
 import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
 import type { KeptAnswers } from './answers/kept-answers.ts'
+import { idempotencyKeyOf } from './answers/idempotency-key.ts'
 import { requestFingerprint } from './answers/request-fingerprint.ts'
 import type { Affinity } from './affinity/affinity.ts'
+import type { AdmittedRequest, AnswerCache } from './answer-cache/answer-cache.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
@@ -84,6 +86,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly reads: StoreReads
   readonly prompts: PromptMemory
   readonly affinity: Affinity
+  readonly cache: AnswerCache
   readonly breaks: CacheBreaks
   /** Secret of the tokens that stand for values which guards replace. */
   readonly guardKey: Buffer
@@ -403,31 +406,32 @@ export class Relay {
     if (own) request.channelsFor?.(own.channels)
     const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
-    const parsed = { dialect, body, request, routes }
+    const parsed = { dialect, body, caller, settings, request, routes }
     const guards =
       settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
-    if (!guards) return this.#admission.admit(parsed, incoming, caller, settings)
+    if (!guards) return this.#answer(parsed, incoming)
     try {
       const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
-      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings) }
+      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings), guards }
       guards.ofRequest = guards.text
-      await this.#admission.admit(changed, incoming, caller, settings, guards)
+      await this.#answer(changed, incoming)
     } finally {
       this.#guards.ended(guards)
     }
   }
-}
 
-/**
- * The idempotency key of a call; undefined if it has none, or if the operator has turned them off. Throws the error
- * of a caller who may only get answers that were kept, if none are.
- */
-function idempotencyKeyOf({ request, unlessKept }: IncomingCall, { options }: Settings): string | undefined {
-  if (options.idempotency.keep > 0) return request.headers['idempotency-key']
-  if (unlessKept) throw unlessKept
-  return undefined
+  /** Answers a call from the cache, or by upstreams. */
+  #answer(admitted: AdmittedRequest, incoming: IncomingCall): Promise<void> {
+    if (admitted.settings.options.cache === undefined) return this.#admission.admit(admitted, incoming)
+    const { cache, metrics } = this.#services
+    const sharable = cache.sharable(admitted)
+    if (sharable)
+      return cache.answer(sharable, incoming, (led, leading) => this.#admission.admit(admitted, led, leading))
+    metrics.add('answerCache', 1, 'bypass')
+    return this.#admission.admit(admitted, incoming)
+  }
 }
 
 /** The model of a call, as far as that has been read and is configured. */

@@ -1,5 +1,6 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './affinity/session.ts'
+import type { EqualRequest } from './answer-cache/answer-keeping.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { Rate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -89,6 +90,8 @@ export interface CallRecord {
   ignoredTotal?: number
   quota?: number
   reason?: string
+  /** `hit` if the call got the answer of another one. */
+  cache?: 'hit'
   /** Cause of the last failed attempt. */
   failure?: string
   /** Id of the call whose answer was sent, because it had the same idempotency key. */
@@ -111,6 +114,8 @@ export interface ParsedRequest {
   readonly cachesForADay?: boolean
   /** The conversation as the client sent it. Absent if the endpoint has none. */
   readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationForm }
+  /** The request as it is compared with others; absent if its answer is never kept, or if there is no cache. */
+  readonly equal?: EqualRequest
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */

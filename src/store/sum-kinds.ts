@@ -126,6 +126,8 @@ export const SUM_COLUMNS: readonly string[] = [
   'cache_saved',
   'cache_surcharge',
   ...BREAK_COLUMNS,
+  'hits',
+  'hit_saved',
 ]
 
 /** Reasons of calls whose duration is that of a whole response. */
@@ -144,6 +146,8 @@ export type SummedCall = Pick<
   readonly cache_saved?: number | undefined
   readonly cache_surcharge?: number | undefined
   readonly cache_break?: string | undefined
+  readonly cache?: string | undefined
+  readonly hit_saved?: number | undefined
 }
 
 /** Adds a call to sums in the order of `SUM_COLUMNS`. */
@@ -160,6 +164,8 @@ export function addCall(
     cache_saved = 0,
     cache_surcharge = 0,
     cache_break = '',
+    cache = '',
+    hit_saved = 0,
   }: SummedCall,
 ): void {
   if (delivered) sums[0]! += 1
@@ -179,6 +185,8 @@ export function addCall(
     const index = BREAKS.indexOf(cache_break)
     if (index !== -1) sums[BREAKS_START + index]! += 1
   }
+  if (cache === 'hit') sums[HITS_AT]! += 1
+  sums[HITS_AT + 1]! += hit_saved
 }
 
 const COUNTS_START = 3
@@ -188,5 +196,6 @@ const CAUSES_START = FIRST_START + LATENCY_BUCKETS
 const UNANSWERED_AT = CAUSES_START + CAUSE_COLUMNS.length
 const CACHE_AT = UNANSWERED_AT + 1
 const BREAKS_START = CACHE_AT + 2
+const HITS_AT = BREAKS_START + BREAK_COLUMNS.length
 const CAUSES: readonly string[] = FAILURE_CAUSES
 const BREAKS: readonly string[] = CACHE_BREAKS

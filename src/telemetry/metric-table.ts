@@ -72,6 +72,11 @@ export const METRICS = {
     'Calls of sessions that missed the prompt cache of the previous call, by reason.',
     'reason',
   ),
+  answerCache: counter(
+    'sluice_answer_cache_total',
+    'Calls with the answer cache on: hits, misses, those that bypass it, and answers that were kept or not.',
+    'result',
+  ),
   settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
   upstreamErrors: counter(
     'sluice_upstream_errors_total',

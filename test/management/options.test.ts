@@ -113,6 +113,7 @@ describe('PUT /api/option/', () => {
     ['ModelSuccessor', '{"x": "x"}', 'models.x.successor: expected another model'],
     ['ModelSuccessor', '{"x": ["y"]}', 'models.x.successor: expected the name of a model'],
     ['ModelBalance', '{"x": "fastest"}', 'models.x.balance: expected one of weight, least_busy, latency'],
+    ['ModelCache', '{"x": "soon"}', 'models.x.cache: expected a duration such as 24h or 720h, or 0'],
     ['metrics_token', 'mine', 'key: expected one of QuotaPerUnit'],
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
     ['QuotaPerUnit', null, 'value: expected a text'],
@@ -195,11 +196,13 @@ describe('settings of models', () => {
     await put('ModelFallback', '{"novel": ["m"]}')
     await put('ModelSuccessor', '{"novel": "m"}')
     await put('ModelBalance', '{"novel": "latency"}')
+    await put('ModelCache', '{"new": "0", "novel": "10m"}')
     const set = Object.fromEntries(await options())
     expect(set).toMatchObject({
       ModelFallback: '{"novel":["m"]}',
       ModelSuccessor: '{"novel":"m"}',
       ModelBalance: '{"novel":"latency"}',
+      ModelCache: '{"new":"0","novel":"10m"}',
     })
     expect(JSON.parse(String(set['ModelRatio']))).toMatchObject({ novel: 2 })
     await put('ModelFallback', '{}')
@@ -210,6 +213,7 @@ describe('settings of models', () => {
     })
     await put('ModelSuccessor', '{}')
     await put('ModelBalance', '{}')
+    await put('ModelCache', '{}')
     await put('ModelRatio', '{"m": 1}')
     expect(Object.fromEntries(await options())['ModelBalance']).toBe('{}')
   })

@@ -110,7 +110,7 @@ describe('a series of usage', () => {
     expect(headers['content-type']).toContain('text/csv')
     const [head, ...lines] = text.trimEnd().split('\r\n')
     expect(head).toBe(
-      'slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning,cache_saved,cache_surcharge',
+      'slot,start,key,label,requests,failed,quota,input,cached,cache_write,output,reasoning,cache_saved,cache_surcharge,hits,hit_saved',
     )
     const cells = lines.map((line) => line.split(','))
     expect(new Set(cells.map((line) => line[3]))).toEqual(new Set(['m', 'other']))

@@ -194,6 +194,8 @@ describe('GET /api/log/', () => {
           // Three quarters of the input price for each cached token.
           cache_saved: 30,
           cache_surcharge: 0,
+          cache: '',
+          hit_saved: 0,
           session: expect.stringMatching(/^[0-9a-f]{16}$/),
           cache_break: '',
           cache_verdict: '',

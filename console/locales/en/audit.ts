@@ -15,6 +15,7 @@ export const audit = {
     price: 'Price',
     session: 'Session',
     call: 'Call',
+    cache: 'Answer cache',
     content: 'Content of calls',
     alert: 'Receiver of alerts',
     guard: 'Guard',

@@ -1,4 +1,4 @@
-/** Texts in English: prompt caches. */
+/** Texts in English: prompt caches, and the cache of answers. */
 export const caches = {
   title: 'Cache',
   read: 'Read from caches',
@@ -18,6 +18,14 @@ export const caches = {
   calls: 'Calls',
   verdict: 'Verdict of the provider',
   broke: 'Cache break',
+  answers: 'Answer cache',
+  hits: 'Hits',
+  hitsNote: 'calls that got the answer of an equal call',
+  hitShare: 'Share of calls',
+  hitsOf: (hits: string, calls: string) => `${hits} of ${calls} calls`,
+  hitSaved: 'Saved by hits',
+  hitSavedNote: 'against the charges of the first calls',
+  isHit: 'Hit: the answer of an equal call',
   causers: { gateway: 'Gateway', client: 'Client', provider: 'Provider' },
   reasons: {
     channel_moved: 'The channel changed',

@@ -17,12 +17,22 @@ export const settings = {
   periodOf: (group: string) => `Budget period of ${group}`,
   fallback: 'Fallback',
   fallbackHint:
-    'Models that are tried in the place of one, the model that succeeds it once it has ended, and how its channels share its calls.',
-  modelSettings: { fallback: 'Fallback models', successor: 'Successor', balance: 'Balance' },
+    'Models that are tried in the place of one, the model that succeeds it once it has ended, how its channels share its calls, and how long its answers are kept for equal requests, such as 10m.',
+  modelSettings: {
+    fallback: 'Fallback models',
+    successor: 'Successor',
+    balance: 'Balance',
+    cache: 'Cache time',
+  },
   balances: { weight: 'By weight', least_busy: 'Least busy', latency: 'Shortest latency' },
   model: 'Model',
   fallbackModels: 'Models, with commas',
-  addModel: { fallback: 'Add fallback', successor: 'Add successor', balance: 'Add balance' },
+  addModel: {
+    fallback: 'Add fallback',
+    successor: 'Add successor',
+    balance: 'Add balance',
+    cache: 'Add cache time',
+  },
   rateLimits: 'Rate limits',
   rateLimitsHint:
     'For all callers together. Only the file sets them; those of keys and users are on their pages.',

@@ -17,6 +17,7 @@ export const audit: Texts['audit'] = {
     price: '价格',
     session: '会话',
     call: '调用',
+    cache: '应答缓存',
     content: '调用内容',
     alert: '告警接收方',
     guard: '防护规则',

@@ -12,7 +12,8 @@ export function CacheDetails({ call }: { readonly call: CallDetail }) {
   const { caches, sessions } = useTexts()
   const { session, cache_break: reason, cache_verdict: verdict } = call
   const amountOf = (quota: number) => (quota === 0 ? '' : <MoneyText quota={quota} />)
-  if (session === '' && call.cache_saved === 0 && call.cache_surcharge === 0) return null
+  const isHit = call.cache === 'hit'
+  if (session === '' && call.cache_saved === 0 && call.cache_surcharge === 0 && !isHit) return null
   return (
     <>
       <h3>{caches.title}</h3>
@@ -30,6 +31,8 @@ export function CacheDetails({ call }: { readonly call: CallDetail }) {
           ],
           [caches.saved, amountOf(call.cache_saved)],
           [caches.surcharge, amountOf(call.cache_surcharge)],
+          [caches.answers, isHit ? caches.isHit : ''],
+          [caches.hitSaved, amountOf(call.hit_saved)],
           [caches.broke, reason === '' ? '' : <CacheBreakMark reason={reason} />],
         ]}
       />

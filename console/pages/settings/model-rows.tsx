@@ -2,7 +2,7 @@ import { ActionIcon, Button, Select, TextInput } from '@mantine/core'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { DeclaredFile } from '../../api/options.ts'
-import { useTexts } from '../../locales/use-texts.tsx'
+import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { lineOf } from './declared.ts'
 import classes from './settings-page.module.css'
 
@@ -16,9 +16,9 @@ type Value = string | readonly string[]
 
 const DEFAULT_BALANCE = 'weight'
 
-type Field = 'fallback' | 'successor' | 'balance'
+type Field = 'fallback' | 'successor' | 'balance' | 'cache'
 
-/** A setting by model: its fallbacks, its successor, or how its channels are balanced. Models of the file are locked. */
+/** A setting by model: its fallbacks, its successor, how its channels are balanced, or how long its answers are kept. Models of the file are locked. */
 export function ModelRows({
   field,
   value,
@@ -70,7 +70,7 @@ export function ModelRows({
             ) : (
               <TextInput
                 aria-label={`${label} ${name}`}
-                placeholder={field === 'fallback' ? settings.fallbackModels : settings.model}
+                placeholder={placeholderOf(field, settings)}
                 disabled={isLocked}
                 value={text}
                 onChange={({ currentTarget }) => set(at, { text: currentTarget.value })}
@@ -99,6 +99,11 @@ export function ModelRows({
       </Button>
     </div>
   )
+}
+
+function placeholderOf(field: Field, settings: Texts['settings']): string {
+  if (field === 'cache') return '10m'
+  return field === 'fallback' ? settings.fallbackModels : settings.model
 }
 
 function rowsIn(value: string): readonly Row[] {

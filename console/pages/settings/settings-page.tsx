@@ -167,6 +167,12 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
           declared={declared}
           onChange={(value) => type('ModelBalance', value)}
         />
+        <ModelRows
+          field="cache"
+          value={valueOf('ModelCache')}
+          declared={declared}
+          onChange={(value) => type('ModelCache', value)}
+        />
       </FormSection>
     </>
   )
@@ -185,6 +191,7 @@ function labelOf(settings: Texts['settings'], key: string): string {
     ModelFallback: settings.modelSettings.fallback,
     ModelSuccessor: settings.modelSettings.successor,
     ModelBalance: settings.modelSettings.balance,
+    ModelCache: settings.modelSettings.cache,
   }
   return options[key]?.[0] ?? byName[key] ?? settings.groups
 }

@@ -30,6 +30,8 @@ export const NO_POINT: UsagePoint = {
   reasoning: 0,
   cache_saved: 0,
   cache_surcharge: 0,
+  hits: 0,
+  hit_saved: 0,
 }
 
 /** Adds up points. Each field is an integer. */
@@ -49,6 +51,8 @@ function added(one: UsagePoint, other: UsagePoint): UsagePoint {
     reasoning: one.reasoning + other.reasoning,
     cache_saved: one.cache_saved + other.cache_saved,
     cache_surcharge: one.cache_surcharge + other.cache_surcharge,
+    hits: one.hits + other.hits,
+    hit_saved: one.hit_saved + other.hit_saved,
   }
 }
 

@@ -15,6 +15,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
 import { CacheSection } from './cache-section.tsx'
 import { Charts } from './charts.tsx'
+import { HitSection } from './hit-section.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 import type { SeriesName } from './chart-rows.ts'
 import { Totals } from './totals.tsx'
@@ -122,6 +123,7 @@ function Sums({
             onFilter={onFilter}
           />
           <CacheSection usage={usage} linkOf={(reason) => breakSearch(search, reason)} />
+          <HitSection totals={usage.totals} />
           <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
         </>
       )}

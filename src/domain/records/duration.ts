@@ -1,5 +1,5 @@
 import { durationText, parseDuration } from '../units.ts'
-import { type FieldType, textMatching, withRules, unchangedValue } from './field-types.ts'
+import { type FieldType, json, textMatching, withRules, unchangedValue } from './field-types.ts'
 
 /** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
 export const duration: FieldType<number, number, string> = {
@@ -13,6 +13,13 @@ export const duration: FieldType<number, number, string> = {
   fromJson: (given) => parseDuration(given)!,
   toJson: durationText,
 }
+
+/** A time for which something is kept, in milliseconds, a text such as `10m` in JSON; `0` keeps nothing. */
+export const keepingTime = {
+  ...json<number>(),
+  fromJson: (given: string) => (given === '0' ? 0 : parseDuration(given)!),
+  toJson: (milliseconds: number) => (milliseconds === 0 ? '0' : durationText(milliseconds)),
+} as unknown as FieldType<number, string, string> & { readonly json: 'any' }
 
 /** Whether a delay is one that `setTimeout` has. */
 function isTimer(milliseconds: number | undefined): boolean {

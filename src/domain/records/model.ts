@@ -1,6 +1,7 @@
 import { THINKING_FORMS } from '@sluice/wire/model-capabilities'
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
+import { keepingTime } from './duration.ts'
 import { declaredName, flag, json, list, oneOf } from './field-types.ts'
 import { declareRecord, type Values } from './record.ts'
 
@@ -48,6 +49,8 @@ export const MODEL_SETTINGS = declareRecord('', {
     edit: 'admin',
     as: 'ModelBalance',
   },
+  /** How long its answers are kept, in milliseconds; 0 keeps none, undefined follows `options.cache`. */
+  cache: { type: keepingTime, default: undefined, declared: true, edit: 'admin', as: 'ModelCache' },
 })
 
 /** Settings of a model. As declared in gateway.yaml they lack the built-in vendor and price. */

@@ -87,6 +87,16 @@ export const USAGE = declareRecord(
       default: '',
       about: 'JSON: what the provider reports about its prompt cache; empty unless the channel asks for it',
     },
+    cache: {
+      type: oneOf(['', 'hit'], 'hit or nothing'),
+      default: '',
+      about: 'hit: the answer was kept from an equal call, or shared with one under way; else empty',
+    },
+    hit_saved: {
+      type: integer,
+      default: 0,
+      about: 'Quota units that a hit cost less than the call whose answer it got',
+    },
     note: {
       type: oneOf(['', ...CALL_NOTES], 'a note'),
       default: '',

@@ -148,7 +148,7 @@ export const MODEL_OPTIONS = new Map(
 export function modelSettingText({ models }: Settings, setting: ModelSetting): string {
   const members = models.declared.toSorted().flatMap((name): [string, Json][] => {
     const model = models.get(name)
-    const value = model[setting]
+    const value = jsonOf(model, setting)
     return value === undefined || isSameSetting(model, setting, fields[setting].default)
       ? []
       : [[name, value]]
@@ -168,7 +168,14 @@ export function settingJson(key: string, name: string, value: unknown): string |
 
 /** Whether a model has a setting with this value. */
 export function isSameSetting(model: Model, setting: ModelSetting, json: Json | undefined): boolean {
-  return JSON.stringify(model[setting]) === JSON.stringify(json)
+  return JSON.stringify(jsonOf(model, setting)) === JSON.stringify(json)
+}
+
+/** A setting as its option gives it; undefined if the model does not have it. */
+function jsonOf(model: Model, setting: ModelSetting): Json | undefined {
+  const value = model[setting]
+  const type = fields[setting].type as { toJson(value: unknown): Json }
+  return value === undefined ? undefined : type.toJson(value)
 }
 
 /** The options that are ratios of models. */

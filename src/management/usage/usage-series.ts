@@ -31,6 +31,8 @@ const pointSchema = z.object({
   reasoning: count.meta({ description: 'The part of output that was reasoning' }),
   cache_saved: count.meta({ description: 'What reads of prompt caches saved, in quota units' }),
   cache_surcharge: count.meta({ description: 'What writes to prompt caches cost beyond plain input' }),
+  hits: count.meta({ description: 'Calls that got the answer of an equal call' }),
+  hit_saved: count.meta({ description: 'What these cost less than the calls whose answers they got' }),
 })
 
 type Point = z.output<typeof pointSchema>

@@ -20,6 +20,7 @@ import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { Served } from '@sluice/wire/service-tier'
 import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
+import type { AnswerKeeping } from '../answer-cache/answer-keeping.ts'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { CallGuards } from '../guards/call-guards.ts'
@@ -154,6 +155,8 @@ export interface DialectFacts {
 export interface Dialect extends DialectFacts {
   /** How its conversations are compared; absent if its requests are none. */
   readonly conversation?: ConversationForm
+  /** How the answer to a request may be kept for equal ones; undefined if it may not. Absent if none may be. */
+  readonly keeping?: (scan: ScannedObject) => AnswerKeeping | undefined
   /** Checks a request. Throws `invalid_request` that names the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>
 }

@@ -192,6 +192,7 @@ export const AUDIT_RULES: {
   recordRefusedSignIn: null,
   recordReveal: null,
   recordSessionUse: null,
+  recordCacheRemoval: null,
   recordStop: null,
   recordStreamedPart: null,
   pruneAuditLog: null,

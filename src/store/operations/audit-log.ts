@@ -233,6 +233,29 @@ export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal
   await appendEntries(db, origin, entries)
 }
 
+/** Answers that somebody removed from the cache, and what was given of them. */
+interface CacheRemoval {
+  readonly userId: number | undefined
+  readonly tokenId: number | undefined
+  readonly model: string | undefined
+  readonly removed: number
+  readonly origin?: Origin
+}
+
+/** Adds the removal of kept answers to the audit log. */
+export async function recordCacheRemoval(
+  db: Db,
+  { userId, tokenId, model, removed, origin }: CacheRemoval,
+): Promise<void> {
+  if (!origin) return
+  const given = { user: userId, token: tokenId, model, answers: removed }
+  const changes = Object.entries(given).flatMap(([field, before]) =>
+    before === undefined ? [] : [{ field, before, after: null }],
+  )
+  const object = { kind: 'cache', id: null, name: 'answers' } as const
+  await appendEntries(db, origin, [{ action: 'cache.delete', object, changes }])
+}
+
 /** Adds a look at the content of another's call to the audit log. */
 export async function recordContentRead(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return

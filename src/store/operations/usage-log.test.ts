@@ -99,6 +99,8 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           quota: 300,
           cache_saved: 0,
           cache_surcharge: 0,
+          cache: '',
+          hit_saved: 0,
           session: '',
           cache_break: '',
           cache_verdict: '',

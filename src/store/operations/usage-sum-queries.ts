@@ -66,6 +66,8 @@ const POINT_COLUMNS = [
   'reasoning_tokens',
   'cache_saved',
   'cache_surcharge',
+  'hits',
+  'hit_saved',
 ]
 
 /** The figures that series are ranked by. */

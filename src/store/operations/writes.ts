@@ -15,6 +15,7 @@ export {
   recordExceededBudget,
   recordRefusedSignIn,
   recordReveal,
+  recordCacheRemoval,
   recordStop,
   pruneAuditLog,
 } from './audit-log.ts'

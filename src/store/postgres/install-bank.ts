@@ -71,6 +71,8 @@ const VALUES: readonly string[] = [
   'sum(cache_saved)',
   'sum(cache_surcharge)',
   ...CACHE_BREAKS.map((reason) => `count(*) filter (where cache_break = '${reason}')`),
+  "count(*) filter (where cache = 'hit')",
+  'sum(hit_saved)',
 ]
 
 /**

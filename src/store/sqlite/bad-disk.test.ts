@@ -61,7 +61,7 @@ describe.each(DISKS)('$kind that is full', () => {
   })
 
   test('a full disk stops a start with advice, and the same start succeeds once there is space', async () => {
-    const disk = mountSmallDisk(400_000)
+    const disk = mountSmallDisk(600_000)
     const path = join(disk.path, 'sluice.db')
     const filler = join(disk.path, 'filler')
     fill(filler)

@@ -35,7 +35,7 @@ const USAGE = {
   searchUnits: 15,
 }
 
-const CACHE_MONEY = { cache_saved: 18, cache_surcharge: 19 }
+const CACHE_MONEY = { cache_saved: 18, cache_surcharge: 19, cache: 'hit', hit_saved: 20 } as const
 
 /** The daily sums, once all calls are summed up, without the columns of latencies. */
 async function daysIn(
@@ -66,7 +66,14 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     call('b', { quota: 5, cache_break: 'key_moved' }),
     call('c', { ended_ms: MIDNIGHT_MS - 1 }),
   ])
-  const nothing = { quota: 0, usage: NO_USAGE, cache_saved: 0, cache_surcharge: 0 }
+  const nothing = {
+    quota: 0,
+    usage: NO_USAGE,
+    cache_saved: 0,
+    cache_surcharge: 0,
+    cache: '',
+    hit_saved: 0,
+  } as const
   await call('d', { delivered: false, reason: 'failed', ...nothing })
   await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
   await call('f', { model: 'other', cache_break: 'provider' })
@@ -97,6 +104,8 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     search_units: 15 * of,
     cache_saved: 18 * of,
     cache_surcharge: 19 * of,
+    hits: of,
+    hit_saved: 20 * of,
     quota,
     ...NO_CAUSES,
     ...NO_BREAKS,

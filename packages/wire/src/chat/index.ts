@@ -6,6 +6,7 @@ export {
   readCompletionRequest,
 } from './completions/request.ts'
 export { chatErrorBody } from './errors.ts'
+export { writeUsageCounts } from './usage.ts'
 export { gateChatRequest } from './native/gate.ts'
 export { CHAT_CONVERSATION, CHAT_PROMPT, COMPLETIONS_PROMPT } from './native/prompt.ts'
 export { ChatTap, usageOfReply } from './native/tap.ts'

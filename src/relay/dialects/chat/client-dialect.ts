@@ -8,6 +8,7 @@ import {
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
+import { keepsChat } from '../../answer-cache/answer-keeping.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import { mayNameTier } from '../../../upstreams/channel-tier.ts'
@@ -87,6 +88,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     endpoint: 'chat',
     names: chatNames,
     conversation: CHAT_CONVERSATION,
+    keeping: keepsChat,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
       const forModel = (model: string): ParsedRequest => {

@@ -6,6 +6,7 @@ import {
   readCompletionRequest,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { keepsCompletions } from '../../answer-cache/answer-keeping.ts'
 import { chatRequests } from '../chat/client-dialect.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
@@ -31,6 +32,7 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
     name: 'chat',
     endpoint: 'completions',
     names: completionNames,
+    keeping: keepsCompletions,
     read: (scan, headers, reader) =>
       isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
   }

@@ -1,3 +1,4 @@
+import { keepsGemini, keepsWhole } from '../../answer-cache/answer-keeping.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
@@ -55,6 +56,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     endpoint: 'gemini',
     names: geminiNames,
     conversation: GEMINI_CONVERSATION,
+    keeping: keepsGemini,
     read(scan, _headers, reader) {
       const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
@@ -168,6 +170,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedNames,
+    keeping: keepsWhole(method),
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, requestedModel)

@@ -5,6 +5,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
+import { keepsWhole } from '../../answer-cache/answer-keeping.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -13,6 +14,7 @@ export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
   names: moderationsNames,
+  keeping: keepsWhole('moderations'),
   servedBy: ['chat'],
   isFreeUnpriced: true,
   read(scan) {

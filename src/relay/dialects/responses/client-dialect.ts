@@ -1,3 +1,4 @@
+import { keepsResponses } from '../../answer-cache/answer-keeping.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -36,6 +37,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
     endpoint: 'responses',
     names: responsesNames,
     conversation: RESPONSES_CONVERSATION,
+    keeping: keepsResponses,
     async read(scan, headers, reader) {
       const request = readResponsesRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)

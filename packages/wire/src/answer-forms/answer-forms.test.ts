@@ -1,0 +1,229 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  type AnswerForm,
+  chatAnswers,
+  completionsAnswers,
+  eventsIn,
+  geminiAnswers,
+  type Json,
+  messagesAnswers,
+  responsesAnswers,
+  withUsageChunk,
+} from './index.ts'
+
+const WITH_USAGE = { includeUsage: true }
+const folder = process.env['RECORDINGS']
+
+const FORMS: readonly (readonly [string, AnswerForm])[] = [
+  ['chat', chatAnswers],
+  ['messages', messagesAnswers],
+  ['responses', responsesAnswers],
+  ['gemini', geminiAnswers],
+]
+
+function recordings(protocol: string, ending: string): (readonly [string, string])[] {
+  if (folder === undefined) return []
+  return readdirSync(join(folder, protocol))
+    .filter((name) => name.endsWith(ending) && !name.startsWith('error-'))
+    .map((name) => [name, readFileSync(join(folder, protocol, name), 'utf8')] as const)
+}
+
+describe.skipIf(folder === undefined)('recorded answers of providers', () => {
+  for (const [protocol, form] of FORMS) {
+    test(`a whole ${protocol} answer is the same after it was streamed`, () => {
+      let count = 0
+      for (const [name, text] of recordings(protocol, '.json')) {
+        const whole = JSON.parse(text) as Json
+        if (!form.isComplete(whole)) continue
+        count++
+        const expected = withoutQuirks(whole)
+        expect([name, form.whole(eventsIn(form.frames(whole, WITH_USAGE)))]).toEqual([name, expected])
+      }
+      expect(count).toBeGreaterThan(3)
+    })
+
+    test(`a streamed ${protocol} answer says the same as a whole, and as a stream again`, () => {
+      let count = 0
+      for (const [name, stream] of recordings(protocol, '.sse')) {
+        const whole = form.whole(eventsIn(stream))
+        if (!whole || !form.isComplete(whole)) continue
+        count++
+        expect([name, form.whole(eventsIn(form.frames(whole, WITH_USAGE)))]).toEqual([name, whole])
+      }
+      expect(count).toBeGreaterThan(3)
+    })
+  }
+})
+
+/** Some providers number the calls of whole answers as those of streams, some have deltas beside them, and some leave out empty contents. */
+function withoutQuirks(whole: Json): Json {
+  const copy = structuredClone(whole) as {
+    choices?: { delta?: unknown; message?: { content?: unknown; tool_calls?: { index?: number }[] | null } }[]
+  }
+  for (const choice of copy.choices ?? []) {
+    delete choice.delta
+    const { message } = choice
+    if (message) message.content ??= null
+    for (const call of message?.tool_calls ?? []) delete call.index
+  }
+  return copy
+}
+
+function sse(...events: readonly object[]): string {
+  return events
+    .map(
+      (data) => ('type' in data ? `event: ${String(data.type)}\n` : '') + `data: ${JSON.stringify(data)}\n\n`,
+    )
+    .join('')
+}
+
+describe('chat', () => {
+  const chunk = (choice: object, more: object = {}): object => ({
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 7,
+    model: 'm',
+    ...more,
+    choices: [{ index: 0, finish_reason: null, ...choice }],
+  })
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+  const usageChunk = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm', choices: [], usage }
+
+  test('chunks are put together to a completion', () => {
+    const stream = sse(
+      chunk({ delta: { role: 'assistant', content: '' } }),
+      chunk({ delta: { content: 'Hel' }, logprobs: { content: [{ token: 'Hel' }] } }),
+      chunk({ delta: { content: 'lo' }, logprobs: { content: [{ token: 'lo' }] } }),
+      chunk({
+        delta: {
+          tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{' } }],
+        },
+      }),
+      chunk({ delta: { tool_calls: [{ index: 0, function: { arguments: '}' } }] } }),
+      chunk({ delta: {}, finish_reason: 'tool_calls' }),
+      usageChunk,
+    )
+    expect(chatAnswers.whole(eventsIn(`${stream}data: [DONE]\n\n`))).toEqual({
+      id: 'c1',
+      object: 'chat.completion',
+      created: 7,
+      model: 'm',
+      usage,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: 'Hello',
+            tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+          },
+          logprobs: { content: [{ token: 'Hel' }, { token: 'lo' }] },
+          finish_reason: 'tool_calls',
+        },
+      ],
+    })
+  })
+
+  test.each(['length', 'content_filter', null, 'eos'])(
+    'a completion that ends with %j is not complete',
+    (reason) => {
+      const whole = { choices: [{ index: 0, message: { content: 'a' }, finish_reason: reason }] }
+      expect(chatAnswers.isComplete(whole)).toBe(false)
+      expect(chatAnswers.isComplete({ choices: [{ ...whole.choices[0], finish_reason: 'stop' }] })).toBe(true)
+    },
+  )
+
+  test('a refusal, an error and one cut choice of two are not complete', () => {
+    const stop = { message: { content: 'a' }, finish_reason: 'stop' }
+    expect(chatAnswers.isComplete({ choices: [{ ...stop, message: { refusal: 'No.' } }] })).toBe(false)
+    expect(chatAnswers.isComplete({ choices: [stop], error: { message: 'x' } })).toBe(false)
+    expect(chatAnswers.isComplete({ choices: [stop, { ...stop, finish_reason: 'length' }] })).toBe(false)
+    expect(chatAnswers.isComplete({ choices: [] })).toBe(false)
+    expect(
+      chatAnswers.whole(eventsIn(sse(chunk({ delta: {} }), { error: { message: 'x' } }))),
+    ).toBeUndefined()
+  })
+
+  test.each(['\n\n', '\r\n\r\n'])('a stream gets its usage chunk only if it asked for it', (end) => {
+    const frames = [
+      chunk({ delta: { content: 'a' } }),
+      chunk({ delta: {}, finish_reason: 'stop' }),
+      usageChunk,
+    ]
+    const [one, two, three] = frames.map((frame) => `data: ${JSON.stringify(frame)}${end}`)
+    const done = `data: [DONE]${end}`
+    const plain = `${one}${two}${done}`
+    const full = `${one}${two}${three}${done}`
+    expect(withUsageChunk(full, false, undefined)).toBe(plain)
+    expect(withUsageChunk(plain, false, usage)).toBe(plain)
+    expect(withUsageChunk(full, true, undefined)).toBe(full)
+    expect(withUsageChunk(plain, true, usage)).toBe(
+      `${one}${two}data: ${JSON.stringify(usageChunk)}\n\n${done}`,
+    )
+  })
+
+  test('completions are streamed and put together likewise', () => {
+    const whole = {
+      id: 'c1',
+      object: 'text_completion',
+      created: 7,
+      model: 'm',
+      usage,
+      choices: [
+        { text: 'Hello', index: 0, logprobs: null, finish_reason: 'stop' },
+        { text: 'Hi', index: 1, logprobs: null, finish_reason: 'stop' },
+      ],
+    }
+    expect(completionsAnswers.whole(eventsIn(completionsAnswers.frames(whole, WITH_USAGE)))).toEqual(whole)
+    expect(completionsAnswers.frames(whole, { includeUsage: false })).not.toContain('usage')
+    const pieces = sse(
+      {
+        ...whole,
+        usage: undefined,
+        choices: [{ text: 'Hel', index: 0, logprobs: null, finish_reason: null }],
+      },
+      {
+        ...whole,
+        usage: undefined,
+        choices: [{ text: 'lo', index: 0, logprobs: null, finish_reason: 'stop' }],
+      },
+    )
+    expect(completionsAnswers.whole(eventsIn(pieces))?.['choices']).toEqual([whole.choices[0]])
+  })
+})
+
+test.each([
+  ['end_turn', true],
+  ['tool_use', true],
+  ['stop_sequence', true],
+  ['max_tokens', false],
+  ['refusal', false],
+  ['pause_turn', false],
+  ['model_context_window_exceeded', false],
+])('a message that stops with %s: complete is %s', (stop_reason, expected) => {
+  expect(messagesAnswers.isComplete({ type: 'message', content: [], stop_reason })).toBe(expected)
+})
+
+test.each([
+  [{ candidates: [{ finishReason: 'STOP' }] }, true],
+  [{ candidates: [{ finishReason: 'STOP' }, { finishReason: 'MAX_TOKENS' }] }, false],
+  [{ candidates: [{ finishReason: 'SAFETY' }] }, false],
+  [{ candidates: [{ finishReason: 'STOP' }], promptFeedback: { blockReason: 'SAFETY' } }, false],
+  [{ candidates: [] }, false],
+])('of Gemini, %j: complete is %s', (whole, expected) => {
+  expect(geminiAnswers.isComplete(whole)).toBe(expected)
+})
+
+test.each([
+  [{ status: 'completed', output: [] }, true],
+  [{ status: 'incomplete', output: [] }, false],
+  [{ status: 'failed', output: [] }, false],
+  [
+    { status: 'completed', output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }] },
+    false,
+  ],
+])('of responses, %j: complete is %s', (whole, expected) => {
+  expect(responsesAnswers.isComplete(whole)).toBe(expected)
+})

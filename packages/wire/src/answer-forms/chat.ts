@@ -1,0 +1,176 @@
+import { asRecord } from '../json/record.ts'
+import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn, type StreamEvent } from './form.ts'
+
+const DONE = 'data: [DONE]\n\n'
+const MAX_CHOICES = 128
+/** Reasons of answers that came to their own end. */
+const OWN_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'function_call'])
+/** Texts of a delta that replace earlier ones instead of continuing them. */
+const REPLACED: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'format', 'signature', 'index'])
+
+/** Chat completions. */
+export const chatAnswers: AnswerForm = {
+  whole(events) {
+    const head = wholeHead(events, 'chat.completion')
+    if (!head) return undefined
+    const choices = new Map<number, Json>()
+    for (const choice of choicesIn(events)) {
+      const at = indexOf(choice)
+      const whole = choices.get(at) ?? { index: at, message: { role: 'assistant', content: null } }
+      choices.set(at, whole)
+      const { index: _index, delta, ...others } = choice
+      mergeDelta(whole['message'] as Json, asRecord(delta) ?? asRecord(choice['message']) ?? {})
+      mergeDelta(whole, withoutNulls(others, whole))
+    }
+    for (const choice of choices.values()) {
+      const message = choice['message'] as Json
+      if (Array.isArray(message['tool_calls']))
+        message['tool_calls'] = recordsIn(message['tool_calls']).map(withoutIndex)
+      choice['finish_reason'] ??= null
+    }
+    return { ...head, choices: [...choices.values()] }
+  },
+  frames(whole, { includeUsage }) {
+    const { choices, usage, ...rest } = whole
+    const head = { ...rest, object: 'chat.completion.chunk' }
+    const chunks = recordsIn(choices).flatMap((choice, at): Json[] => {
+      const { index = at, message, delta: _delta, finish_reason, ...others } = choice
+      const said = { ...asRecord(message) }
+      const calls = said['tool_calls']
+      if (Array.isArray(calls))
+        said['tool_calls'] = recordsIn(calls).map((call, place) => ({ index: place, ...call }))
+      return [
+        { ...head, choices: [{ ...others, index, delta: said, finish_reason: null }] },
+        { ...head, choices: [{ index, delta: {}, finish_reason }] },
+      ]
+    })
+    return chunks.map(messageFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
+  },
+  isComplete: (whole) =>
+    areOwnEnds(whole, (choice) => {
+      const refusal = asRecord(choice['message'])?.['refusal']
+      return refusal === undefined || refusal === null || refusal === ''
+    }),
+}
+
+/** Completions. */
+export const completionsAnswers: AnswerForm = {
+  whole(events) {
+    const head = wholeHead(events, 'text_completion')
+    if (!head) return undefined
+    const choices = new Map<number, Json>()
+    for (const choice of choicesIn(events)) {
+      const at = indexOf(choice)
+      const whole = choices.get(at) ?? { text: '', index: at, logprobs: null, finish_reason: null }
+      choices.set(at, whole)
+      const { index: _index, ...said } = choice
+      mergeDelta(whole, withoutNulls(said, whole))
+    }
+    return { ...head, choices: [...choices.values()] }
+  },
+  frames(whole, { includeUsage }) {
+    const { choices, usage, ...rest } = whole
+    const head = { ...rest, object: 'text_completion' }
+    const chunks = recordsIn(choices).map((choice) => ({ ...head, choices: [choice] }))
+    return chunks.map(messageFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
+  },
+  isComplete: (whole) => areOwnEnds(whole, () => true),
+}
+
+/**
+ * A stream of chat or completions with its usage or without it, whatever the stream has. `usage`: what is added.
+ */
+export function withUsageChunk(stream: string, includeUsage: boolean, usage: object | undefined): string {
+  const frames = stream.match(/[^]*?(?:\r\n\r\n|\n\n|\r\r)|[^]+$/g) ?? []
+  const isUsage = frames.map((frame) => {
+    const data = frame.includes('"usage"') ? eventsInFrame(frame) : undefined
+    return asRecord(data?.['usage']) !== undefined && recordsIn(data?.['choices']).length === 0
+  })
+  if (isUsage.includes(true) === includeUsage) return stream
+  if (!includeUsage) return frames.filter((_frame, at) => isUsage[at] !== true).join('')
+  if (!usage) return stream
+  const last = frames.findLastIndex((frame) => eventsInFrame(frame) !== undefined)
+  const { choices: _choices, usage: _none, ...head } = eventsInFrame(frames[last] ?? '') ?? {}
+  return frames.toSpliced(last + 1, 0, usageFrame(head, usage, true)).join('')
+}
+
+function eventsInFrame(frame: string): Json | undefined {
+  try {
+    return asRecord(JSON.parse(frame.trim().replace(/^data: ?/, '')))
+  } catch {
+    return undefined
+  }
+}
+
+function usageFrame(head: Json, usage: unknown, includeUsage: boolean): string {
+  return includeUsage && asRecord(usage) ? messageFrame({ ...head, choices: [], usage }) : ''
+}
+
+/** What all chunks have in common; later values that are not null count. */
+function wholeHead(events: readonly StreamEvent[], object: string): Json | undefined {
+  const [first] = events
+  if (!first || !events.some(({ data }) => recordsIn(data['choices']).length > 0)) return undefined
+  const head: Json = {}
+  for (const { data } of events) {
+    if (isErrorBody(data)) return undefined
+    const { choices: _choices, obfuscation: _obfuscation, ...others } = data
+    Object.assign(head, withoutNulls(others, head))
+  }
+  if (head['usage'] === null) delete head['usage']
+  return { ...head, object }
+}
+
+function choicesIn(events: readonly StreamEvent[]): Json[] {
+  return events.flatMap(({ data }) => recordsIn(data['choices']))
+}
+
+function indexOf({ index }: Json): number {
+  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
+    ? (index as number)
+    : 0
+}
+
+function withoutIndex({ index: _index, ...call }: Json): Json {
+  return call
+}
+
+/** The members without those that would replace a value by null. */
+function withoutNulls(members: Json, known: Json): Json {
+  return Object.fromEntries(
+    Object.entries(members).filter(([name, value]) => value !== null || !(name in known)),
+  )
+}
+
+/** Appends a delta: texts to texts, elements by their index, members one by one. */
+function mergeDelta(into: Json, delta: Json): void {
+  for (const [name, value] of Object.entries(delta)) {
+    const before = into[name]
+    if (typeof value === 'string' && typeof before === 'string' && !REPLACED.has(name))
+      into[name] = before + value
+    else if (Array.isArray(value)) into[name] = mergedList(Array.isArray(before) ? before : [], value)
+    else if (asRecord(value) && asRecord(before)) mergeDelta(before as Json, value as Json)
+    else if (value !== null || before === undefined) {
+      if (value !== '' || before === undefined || before === null)
+        into[name] = asRecord(value) ? structuredClone(value) : value
+    }
+  }
+}
+
+/** Elements with an index continue the element with that index; others are appended. */
+function mergedList(before: readonly unknown[], added: readonly unknown[]): unknown[] {
+  const all = [...before]
+  for (const one of added) {
+    const index = asRecord(one)?.['index']
+    const known =
+      typeof index === 'number' ? all.find((other) => asRecord(other)?.['index'] === index) : undefined
+    if (known) mergeDelta(known as Json, one as Json)
+    else all.push(asRecord(one) ? structuredClone(one) : one)
+  }
+  return all
+}
+
+function areOwnEnds(whole: Json, isAnswer: (choice: Json) => boolean): boolean {
+  const choices = recordsIn(whole['choices'])
+  if (choices.length === 0 || isErrorBody(whole)) return false
+  return choices.every((choice) => OWN_ENDS.has(choice['finish_reason']) && isAnswer(choice))
+}

@@ -1,0 +1,52 @@
+import { asRecord, textOr } from '../json/record.ts'
+import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn } from './form.ts'
+
+/** Members of a part whose text continues in the next part. */
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
+
+/** Gemini's answers; the whole is also the only event of its stream. */
+export const geminiAnswers: AnswerForm = {
+  whole(events) {
+    const [first, ...others] = events
+    if (!first || events.some(({ data }) => isErrorBody(data))) return undefined
+    if (others.length === 0) return first.data
+    const head: Json = {}
+    const candidates = new Map<unknown, Json>()
+    for (const { data } of events) {
+      const { candidates: said, ...rest } = data
+      Object.assign(head, rest)
+      for (const candidate of recordsIn(said)) {
+        const at = candidate['index'] ?? 0
+        candidates.set(at, merged(candidates.get(at), candidate))
+      }
+    }
+    return { candidates: [...candidates.values()], ...head }
+  },
+  frames: (whole) => messageFrame(whole),
+  isComplete(whole) {
+    const candidates = recordsIn(whole['candidates'])
+    if (isErrorBody(whole) || asRecord(whole['promptFeedback'])?.['blockReason'] !== undefined) return false
+    return candidates.length > 0 && candidates.every(({ finishReason }) => finishReason === 'STOP')
+  },
+}
+
+function merged(before: Json | undefined, { content, ...others }: Json): Json {
+  const known = asRecord(before?.['content'])
+  const added = asRecord(content)
+  if (!known && !added) return { ...before, ...others }
+  const parts = [...recordsIn(known?.['parts'])]
+  for (const part of recordsIn(added?.['parts'])) {
+    const last = parts.at(-1)
+    if (last && continues(last, part))
+      parts[parts.length - 1] = { ...last, ...part, text: textOr(last['text']) + textOr(part['text']) }
+    else parts.push(part)
+  }
+  return { ...before, content: { ...known, ...added, parts }, ...others }
+}
+
+// A signed part is closed: what follows is another part.
+function continues(last: Json, part: Json): boolean {
+  if (typeof last['text'] !== 'string' || typeof part['text'] !== 'string') return false
+  if (last['thoughtSignature'] !== undefined || last['thought'] !== part['thought']) return false
+  return [...Object.keys(last), ...Object.keys(part)].every((name) => TEXT_MEMBERS.has(name))
+}

@@ -1,0 +1,106 @@
+import { asRecord, textOr } from '../json/record.ts'
+import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './form.ts'
+
+type Event = Json & { readonly type: string }
+
+/** Responses. */
+export const responsesAnswers: AnswerForm = {
+  whole: (events) =>
+    asRecord(events.findLast(({ data }) => data['type'] === 'response.completed')?.data['response']),
+  frames(whole) {
+    const begun = { ...whole, status: 'in_progress', output: [], usage: null, completed_at: null }
+    const events: Event[] = [
+      { type: 'response.created', response: begun },
+      { type: 'response.in_progress', response: begun },
+      ...recordsIn(whole['output']).flatMap((item, index) => itemEvents(item, index)),
+      { type: 'response.completed', response: whole },
+    ]
+    return events
+      .map((event, sequence_number) => namedFrame(Object.assign({}, event, { sequence_number })))
+      .join('')
+  },
+  isComplete(whole) {
+    if (isErrorBody(whole) || whole['status'] !== 'completed') return false
+    return !recordsIn(whole['output']).some((item) =>
+      recordsIn(item['content']).some(({ type }) => type === 'refusal'),
+    )
+  },
+}
+
+/** Parts of an item that are streamed as texts, by the member that lists them. */
+const PARTS = [
+  { list: 'content', type: 'output_text', place: 'content_index', part: 'content_part', text: 'output_text' },
+  {
+    list: 'content',
+    type: 'reasoning_text',
+    place: 'content_index',
+    part: 'content_part',
+    text: 'reasoning_text',
+  },
+  {
+    list: 'summary',
+    type: 'summary_text',
+    place: 'summary_index',
+    part: 'reasoning_summary_part',
+    text: 'reasoning_summary_text',
+  },
+] as const
+
+/** Items whose arguments or input are streamed as one text. */
+const INPUTS = [
+  { type: 'function_call', member: 'arguments', event: 'function_call_arguments' },
+  { type: 'custom_tool_call', member: 'input', event: 'custom_tool_call_input' },
+  { type: 'mcp_call', member: 'arguments', event: 'mcp_call_arguments' },
+] as const
+
+function itemEvents(item: Json, output_index: number): Event[] {
+  const at = { output_index, ...(item['id'] !== undefined && { item_id: item['id'] }) }
+  const started: Json = { ...item, ...(item['status'] !== undefined && { status: 'in_progress' }) }
+  const between: Event[] = []
+  for (const list of ['content', 'summary'] as const) {
+    const parts = recordsIn(item[list])
+    if (parts.length === 0 || !parts.every(({ type }) => formOf(list, type))) continue
+    started[list] = []
+    for (const [index, part] of parts.entries()) between.push(...partEvents(list, part, index, at))
+  }
+  const input = INPUTS.find(({ type }) => type === item['type'])
+  if (input) {
+    const text = textOr(item[input.member])
+    started[input.member] = ''
+    between.push(
+      { type: `response.${input.event}.delta`, ...at, delta: text },
+      { type: `response.${input.event}.done`, ...at, [input.member]: text },
+    )
+  }
+  return [
+    { type: 'response.output_item.added', output_index, item: started },
+    ...between,
+    { type: 'response.output_item.done', output_index, item },
+  ]
+}
+
+function formOf(list: 'content' | 'summary', type: unknown) {
+  return PARTS.find((one) => one.list === list && one.type === type)
+}
+
+function partEvents(list: 'content' | 'summary', part: Json, index: number, item: Json): Event[] {
+  const form = formOf(list, part['type'])
+  if (!form) return []
+  const at = { ...item, [form.place]: index }
+  const text = textOr(part['text'])
+  const annotations = recordsIn(part['annotations'])
+  const emptied = { ...part, text: '', ...(part['annotations'] !== undefined && { annotations: [] }) }
+  const logprobs = Array.isArray(part['logprobs']) ? { logprobs: part['logprobs'] } : {}
+  return [
+    { type: `response.${form.part}.added`, ...at, part: emptied },
+    { type: `response.${form.text}.delta`, ...at, delta: text, ...logprobs },
+    ...annotations.map((annotation, annotation_index) => ({
+      type: 'response.output_text.annotation.added',
+      ...at,
+      annotation_index,
+      annotation,
+    })),
+    { type: `response.${form.text}.done`, ...at, text, ...logprobs },
+    { type: `response.${form.part}.done`, ...at, part },
+  ]
+}

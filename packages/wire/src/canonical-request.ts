@@ -1,0 +1,153 @@
+import { createHash, type Hash } from 'node:crypto'
+import { hasBytesAt } from './json/bytes.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+
+/** Pieces up to this size are collected before they are hashed. */
+const BLOCK_BYTES = 16_384
+const BLOCK = Buffer.allocUnsafe(BLOCK_BYTES)
+
+/** Beginning of a line that Claude Code writes into each request with another value. */
+const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
+const BACKSLASH = 0x5c
+const LETTER_N = 0x6e
+
+/**
+ * SHA-256 of a request, independent of the order of its members, of whitespace, and of how its strings are escaped.
+ * Numbers count as they are written. `leftOut`: top-level members that do not count, as does the line that Claude
+ * Code writes into each system prompt. Nothing is parsed but strings with escapes.
+ */
+export function canonicalDigest(scan: ScannedObject, leftOut: ReadonlySet<string>): Buffer {
+  const writer = new CanonicalWriter(scan)
+  const members = [...scan.members.values()]
+    .filter(({ key }) => !leftOut.has(key))
+    .toSorted((one, other) => compared(one.key, other.key))
+  writer.text('{')
+  for (const { key, node } of members) {
+    writer.text(`${JSON.stringify(key)}:`)
+    if (key === 'system') writer.system(node)
+    else writer.value(node)
+    writer.text(',')
+  }
+  writer.text('}')
+  return writer.digest()
+}
+
+/** Writes JSON in its canonical form to a hash. */
+class CanonicalWriter {
+  readonly #scan: ScannedObject
+  readonly #hash: Hash = createHash('sha256')
+  #length = 0
+
+  constructor(scan: ScannedObject) {
+    this.#scan = scan
+  }
+
+  digest(): Buffer {
+    this.#flush()
+    return this.#hash.digest()
+  }
+
+  text(text: string): void {
+    if (text.length * 3 > BLOCK_BYTES - this.#length) this.#flush()
+    if (text.length * 3 > BLOCK_BYTES) this.#hash.update(text)
+    else this.#length += BLOCK.write(text, this.#length)
+  }
+
+  value(node: Node): void {
+    const scan = this.#scan
+    switch (scan.kindOf(node)) {
+      case 'object':
+        return this.#object(node)
+      case 'array':
+        this.text('[')
+        for (const element of scan.elements(node)) {
+          this.value(element)
+          this.text(',')
+        }
+        return this.text(']')
+      case 'string':
+        return this.#string(node)
+      case 'number':
+      case 'true':
+      case 'false':
+      case 'null':
+        return this.#bytes(scan.startOf(node), scan.endOf(node))
+    }
+  }
+
+  /** A system prompt: a text, or blocks with texts. */
+  system(node: Node): void {
+    const scan = this.#scan
+    if (scan.kindOf(node) !== 'array') return this.#systemText(node)
+    this.text('[')
+    for (const block of scan.elements(node)) {
+      if (scan.kindOf(block) === 'object') this.#object(block, true)
+      else this.value(block)
+      this.text(',')
+    }
+    this.text(']')
+  }
+
+  // Of several members with one name, all count, in their order.
+  #object(node: Node, isSystemBlock = false): void {
+    const scan = this.#scan
+    const entries = scan.entries(node)
+    if (entries.length > 1) entries.sort((one, other) => compared(one.key, other.key))
+    this.text('{')
+    for (const { key, node: value } of entries) {
+      this.text(`${JSON.stringify(key)}:`)
+      if (isSystemBlock && key === 'text') this.#systemText(value)
+      else this.value(value)
+      this.text(',')
+    }
+    this.text('}')
+  }
+
+  #systemText(node: Node): void {
+    const scan = this.#scan
+    const start = scan.startOf(node)
+    if (!hasBytesAt(scan.bytes, start, BILLING_LINE)) return this.value(node)
+    const end = scan.endOf(node)
+    const rest = this.#endOfLine(start + 1, end - 1)
+    this.text(JSON.stringify(JSON.parse(`"${scan.bytes.toString('utf8', rest, end)}`)))
+  }
+
+  #endOfLine(start: number, end: number): number {
+    const { bytes } = this.#scan
+    for (let at = start; at < end; at++) {
+      if (bytes[at] !== BACKSLASH) continue
+      if (bytes[at + 1] === LETTER_N) return at
+      at++
+    }
+    return end
+  }
+
+  // A string without escapes is written as it is, one with escapes as `JSON.stringify` writes it: the same text has
+  // one form.
+  #string(node: Node): void {
+    const { bytes } = this.#scan
+    const [start, end] = [this.#scan.startOf(node), this.#scan.endOf(node)]
+    // The search ends with the string: a request may have very many of them.
+    if (!bytes.subarray(start, end).includes(BACKSLASH)) this.#bytes(start, end)
+    else this.text(JSON.stringify(this.#scan.parse(node)))
+  }
+
+  #bytes(start: number, end: number): void {
+    const size = end - start
+    if (size > BLOCK_BYTES - this.#length) this.#flush()
+    if (size > BLOCK_BYTES) this.#hash.update(this.#scan.bytes.subarray(start, end))
+    else {
+      this.#scan.bytes.copy(BLOCK, this.#length, start, end)
+      this.#length += size
+    }
+  }
+
+  #flush(): void {
+    if (this.#length > 0) this.#hash.update(BLOCK.subarray(0, this.#length))
+    this.#length = 0
+  }
+}
+
+function compared(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}

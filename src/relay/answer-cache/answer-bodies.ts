@@ -1,0 +1,98 @@
+import { eventsIn, type Json, withUsageChunk } from '@sluice/wire/answer-forms'
+import { parseRecord } from '@sluice/wire/json/record'
+import { newResponseId } from '../responses/response-id.ts'
+import type { AnswerKeeping } from './answer-keeping.ts'
+
+/** Form in which a client gets an answer: as a whole, as events, or as one JSON array of them. */
+export type BodyForm = 'whole' | 'events' | 'array'
+
+/** An answer as one client got it. */
+export interface GivenBody {
+  readonly keeping: AnswerKeeping
+  readonly form: BodyForm
+  readonly includeUsage: boolean
+  readonly bytes: Buffer
+  /** The usage that was charged, as streams of chat state it. */
+  readonly usage: object | undefined
+}
+
+/** What a client asks for. */
+export interface WantedBody {
+  readonly form: BodyForm
+  readonly includeUsage: boolean
+}
+
+/** Content types of the forms. */
+export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
+  whole: 'application/json',
+  events: 'text/event-stream',
+  array: 'application/json',
+}
+
+/** Whether a client that wants this can be given the bytes as they are. */
+export function isSameBody(given: Omit<GivenBody, 'bytes' | 'usage'>, wanted: WantedBody): boolean {
+  if (given.keeping.hasOwnIds) return false
+  return given.form === wanted.form && (given.form === 'whole' || given.includeUsage === wanted.includeUsage)
+}
+
+/** The same answer in the form that a client wants; undefined if it cannot be put together. */
+export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefined {
+  const text = given.bytes.toString()
+  const converted =
+    given.form === wanted.form ? sameForm(given, wanted, text) : otherForm(given, wanted, text)
+  if (converted === undefined) return undefined
+  if (!given.keeping.hasOwnIds) return Buffer.from(converted)
+  const id = wholeOf(given, text)?.['id']
+  return Buffer.from(
+    typeof id === 'string' && id !== ''
+      ? converted.replaceAll(JSON.stringify(id), JSON.stringify(newResponseId(id.length)))
+      : converted,
+  )
+}
+
+/**
+ * Whether an answer may be kept: it came to its own end, without a refusal. Answers of endpoints without streams
+ * are whole if they are JSON objects without an error.
+ */
+export function mayBeKept(given: GivenBody): boolean {
+  const text = given.bytes.toString()
+  const { forms } = given.keeping
+  if (forms) {
+    const whole = wholeOf(given, text)
+    return whole !== undefined && forms.isComplete(whole)
+  }
+  const whole = parseRecord(text)
+  return whole !== undefined && (whole['error'] === undefined || whole['error'] === null)
+}
+
+function sameForm(
+  { keeping, form, includeUsage: hasUsage, usage }: GivenBody,
+  { includeUsage }: WantedBody,
+  text: string,
+): string {
+  if (form === 'whole' || !keeping.hasUsageOption || hasUsage === includeUsage) return text
+  return withUsageChunk(text, includeUsage, usage)
+}
+
+function otherForm(given: GivenBody, { form, includeUsage }: WantedBody, text: string): string | undefined {
+  const whole = wholeOf(given, text)
+  if (!whole) return undefined
+  if (form === 'whole') return JSON.stringify(whole)
+  if (form === 'array') return JSON.stringify([whole])
+  return given.keeping.forms?.frames(whole, { includeUsage })
+}
+
+function wholeOf(
+  { keeping: { forms, hasUsageOption }, form, usage }: GivenBody,
+  text: string,
+): Json | undefined {
+  if (form === 'whole') return parseRecord(text)
+  const events = form === 'array' ? elementsOf(text) : eventsIn(text)
+  const whole = forms?.whole(events)
+  return whole && hasUsageOption && whole['usage'] === undefined && usage ? { ...whole, usage } : whole
+}
+
+function elementsOf(text: string): { readonly name: undefined; readonly data: Json }[] {
+  const { elements } = parseRecord(`{"elements":${text}}`) ?? {}
+  return Array.isArray(elements) ? elements.map((data: Json) => ({ name: undefined, data })) : []
+}

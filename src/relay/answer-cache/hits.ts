@@ -1,0 +1,103 @@
+import { NO_USAGE } from '@sluice/wire/usage'
+import { payerOf } from '../../accounts/ledger/find-payer.ts'
+import type { Ledger } from '../../accounts/ledger/ledger.ts'
+import { affordableAmount } from '../../accounts/ledger/payer.ts'
+import type { SettlementReason } from '../../domain/call-outcome.ts'
+import { hitCharge } from '../../domain/charge.ts'
+import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { CallLimits } from '../call-limits.ts'
+import { patienceOf } from '../patience.ts'
+import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
+import type { SharableCall } from './answer-cache.ts'
+import type { AnswerFacts } from './shared-answer.ts'
+
+/** Services that charging hits needs. */
+export interface HitServices {
+  readonly ledger: Ledger
+  readonly limits: CallLimits
+  readonly metrics: Metrics
+  /** The session of a call, as its row states it. */
+  readonly sessionOf: (userId: number, request: ParsedRequest) => string
+}
+
+/** Charges calls that get the answers of others, and writes their rows. */
+export class Hits {
+  readonly #services: HitServices
+
+  constructor(services: HitServices) {
+    this.#services = services
+  }
+
+  /**
+   * Charges a part of what the call cost whose answer this one gets; without `facts` nothing. Resolves when that is
+   * durable; rejects if the balances cannot cover it. The row has no tokens, because no provider counted any.
+   */
+  async settle(
+    call: SharableCall,
+    incoming: IncomingCall,
+    facts: AnswerFacts | undefined,
+    reason: SettlementReason,
+  ): Promise<void> {
+    const { ledger, limits, metrics } = this.#services
+    const { caller, settings, routes, request } = call
+    const { startedMs } = incoming
+    const model = routes.resolutions[0]?.model ?? routes.requestedModel
+    const group = routes.resolutions[0]?.group
+    const quota = facts ? hitCharge(call.options.price, facts.quota) : 0
+    const groups = group ? [group] : []
+    // As for other calls, accounts in memory are found and charged in one turn of the event loop.
+    const found = payerOf(ledger.accounts, { ...caller, groups, startedMs })
+    const payer = found instanceof Promise ? await found : found
+    const { account, budgets } = payer
+    const holdFacts = this.#holdFacts(call, incoming, model.name)
+    const hold =
+      quota <= affordableAmount(account, budgets)
+        ? ledger.admit(account, quota, holdFacts, budgets)
+        : await ledger.admitInTime(payer, quota, holdFacts, patienceOf(incoming, settings.options))
+    const tookMs = Math.round(performance.now() - incoming.startedAt)
+    const settlement: Settlement = {
+      usage: NO_USAGE,
+      quota,
+      reason,
+      delivered: true,
+      cache: 'hit',
+      hit_saved: facts ? facts.quota - quota : 0,
+      service_tier: '',
+      requested_service_tier: request.serviceTier ?? '',
+      region: '',
+      model: facts?.model ?? model.name,
+      group: holdFacts.group,
+      ended_ms: startedMs + tookMs,
+      channel: '',
+      upstream_model: '',
+      first_byte_ms: tookMs,
+    }
+    Object.assign(incoming.record, { quota, reason, cache: 'hit', inputTokens: 0, outputTokens: 0 })
+    metrics.add('answerCache', 1, 'hit')
+    metrics.settled(settlement, request.stream, tookMs, hold.amount)
+    limits.spend(settings, caller.token.id, model, undefined, facts?.tokens ?? 0)
+    if (routes.requestedModel !== model) limits.spendOfModel(routes.requestedModel, facts?.tokens ?? 0)
+    await hold.settle(settlement)
+  }
+
+  #holdFacts(
+    { caller, settings, routes, request, dialect }: SharableCall,
+    incoming: IncomingCall,
+    model: string,
+  ): HoldFacts {
+    return {
+      id: incoming.id,
+      model,
+      requested_model: request.model,
+      channel: '',
+      group: routes.resolutions[0]?.group.name ?? '',
+      stream: request.stream,
+      price_version: settings.priceVersion,
+      kind: dialect.endpoint,
+      session: this.#services.sessionOf(caller.user.id, request),
+      started_ms: incoming.startedMs,
+      prompt_amount: 0,
+    }
+  }
+}

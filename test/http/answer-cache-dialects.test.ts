@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { call, type CallOptions, type FullResponse } from '../fixtures/client.ts'
+import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const MODELS = [
+  'chat',
+  'messages',
+  'responses',
+  'gemini',
+  'vectors',
+  'ranks',
+  'moderate',
+  'priced',
+  'first',
+  'second',
+  'stored',
+]
+const ROOT_MESSAGE = { role: 'user', content: 'hi' }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { cache: { ttl: '10m', scope: 'group', price: 0.25 } },
+    models: { ...priced(MODELS), first: { ...(priced(['first'])['first'] as object), fallback: ['second'] } },
+    groups: { vip: {} },
+    channels: [
+      ...MODELS.filter((name) => !['ranks', 'messages', 'stored', 'gemini'].includes(name)).map((name) =>
+        channel(name, upstream.baseUrl(name), { groups: ['default', 'vip'] }),
+      ),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages', groups: ['default', 'vip'] }),
+      channel('gemini', upstream.baseUrl('gemini'), { protocol: 'gemini' }),
+      channel('stored', upstream.baseUrl('stored'), { protocol: 'responses' }),
+      channel('ranks', upstream.baseUrl('ranks'), { protocol: 'rerank' }),
+    ],
+    users: [
+      ROOT,
+      ADMIN_USER,
+      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 5 })]),
+      user(5, 'bob', [token('bob')]),
+      user(6, 'vip', [token('vip')], { group: 'vip' }),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const asked = (lane: string): number => fixture.upstream.received(lane).length
+const statusOf = ({ headers }: FullResponse): unknown => headers['x-gateway-cache']
+const ask = (path: string, body: object, key = 'ann', more: CallOptions = {}): Promise<FullResponse> =>
+  call(fixture.gateway.url, body, { path, key, ...more })
+
+describe.each([
+  ['/v1/messages', { model: 'chat', max_tokens: 9, messages: [ROOT_MESSAGE] }],
+  ['/v1/responses', { model: 'chat', input: 'hi' }],
+  ['/v1/chat/completions', { model: 'messages', max_tokens: 9, messages: [ROOT_MESSAGE] }],
+] as const)('converted calls of %s', (path, body) => {
+  test('share an answer, whole and streamed', async () => {
+    const lane = body.model
+    if (lane === 'messages')
+      fixture.upstream.script(lane, {
+        kind: 'whole',
+        body: JSON.stringify({
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [{ type: 'text', text: 'Hello there' }],
+          stop_reason: 'end_turn',
+          stop_sequence: null,
+          usage: { input_tokens: 3, output_tokens: 2 },
+        }),
+      })
+    else fixture.upstream.script(lane, { kind: 'whole', content: 'Hello there' })
+    const before = asked(lane)
+    const first = await ask(path, body)
+    const second = await ask(path, body, 'bob')
+    const stream = await ask(path, { ...body, stream: true })
+    expect([first, second, stream].map(statusOf)).toEqual(['miss', 'hit', 'hit'])
+    expect(asked(lane) - before).toBe(1)
+    expect(stream.headers['content-type']).toBe('text/event-stream')
+    expect(stream.text).toContain('Hello there')
+    const idOf = (answer: FullResponse): unknown => answer.json().id
+    if (path === '/v1/responses') {
+      expect(idOf(second)).not.toBe(idOf(first))
+      expect(second.text.replace(String(idOf(second)), String(idOf(first)))).toBe(first.text)
+      expect(stream.text).not.toContain(String(idOf(first)))
+    } else expect(second.text).toBe(first.text)
+  })
+})
+
+describe('Gemini', () => {
+  const body = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }
+  const whole = {
+    candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'Hello' }] }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+    modelVersion: 'g',
+  }
+
+  test('whole answers, events and arrays share an answer', async () => {
+    fixture.upstream.script('gemini', { kind: 'whole', body: JSON.stringify(whole) })
+    const first = await ask('/v1beta/models/gemini:generateContent', body)
+    const events = await ask('/v1beta/models/gemini:streamGenerateContent?alt=sse', body)
+    const array = await ask('/v1beta/models/gemini:streamGenerateContent', body)
+    expect([first, events, array].map(statusOf)).toEqual(['miss', 'hit', 'hit'])
+    expect(events.text).toBe(`data: ${JSON.stringify(whole)}\n\n`)
+    expect(JSON.parse(array.text)).toEqual([whole])
+    expect(array.headers['content-type']).toBe('application/json')
+    expect(asked('gemini')).toBe(1)
+  })
+})
+
+describe('endpoints without streams', () => {
+  test.each([
+    [
+      '/v1/embeddings',
+      'vectors',
+      { model: 'vectors', input: 'hi' },
+      {
+        object: 'list',
+        data: [{ object: 'embedding', index: 0, embedding: [0.5, 1] }],
+        model: 'v',
+        usage: { prompt_tokens: 2, total_tokens: 2 },
+      },
+    ],
+    [
+      '/v1/rerank',
+      'ranks',
+      { model: 'ranks', query: 'q', documents: ['a', 'b'] },
+      {
+        results: [
+          { index: 0, relevance_score: 0.5 },
+          { index: 1, relevance_score: 0.2 },
+        ],
+        usage: { total_tokens: 3 },
+      },
+    ],
+    [
+      '/v1/moderations',
+      'moderate',
+      { model: 'moderate', input: 'hi' },
+      { id: 'm', model: 'moderate', results: [{ flagged: false, categories: {}, category_scores: {} }] },
+    ],
+  ] as const)('%s keeps its answers', async (path, lane, body, answer) => {
+    fixture.upstream.script(lane, { kind: 'whole', body: JSON.stringify(answer) })
+    const [first, second] = [await ask(path, body), await ask(path, body)]
+    expect([first.status, statusOf(first), statusOf(second)]).toEqual([200, 'miss', 'hit'])
+    expect(second.text).toBe(first.text)
+    expect(asked(lane)).toBe(1)
+  })
+
+  test('the two paths of rerank share nothing', async () => {
+    expect(statusOf(await ask('/v2/rerank', { model: 'ranks', query: 'q', documents: ['a', 'b'] }))).toBe(
+      'miss',
+    )
+  })
+
+  test.each([
+    ['/v1/messages/count_tokens', { model: 'messages', messages: [ROOT_MESSAGE] }],
+    ['/v1/responses/compact', { model: 'stored', input: 'hi' }],
+  ])('%s bypasses the cache', async (path, body) => {
+    fixture.upstream.script('messages', { kind: 'whole', body: '{"input_tokens":3}' })
+    fixture.upstream.script('stored', {
+      kind: 'whole',
+      body: '{"id":"r","object":"response.compaction","output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}',
+    })
+    expect(statusOf(await ask(path, body))).toBe('bypass')
+  })
+})
+
+describe('responses that somebody may continue', () => {
+  const answer = (store: boolean) =>
+    JSON.stringify({
+      id: 'resp_provider',
+      object: 'response',
+      status: 'completed',
+      model: 'm',
+      store,
+      output: [
+        {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Hello', annotations: [] }],
+        },
+      ],
+      usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+    })
+
+  test.each([
+    ['that its channel stores', { model: 'stored', input: 'a' }],
+    [
+      'that continues another one',
+      { model: 'chat', input: 'a', store: false, previous_response_id: 'resp_unknown' },
+    ],
+  ])('one %s is not kept', async (_what, body) => {
+    fixture.upstream.script('stored', { kind: 'whole', body: answer(true) })
+    const [first, second] = [await ask('/v1/responses', body), await ask('/v1/responses', body)]
+    for (const one of [first, second]) expect(['bypass', undefined]).toContain(statusOf(one))
+  })
+
+  test('one with store: false is kept, and each hit has an id of its own', async () => {
+    fixture.upstream.script('stored', { kind: 'whole', body: answer(false) })
+    const body = { model: 'stored', input: 'b', store: false }
+    const answers = [
+      await ask('/v1/responses', body),
+      await ask('/v1/responses', body),
+      await ask('/v1/responses', body),
+    ]
+    expect(answers.map(statusOf)).toEqual(['miss', 'hit', 'hit'])
+    expect(new Set(answers.map((one) => one.json().id)).size).toBe(3)
+    expect(asked('stored')).toBe(1)
+  })
+})
+
+describe('what a hit costs', () => {
+  interface Row {
+    readonly quota: number
+    readonly hit_saved: number
+  }
+  const rowOf = async ({ headers }: FullResponse): Promise<Row> =>
+    (await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(headers['x-request-id'])}`)).data
+
+  test('is the stated part of the original charge, rounded', async () => {
+    const body = { model: 'priced', messages: [ROOT_MESSAGE] }
+    fixture.upstream.script('priced', {
+      kind: 'whole',
+      usage: '{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13}',
+    })
+    const [first, second] = [
+      await ask('/v1/chat/completions', body),
+      await ask('/v1/chat/completions', body, 'bob'),
+    ]
+    // 10 at 1 and 3 at 4; a quarter is 5.5, rounded away from zero.
+    expect((await rowOf(first)).quota).toBe(22)
+    expect(await rowOf(second)).toMatchObject({ quota: 6, hit_saved: 16 })
+    const refused = await ask('/v1/chat/completions', body, 'poor')
+    expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
+  })
+
+  test('calls under way pay it too, once the answer is complete', async () => {
+    const body = { model: 'priced', messages: [{ role: 'user', content: 'under way' }], stream: true }
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('priced', {
+      kind: 'stream',
+      events: 2,
+      usage: '{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13}',
+      endsAfter: release.promise,
+    })
+    const calls = ['ann', 'bob', 'bob'].map((key) => ask('/v1/chat/completions', body, key))
+    await fixture.upstream.receivedAtLeast('priced', 1)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    release.resolve()
+    const answers = await Promise.all(calls)
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const rows = await Promise.all(answers.map(rowOf))
+    expect(rows.map(({ quota }) => quota).toSorted((a, b) => a - b)).toEqual([6, 6, 22])
+    expect(asked('priced')).toBe(1)
+  })
+})
+
+test('users of a group share answers, and those of another group do not', async () => {
+  const body = { model: 'chat', messages: [{ role: 'user', content: 'by group' }] }
+  const answers = [
+    await ask('/v1/chat/completions', body),
+    await ask('/v1/chat/completions', body, 'bob'),
+    await ask('/v1/chat/completions', body, 'vip'),
+  ]
+  expect(answers.map(statusOf)).toEqual(['miss', 'hit', 'miss'])
+})
+
+test('the answer of a fallback is not kept', async () => {
+  fixture.upstream.script('first', { kind: 'status', status: 503 })
+  const body = { model: 'first', messages: [ROOT_MESSAGE] }
+  const answers = [await ask('/v1/chat/completions', body), await ask('/v1/chat/completions', body)]
+  expect(
+    answers.map(({ status, headers }) => [status, headers['x-gateway-model'], headers['x-gateway-cache']]),
+  ).toEqual([
+    [200, 'second', 'miss'],
+    [200, 'second', 'miss'],
+  ])
+})
+
+test('a call with an idempotency key is answered once, whatever the cache says', async () => {
+  const body = { model: 'chat', messages: [{ role: 'user', content: 'once' }] }
+  const more = { headers: { 'idempotency-key': 'once' } }
+  const [first, second] = [
+    await ask('/v1/chat/completions', body, 'ann', more),
+    await ask('/v1/chat/completions', body, 'ann', more),
+  ]
+  expect(second.headers['idempotency-replayed']).toBe('true')
+  expect(second.text).toBe(first.text)
+  expect(statusOf(await ask('/v1/chat/completions', body))).toBe('hit')
+})

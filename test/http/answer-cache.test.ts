@@ -1,0 +1,415 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { errorBody, usageText } from '../fixtures/behaviour.ts'
+import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
+import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+
+const MODELS = [
+  'kept',
+  'off',
+  'brief',
+  'scoped',
+  'other',
+  'cut',
+  'failing',
+  'left',
+  'many',
+  'shared',
+  'forms',
+  'refused',
+  'cleared',
+  'reloaded',
+]
+const PROMPT = 'a secret question'
+
+let fixture: Fixture
+const configured = (upstream: ScriptedUpstream, cache: object, price?: unknown) => ({
+  options: { cache: { ttl: '10m', ...cache } },
+  models: {
+    ...priced(MODELS),
+    ...(price === undefined ? {} : priced(['reloaded'], price)),
+    off: { ...(priced(['off'])['off'] as object), cache: 0 },
+    brief: { ...(priced(['brief'])['brief'] as object), cache: '1s' },
+  },
+  channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+  users: [
+    ROOT,
+    ADMIN_USER,
+    user(
+      2,
+      'ann',
+      [token('ann'), token('anntwo'), token('annfew', { model_limits_enabled: true, model_limits: 'other' })],
+      {
+        access_token: 'ann-access',
+      },
+    ),
+    user(5, 'bob', [token('bob')]),
+  ],
+})
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => configured(upstream, {}))
+})
+afterAll(() => fixture?.close())
+
+interface Row {
+  readonly cache: string
+  readonly quota: number
+  readonly hit_saved: number
+  readonly reason: string
+  readonly prompt_tokens: number
+  readonly model_name: string
+  readonly channel: string
+}
+
+async function rowOf({ headers }: FullResponse): Promise<Row> {
+  const { data } = await manage<Row>(
+    fixture.gateway.url,
+    ADMIN,
+    `GET /api/log/${String(headers['x-request-id'])}`,
+  )
+  return data
+}
+
+const asked = (lane: string): number => fixture.upstream.received(lane).length
+const statusOf = ({ headers }: FullResponse): unknown => headers['x-gateway-cache']
+const withControl = (value: string): CallOptions => ({ headers: { 'cache-control': value } })
+
+describe('an answer that is kept', () => {
+  test('is given to an equal call as it was, at no charge, with its age and a row of its own', async () => {
+    const body = { ...ask('kept'), messages: [{ role: 'user', content: PROMPT }] }
+    const first = await fixture.chat('ann', body)
+    const second = await fixture.chat(
+      'ann',
+      JSON.stringify(
+        { metadata: { a: '1' }, user: undefined, messages: body.messages, model: 'kept' },
+        undefined,
+        2,
+      ),
+    )
+    expect([first, second].map(statusOf)).toEqual(['miss', 'hit'])
+    expect(second.text).toBe(first.text)
+    expect(second.headers['content-type']).toBe(first.headers['content-type'])
+    expect(second.headers['age']).toMatch(/^\d+$/)
+    expect(first.headers['age']).toBeUndefined()
+    expect(second.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
+    expect(asked('kept')).toBe(1)
+    const [paid, hit] = [await rowOf(first), await rowOf(second)]
+    expect(paid).toMatchObject({ cache: '', hit_saved: 0, reason: 'complete' })
+    expect(paid.quota).toBeGreaterThan(0)
+    expect(hit).toMatchObject({
+      cache: 'hit',
+      quota: 0,
+      hit_saved: paid.quota,
+      reason: 'complete',
+      prompt_tokens: 0,
+      model_name: 'kept',
+    })
+  })
+
+  test('survives a restart, and is nowhere in the database in plain text', async () => {
+    const body = ask('kept', { messages: [{ role: 'user', content: 'restarted' }] })
+    fixture.upstream.script('kept', { kind: 'whole', content: 'a very secret answer' })
+    await fixture.chat('ann', body)
+    const files = await import('node:fs').then(({ readdirSync, readFileSync }) =>
+      readdirSync(fixture.gateway.dataDir)
+        .filter((name) => name.startsWith('sluice.db'))
+        .map((name) => readFileSync(`${fixture.gateway.dataDir}/${name}`, 'latin1')),
+    )
+    expect(files.join('')).not.toContain('very secret')
+    await fixture.gateway.restart()
+    expect(statusOf(await fixture.chat('ann', body))).toBe('hit')
+    expect(asked('kept')).toBe(1)
+  })
+
+  test.each([
+    ['the message', { messages: [{ role: 'user', content: 'other' }] }],
+    ['a parameter', { temperature: 0.5 }],
+    ['an unknown member', { x_unknown: 1 }],
+  ])('is not given to a call that differs by %s', async (_what, fields) => {
+    await fixture.chat('ann', ask('other'))
+    expect(statusOf(await fixture.chat('ann', ask('other', fields)))).toBe('miss')
+  })
+
+  test.each([
+    ['stream_options', { stream_options: { include_usage: true } }],
+    ['metadata', { metadata: { a: '1' } }],
+    ['prompt_cache_key', { prompt_cache_key: 'k' }],
+    ['session_id', { session_id: 's' }],
+  ])('is given to a call that differs by %s', async (_what, fields) => {
+    await fixture.chat('ann', ask('other'))
+    expect(statusOf(await fixture.chat('ann', ask('other', fields)))).toBe('hit')
+  })
+
+  test('is not given to another key, another user, or a key without permission for the model', async () => {
+    await fixture.chat('ann', ask('scoped'))
+    for (const key of ['anntwo', 'bob']) expect(statusOf(await fixture.chat(key, ask('scoped')))).toBe('miss')
+    expect((await fixture.chat('annfew', ask('scoped'))).status).toBe(403)
+  })
+
+  test('is not given after a change of prices, and is again under the old ones', async () => {
+    await fixture.chat('ann', ask('reloaded'))
+    await fixture.gateway.apply(configured(fixture.upstream, {}, { input: 3, output: 3 }))
+    expect(statusOf(await fixture.chat('ann', ask('reloaded')))).toBe('miss')
+    await fixture.gateway.apply(configured(fixture.upstream, {}))
+    expect(statusOf(await fixture.chat('ann', ask('reloaded')))).toBe('hit')
+  })
+})
+
+describe('whole and streamed calls', () => {
+  const usage = usageText(10, 5)
+
+  test('share an answer, and a stream gets its usage only if it asks for it', async () => {
+    fixture.upstream.script('shared', { kind: 'whole', content: 'Hello', usage })
+    const whole = await fixture.chat('ann', ask('shared'))
+    const stream = await fixture.chat('ann', askStream('shared'))
+    const full = await fixture.chat('ann', askStream('shared', { stream_options: { include_usage: true } }))
+    expect([whole, stream, full].map(statusOf)).toEqual(['miss', 'hit', 'hit'])
+    expect(stream.headers['content-type']).toBe('text/event-stream')
+    expect(stream.text).toContain('Hello')
+    expect(stream.text).toMatch(/data: \[DONE\]\n\n$/)
+    expect(stream.text).not.toContain('"usage"')
+    expect(full.text).toContain(`"choices":[],"usage":${usage}`)
+    expect(asked('shared')).toBe(1)
+  })
+
+  test('share an answer that was streamed first', async () => {
+    fixture.upstream.script('forms', { kind: 'stream', events: 3, word: 'word ', usage })
+    const first = await fixture.chat('ann', askStream('forms'))
+    const again = await fixture.chat('ann', askStream('forms'))
+    const full = await fixture.chat('ann', askStream('forms', { stream_options: { include_usage: true } }))
+    const whole = await fixture.chat('ann', ask('forms'))
+    expect([first, again, full, whole].map(statusOf)).toEqual(['miss', 'hit', 'hit', 'hit'])
+    expect(again.text).toBe(first.text)
+    expect(full.text).toContain('"prompt_tokens":10')
+    expect(whole.json()).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { role: 'assistant', content: 'word word word ' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 10, completion_tokens: 5 },
+    })
+    expect(asked('forms')).toBe(1)
+  })
+})
+
+describe('what is not kept', () => {
+  test.each([
+    [
+      'an answer that was cut off',
+      {
+        kind: 'whole',
+        body: JSON.stringify({
+          id: 'c',
+          object: 'chat.completion',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'length' }],
+        }),
+      },
+    ],
+    [
+      'a refusal',
+      {
+        kind: 'whole',
+        body: JSON.stringify({
+          id: 'c',
+          object: 'chat.completion',
+          choices: [
+            {
+              index: 0,
+              message: { role: 'assistant', content: null, refusal: 'No.' },
+              finish_reason: 'stop',
+            },
+          ],
+        }),
+      },
+    ],
+    ['an error', { kind: 'status', status: 400, body: errorBody('no') }],
+  ] as const)('%s', async (_what, behaviour) => {
+    fixture.upstream.script('refused', behaviour)
+    const one = await fixture.chat('ann', ask('refused'))
+    const other = await fixture.chat('ann', ask('refused'))
+    expect(asked('refused')).toBe(2)
+    expect([one.status, other.status]).toEqual([
+      behaviour.kind === 'status' ? 400 : 200,
+      behaviour.kind === 'status' ? 400 : 200,
+    ])
+    expect(statusOf(other)).not.toBe('hit')
+  })
+
+  test('a stream that broke off', async () => {
+    fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
+    await fixture.chat('ann', askStream('cut'))
+    fixture.upstream.script('cut', { kind: 'stream', events: 3 })
+    expect(statusOf(await fixture.chat('ann', askStream('cut')))).toBe('miss')
+    expect(statusOf(await fixture.chat('ann', askStream('cut')))).toBe('hit')
+  })
+
+  test('answers of a model that is turned out, whatever the request says', async () => {
+    for (const options of [{}, withControl('max-age=60')])
+      expect(statusOf(await fixture.chat('ann', ask('off'), options))).toBe('bypass')
+    expect(asked('off')).toBe(2)
+  })
+})
+
+describe('by request', () => {
+  test('no-store neither reads nor keeps', async () => {
+    const body = ask('other', { seed: 1 })
+    expect(statusOf(await fixture.chat('ann', body, withControl('no-store')))).toBe('bypass')
+    expect(statusOf(await fixture.chat('ann', body))).toBe('miss')
+    expect(statusOf(await fixture.chat('ann', body, withControl('no-store')))).toBe('bypass')
+  })
+
+  test.each(['no-cache', 'max-age=0'])('%s asks again and keeps the new answer', async (control) => {
+    const body = ask('other', { user: control })
+    fixture.upstream.script('other', { kind: 'whole', content: 'old' })
+    await fixture.chat('ann', body)
+    fixture.upstream.script('other', { kind: 'whole', content: 'new' })
+    expect((await fixture.chat('ann', body)).text).toContain('old')
+    const fresh = await fixture.chat('ann', body, withControl(control))
+    expect([statusOf(fresh), fresh.text.includes('new')]).toEqual(['miss', true])
+    const after = await fixture.chat('ann', body)
+    expect([statusOf(after), after.text.includes('new')]).toEqual(['hit', true])
+  })
+
+  test('an answer that is older than max-age is not given, and after its time none is', async () => {
+    await fixture.chat('ann', ask('brief'))
+    expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('hit')
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('miss')
+    const body = ask('other', { seed: 7 })
+    await fixture.chat('ann', body)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    expect(statusOf(await fixture.chat('ann', body))).toBe('hit')
+    expect(statusOf(await fixture.chat('ann', body, withControl('max-age=1')))).toBe('miss')
+  })
+})
+
+describe('equal calls under way', () => {
+  test('1,000 equal calls at once lead to one upstream call, equal answers and one charge', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('many', { kind: 'whole', content: 'one for all', after: release.promise })
+    const calls = Array.from({ length: 1_000 }, () => fixture.chat('ann', ask('many')))
+    await fixture.upstream.receivedAtLeast('many', 1)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    release.resolve()
+    const answers = await Promise.all(calls)
+    expect(asked('many')).toBe(1)
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    const statuses = answers.map(statusOf)
+    expect([
+      statuses.filter((one) => one === 'miss').length,
+      statuses.filter((one) => one === 'hit').length,
+    ]).toEqual([1, 999])
+    const rows = async (): Promise<number> => {
+      const query = 'GET /api/log/?model_name=many&page_size=100'
+      return (await manage<{ total: number }>(fixture.gateway.url, ADMIN, query)).data.total
+    }
+    await expect.poll(rows).toBe(1_000)
+  })
+
+  test('streams get the events from the start, and as they come', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('left', { kind: 'stream', events: 2, word: 'live ', endsAfter: release.promise })
+    const body = askStream('left')
+    const first = await open(fixture.gateway.url, body, { key: 'ann' })
+    await first.until('live live'.slice(0, 5))
+    const second = await open(fixture.gateway.url, body, { key: 'ann' })
+    await second.until('live ')
+    expect(second.headers['x-gateway-cache']).toBe('hit')
+    const whole = fixture.chat('ann', ask('left'))
+    release.resolve()
+    const [one, two] = [await first.end(), await second.end()]
+    expect(two.text).toBe(one.text)
+    expect((await whole).json().choices[0]?.message.content).toBe('live live ')
+    expect(asked('left')).toBe(1)
+  })
+
+  test('the call goes on when its first client leaves while others wait', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('left', { kind: 'stream', events: 3, word: 'on ', endsAfter: release.promise })
+    const body = askStream('left', { seed: 2 })
+    const first = await open(fixture.gateway.url, body, { key: 'ann' })
+    await first.until('on ')
+    const second = await open(fixture.gateway.url, body, { key: 'ann' })
+    await second.until('on ')
+    first.abort()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    release.resolve()
+    const answer = await second.end()
+    expect([answer.broken, answer.text.includes('[DONE]')]).toEqual([false, true])
+    expect(fixture.upstream.only('left').completed).toBe(true)
+  })
+
+  test('one of them goes on if the first fails', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script(
+      'failing',
+      { kind: 'status', status: 400, body: errorBody('broken'), after: release.promise },
+      { kind: 'whole', content: 'second try' },
+    )
+    const calls = Array.from({ length: 20 }, () => fixture.chat('ann', ask('failing')))
+    await fixture.upstream.receivedAtLeast('failing', 1)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    release.resolve()
+    const answers = await Promise.all(calls)
+    expect(answers.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(19)
+    expect(asked('failing')).toBe(2)
+  })
+})
+
+describe('DELETE /api/cache', () => {
+  const ANN = { id: 2, accessToken: 'ann-access' }
+  const kept = async (key: string, seed: number): Promise<unknown> =>
+    statusOf(await fixture.chat(key, ask('cleared', { seed })))
+
+  test('a user removes her own answers, by what is given, and those of others stay', async () => {
+    const { url } = fixture.gateway
+    for (const key of ['ann', 'anntwo', 'bob']) expect(await kept(key, 1)).toBe('miss')
+    const removed = async (account: { id: number; accessToken: string }, query: string) =>
+      (await manage<{ removed: number }>(url, account, `DELETE /api/cache${query}`)).data.removed
+    expect(await removed(ANN, '?user=5')).toBe(0)
+    expect(await removed(ANN, '?model=nothing')).toBe(0)
+    expect(await kept('bob', 1)).toBe('hit')
+    expect(await removed(ANN, '?model=cleared')).toBe(2)
+    expect([await kept('ann', 1), await kept('bob', 1)]).toEqual(['miss', 'hit'])
+    expect(await removed(ADMIN, '?user=5&model=cleared')).toBe(1)
+    expect([await kept('ann', 1), await kept('bob', 1)]).toEqual(['hit', 'miss'])
+    expect(await removed(ADMIN, '')).toBeGreaterThan(2)
+    expect(await kept('ann', 1)).toBe('miss')
+    const { data } = await manage<{ items: { action: string; actor: string; changes: object[] }[] }>(
+      url,
+      ADMIN,
+      'GET /api/audit?kind=cache',
+    )
+    expect(data.items[1]).toMatchObject({
+      action: 'cache.delete',
+      actor: 'ada',
+      changes: [
+        { field: 'user', before: 5, after: null },
+        { field: 'model', before: 'cleared', after: null },
+        { field: 'answers', before: 1, after: null },
+      ],
+    })
+  })
+
+  test.each(['?user=', '?user=ann', '?token=x', '?model=', '?usr=2'])(
+    '%s is refused and removes nothing',
+    async (query) => {
+      await kept('bob', 2)
+      const { status } = await manage(fixture.gateway.url, ADMIN, `DELETE /api/cache${query}`)
+      expect(status).toBe(400)
+      expect(await kept('bob', 2)).toBe('hit')
+    },
+  )
+})
+
+test('without options.cache nothing is kept, and no header is stated', async () => {
+  const plain = await startFixture((upstream) => ({
+    models: { ...priced(['m']), n: { ...(priced(['n'])['n'] as object), cache: '10m' } },
+    channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  for (const model of ['m', 'm', 'n', 'n'])
+    expect(statusOf(await plain.chat('ann', ask(model), withControl('max-age=60')))).toBeUndefined()
+  expect(plain.upstream.received('m')).toHaveLength(4)
+  await plain.close()
+})
