@@ -35,25 +35,11 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 const WITHOUT: readonly Patch[] = [
   {
     file: 'src/relay/relay.ts',
-    text: `    const admitted = { dialect, body, caller, settings, request, routes: { requestedModel, resolutions } }
-    if (settings.options.cache === undefined) return this.#ask(admitted, incoming)
-    const sharable = cache.sharable(admitted)
-    if (sharable) return cache.answer(sharable, incoming, (led, leading) => this.#ask(admitted, led, leading))
-    metrics.add('answerCache', 1, 'bypass')
-    return this.#ask(admitted, incoming)
-  }
-
-  /** Asks upstreams for an answer. */
-  async #ask(
-    { dialect, body, caller, settings, request, routes: { requestedModel, resolutions } }: AdmittedRequest,
-    incoming: IncomingCall,
-    leading?: Leading,
-  ): Promise<void> {
-`,
-    by: '',
+    text: '      if (settings.options.cache === undefined)\n        return',
+    by: '      if (settings.options !== undefined)\n        return',
   },
   {
-    file: 'src/relay/relay.ts',
+    file: 'src/relay/call-admission.ts',
     text: `    if (leading) leading.call = call
     if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
 `,

@@ -22,6 +22,7 @@ const EXPOSED = [
   'sunset',
   'x-gateway-cache',
   'x-gateway-dropped',
+  'x-gateway-guards',
   'x-gateway-model',
   'x-request-id',
   'x-should-retry',

@@ -18,6 +18,7 @@ export const OBJECT_KINDS = [
   'cache',
   'content',
   'alert',
+  'guard',
 ] as const
 
 /** Kind of an object. */

@@ -27,6 +27,7 @@ import { LastDeliveries } from '../alerts/last-deliveries.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
+import { answerGuardQuestions } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
@@ -47,9 +48,11 @@ import {
   hashSession,
   loopMarker,
   namespaceOf,
+  guardKey,
   promptKey,
   type Secrets,
 } from '../store/secrets.ts'
+import { GuardFigures } from '../telemetry/guard-figures.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/series.ts'
 import { openTelemetry } from '../telemetry/telemetry.ts'
@@ -228,7 +231,9 @@ export async function serve({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
+  const answerTag = (text: string): string => hmacOf(secrets, 'answer', text)
   const keyRings = new KeyRings()
+  const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareLimits(nodes, sharing), (feed) => feed?.close())
@@ -239,14 +244,10 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
-      cache: new AnswerCache({
-        ...callServices,
-        ...shared,
-        answers: kept.answers,
-        tag: (text) => hmacOf(secrets, 'answer', text),
-        sessionOf: (userId, request) => conversations.affinity.tagOf(userId, request),
-      }),
+      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, tag: answerTag }),
       breaks: conversations.breaks,
+      guardKey: guardKey(secrets),
+      guardFigures,
       content,
       keyRings,
       providerLimits,
@@ -287,6 +288,7 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     channels: { health, keyRings, providerLimits, minutes },
+    guardFigures,
     simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,
@@ -304,6 +306,7 @@ export async function serve({
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
+  if (nodes.reports) answerGuardQuestions(nodes.reports, management)
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
   if (nodes.reports) answerCallQuestions(nodes.reports, management)
   opened.use(

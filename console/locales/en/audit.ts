@@ -18,6 +18,7 @@ export const audit = {
     cache: 'Answer cache',
     content: 'Content of calls',
     alert: 'Receiver of alerts',
+    guard: 'Guard',
   },
   actor: 'Actor',
   table: 'Changes',

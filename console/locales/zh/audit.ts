@@ -20,6 +20,7 @@ export const audit: Texts['audit'] = {
     cache: '应答缓存',
     content: '调用内容',
     alert: '告警接收方',
+    guard: '防护规则',
   },
   actor: '操作者',
   table: '更改',

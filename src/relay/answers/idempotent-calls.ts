@@ -208,7 +208,7 @@ export class IdempotentCalls {
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
     const delivered = Promise.allSettled([answer.attach(incoming.response)])
-    const made: IncomingCall = { ...incoming, response: answer.recorder }
+    const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
     let failure: { readonly error: unknown } | undefined
     try {
