@@ -231,6 +231,7 @@ export async function serve({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
+  const answerTag = (text: string): string => hmacOf(secrets, 'answer', text)
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
@@ -243,13 +244,7 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
-      cache: new AnswerCache({
-        ...callServices,
-        ...shared,
-        answers: kept.answers,
-        tag: (text) => hmacOf(secrets, 'answer', text),
-        sessionOf: (userId, request) => conversations.affinity.tagOf(userId, request),
-      }),
+      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, tag: answerTag }),
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,

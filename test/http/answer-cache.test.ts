@@ -339,6 +339,17 @@ describe('equal calls under way', () => {
     expect(fixture.upstream.only('left').completed).toBe(true)
   })
 
+  test('the call ends when the last client has left', async () => {
+    fixture.upstream.script('left', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
+    const body = askStream('left', { seed: 3 })
+    const clients = await Promise.all([1, 2].map(() => open(fixture.gateway.url, body, { key: 'ann' })))
+    for (const one of clients) await one.until('data:')
+    const [received] = fixture.upstream.received('left')
+    for (const one of clients) one.abort()
+    await received?.ended
+    expect([asked('left'), received?.completed]).toEqual([1, false])
+  })
+
   test('one of them goes on if the first fails', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script(

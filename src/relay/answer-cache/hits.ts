@@ -6,9 +6,10 @@ import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { hitCharge } from '../../domain/charge.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Affinity } from '../affinity/affinity.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { patienceOf } from '../patience.ts'
-import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
+import type { IncomingCall } from '../request-stages.ts'
 import type { SharableCall } from './answer-cache.ts'
 import type { AnswerFacts } from './shared-answer.ts'
 
@@ -17,8 +18,7 @@ export interface HitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits
   readonly metrics: Metrics
-  /** The session of a call, as its row states it. */
-  readonly sessionOf: (userId: number, request: ParsedRequest) => string
+  readonly affinity: Pick<Affinity, 'tagOf'>
 }
 
 /** Charges calls that get the answers of others, and writes their rows. */
@@ -95,7 +95,7 @@ export class Hits {
       stream: request.stream,
       price_version: settings.priceVersion,
       kind: dialect.endpoint,
-      session: this.#services.sessionOf(caller.user.id, request),
+      session: this.#services.affinity.tagOf(caller.user.id, request),
       started_ms: incoming.startedMs,
       prompt_amount: 0,
     }

@@ -47,8 +47,6 @@ export class SharedAnswer {
   readonly #bodies = new Map<string, Buffer | undefined>()
   readonly #isFrom: (source: AnswerSource) => void
   readonly #isKnown: (facts: AnswerFacts | undefined) => void
-  /** Whether the answer was kept, so that nobody needs to wait for it. */
-  #isReplay = false
   /** The first call, and those that wait for it. */
   #users = 1
 
@@ -56,7 +54,7 @@ export class SharedAnswer {
   constructor(inputs: AnswerUnderWayInputs, keeping: AnswerKeeping, given: WantedBody) {
     const source = Promise.withResolvers<AnswerSource>()
     const facts = Promise.withResolvers<AnswerFacts | undefined>()
-    this.answer = new AnswerUnderWay({ ...inputs, staysWithoutClients: () => this.#isReplay })
+    this.answer = new AnswerUnderWay({ ...inputs, staysWithoutClients: () => false })
     this.given = given
     this.keeping = keeping
     this.source = source.promise
@@ -78,7 +76,6 @@ export class SharedAnswer {
 
   /** Replays a kept answer. */
   replay({ status, headers }: AnswerHead, pieces: readonly Buffer[]): void {
-    this.#isReplay = true
     const { recorder } = this.answer
     recorder.writeHead(status, headers)
     for (const piece of pieces) recorder.write(piece)

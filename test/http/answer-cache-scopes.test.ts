@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+
+const CALLERS = {
+  annone: { user: 'ann', group: 'default' },
+  anntwo: { user: 'ann', group: 'default' },
+  annvip: { user: 'ann', group: 'vip' },
+  bob: { user: 'bob', group: 'default' },
+  vic: { user: 'vic', group: 'vip' },
+  few: { user: 'ann', group: 'default' },
+} as const
+type Key = keyof typeof CALLERS
+const KEYS = Object.keys(CALLERS) as Key[]
+const MODELS = ['m', 'n'] as const
+const SCOPES = ['token', 'user', 'group'] as const
+const PRICES = [1, 2] as const
+
+function configuration(upstream: ScriptedUpstream, scope: string, price: number) {
+  return {
+    options: { cache: { ttl: '10m', scope } },
+    groups: { vip: { ratio: 0.5 } },
+    models: priced([...MODELS], { input: price, output: price }),
+    channels: [channel('all', upstream.baseUrl('all'), { models: [...MODELS], groups: ['default', 'vip'] })],
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        token('annone'),
+        token('anntwo'),
+        token('annvip', { group: 'vip' }),
+        token('few', { model_limits_enabled: true, model_limits: 'n' }),
+      ]),
+      user(5, 'bob', [token('bob')]),
+      user(6, 'vic', [token('vic')], { group: 'vip' }),
+    ],
+  }
+}
+
+const ownerOf = (scope: string, key: Key): string => {
+  const { user: name, group } = CALLERS[key]
+  return `${scope === 'token' ? key : scope === 'user' ? name : ''} ${group}`
+}
+
+describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope) => {
+  test('get an answer that was made for the same owner, model, body and prices, or one of their own', async () => {
+    let made = 0
+    const fixture: Fixture = await startFixture((upstream) => configuration(upstream, scope, PRICES[0]))
+    fixture.upstream.decide('all', ({ text }) => {
+      const content = `answer ${(made += 1)}`
+      return text.includes('"stream":true')
+        ? { kind: 'stream', events: 1, word: content }
+        : { kind: 'whole', content }
+    })
+    const random = randomFrom(SCOPES.indexOf(scope) + 7)
+    const next = (below: number): number => Math.floor(random() * below)
+    /** The answer that each owner, model, body and price has. */
+    const known = new Map<string, string>()
+    let price: number = PRICES[0]
+    let hits = 0
+    for (let step = 0; step < 240; step += 1) {
+      if (step % 60 === 59) {
+        price = PRICES[next(PRICES.length)] ?? PRICES[0]
+        await fixture.gateway.apply(configuration(fixture.upstream, scope, price))
+      }
+      const key = KEYS[next(KEYS.length)] ?? 'bob'
+      const model = MODELS[next(MODELS.length)] ?? 'm'
+      const messages = [{ role: 'user', content: `question ${next(3)}` }]
+      const stream = next(2) === 0
+      const body =
+        next(2) === 0
+          ? { model, messages, stream }
+          : { stream, messages, model, metadata: { step: String(step) } }
+      const answer = await fixture.chat(key, body)
+      if (key === 'few' && model === 'm') {
+        expect(answer.status).toBe(403)
+        continue
+      }
+      const found = /answer \d+/.exec(answer.text)?.[0]
+      const identity = JSON.stringify([ownerOf(scope, key), model, messages, price])
+      const isHit = answer.headers['x-gateway-cache'] === 'hit'
+      expect({ step, isHit, found }).toEqual({
+        step,
+        isHit: known.has(identity),
+        found: known.get(identity) ?? `answer ${made}`,
+      })
+      known.set(identity, found ?? '')
+      if (isHit) hits += 1
+    }
+    expect(hits).toBeGreaterThan(60)
+    await fixture.close()
+  })
+})
