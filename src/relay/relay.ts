@@ -19,7 +19,6 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
@@ -70,7 +69,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
-import { captureOf } from './capture-content.ts'
+import { captureOf, type ContentLogForCalls } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 import { rateAsked } from './served-price.ts'
 
@@ -92,7 +91,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
-  readonly content: Pick<ContentLog, 'capture'>
+  readonly content: ContentLogForCalls
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
