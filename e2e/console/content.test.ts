@@ -9,6 +9,8 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa']
 /** What a page must not run. */
 const SCRIPT = '<img src=x onerror="document.title=1">'
 
+const SOON = { timeout: 60_000, interval: 100 }
+
 interface Listed {
   readonly items: readonly {
     readonly id: string
@@ -45,7 +47,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await vi.waitFor(async () => {
       calls = (await stage.api<Listed>('GET', '/api/log/?model_name=scripted')).items
       expect(calls.map(({ content_address: address }) => address === '')).toEqual([false, false])
-    })
+    }, SOON)
   })
   afterAll(async () => {
     await stage?.close()
