@@ -9,6 +9,9 @@ export const CONTENT_LEVELS = ['none', 'metadata', 'redacted', 'full'] as const
 /** What the content log keeps of a call. */
 export type ContentLevel = (typeof CONTENT_LEVELS)[number]
 
+/** Levels whose texts telemetry exports; what it gets is what is kept. */
+export const EXPORTED_LEVELS: ReadonlySet<ContentLevel> = new Set(['full'])
+
 /** What one place says about the content log; absent values follow the next more general place. */
 export interface ContentTerms {
   readonly what?: ContentLevel | undefined
