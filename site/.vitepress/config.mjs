@@ -77,6 +77,7 @@ export default defineConfig({
           page('Moving from another gateway', '/moving'),
           page('Performance', '/performance'),
           page('Threat model', '/security'),
+          page('Matching of guards', '/matching'),
         ],
       },
       {

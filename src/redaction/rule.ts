@@ -11,7 +11,7 @@ export type PiiKind = (typeof PII_KINDS)[number]
 
 export const PII_KINDS = Object.keys(PII_DETECTORS) as readonly PII_KIND_NAMES[]
 
-/** What a rule looks for (`docs/guards.md: Matching`). */
+/** What a rule looks for (`docs/matching.md: What a rule finds`). */
 export type TextMatch =
   | { readonly regex: string | readonly string[]; readonly most?: number }
   | { readonly words: readonly string[] }

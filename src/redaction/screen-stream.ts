@@ -11,6 +11,14 @@ export interface Screening {
   readonly holds: (rule: ScreenRule) => boolean
 }
 
+/** Receives what a stream passes on, told apart. */
+export interface PieceSink {
+  /** A part of the text itself, and its position in it. */
+  readonly keep: (text: string, position: number) => void
+  /** What stands in the place of a match. */
+  readonly write: (text: string) => void
+}
+
 interface RuleScanner {
   readonly scanner: Scanner
   readonly rule: number
@@ -25,6 +33,7 @@ export class ScreenStream {
   readonly counts: number[]
   readonly #screen: Screening
   readonly #pseudonyms: Pseudonyms | undefined
+  readonly #sink: PieceSink | undefined
   /** Of the rules that text waits for, and of those that only count. */
   readonly #holding: RuleScanner[] = []
   readonly #counting: RuleScanner[] = []
@@ -43,7 +52,8 @@ export class ScreenStream {
   #blockedBy: number | undefined
 
   /** @param pseudonyms Makes the tokens of rules that replace; only for a text that is pushed whole. */
-  constructor(screen: Screening, pseudonyms?: Pseudonyms) {
+  constructor(screen: Screening, pseudonyms?: Pseudonyms, sink?: PieceSink) {
+    this.#sink = sink
     this.#screen = screen
     this.#pseudonyms = pseudonyms
     this.counts = screen.rules.map(() => 0)
@@ -63,6 +73,11 @@ export class ScreenStream {
   /** Characters that were pushed, and neither returned nor replaced yet. */
   get held(): number {
     return this.#blockedBy === undefined ? this.#base + this.#text.length - this.#passed : 0
+  }
+
+  /** Characters that are kept, also those of rules that only count: at most the largest `most` of all rules. */
+  get retained(): number {
+    return this.#text.length
   }
 
   /** Returns what may be passed on now. */
@@ -130,7 +145,6 @@ export class ScreenStream {
   /** The text up to a position before which all is decided, with the matches replaced. */
   #compose(safe: number): string {
     const base = this.#base
-    const text = this.#text
     const found = this.#found
     if (this.#growing.length > 0) this.#grow()
     let result = ''
@@ -146,9 +160,9 @@ export class ScreenStream {
       if (span.start >= this.#covered) {
         if (replaced) result += this.#token(replaced)
         replaced = undefined
-        result += text.slice(this.#passed - base, span.start - base)
+        result += this.#keep(this.#passed, span.start)
         if (screened.do === 'replace' && this.#pseudonyms) replaced = next
-        else if (screened.do !== 'block') result += written(screened, kind)
+        else if (screened.do !== 'block') result += this.#write(written(screened, kind))
       }
       if (screened.do === 'block') {
         if (replaced) result += this.#token(replaced)
@@ -161,12 +175,9 @@ export class ScreenStream {
     }
     if (done > 0) found.splice(0, done)
     if (replaced) result += this.#token(replaced)
-    const limit = Math.min(safe, base + text.length)
+    const limit = Math.min(safe, base + this.#text.length)
     if (limit <= this.#passed) return result
-    const rest =
-      this.#passed === base && limit === base + text.length
-        ? text
-        : text.slice(this.#passed - base, limit - base)
+    const rest = this.#keep(this.#passed, limit)
     this.#passed = limit
     return result === '' ? rest : result + rest
   }
@@ -192,7 +203,20 @@ export class ScreenStream {
 
   #token({ span, kind }: Found): string {
     const value = this.#text.slice(span.start - this.#base, this.#covered - this.#base)
-    return this.#pseudonyms?.tokenFor(kind, value) ?? ''
+    return this.#write(this.#pseudonyms?.tokenFor(kind, value) ?? '')
+  }
+
+  #keep(from: number, to: number): string {
+    const first = from - this.#base
+    const last = to - this.#base
+    const kept = first === 0 && last === this.#text.length ? this.#text : this.#text.slice(first, last)
+    if (kept !== '') this.#sink?.keep(kept, from)
+    return kept
+  }
+
+  #write(text: string): string {
+    this.#sink?.write(text)
+    return text
   }
 }
 

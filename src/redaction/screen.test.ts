@@ -184,6 +184,8 @@ describe('a screen', () => {
           // Half of a character waits for the other half, whatever the rules.
           const half = piece.isWellFormed() ? 0 : 1
           expect(stream.held).toBeLessThanOrEqual(screen.most + half)
+          const most = Math.max(...screen.rules.map(({ rule }) => rule.most))
+          expect(stream.retained).toBeLessThanOrEqual(most + half)
         }
       }),
       { numRuns: 3000 },

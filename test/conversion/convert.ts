@@ -49,7 +49,10 @@ export const anyMedia = (): Media =>
   )
 
 /** Signatures are neither kept nor looked up. */
-const READER = { settings: { options: { keep_signatures: 0 } } } as unknown as Reader
+const READER = {
+  settings: { options: { keep_signatures: 0 } },
+  holdCopies: () => undefined,
+} as unknown as Reader
 const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */

@@ -81,6 +81,8 @@ export const call: Texts['call'] = {
   answered: '已返回',
   attemptTime: (taken, start) => `耗时 ${taken}，始于 ${start}`,
   dropped: '未转发的字段',
+  idempotencyKey: '幂等键',
+  isIdempotent: '已提供：重复的请求会得到同一答复，不再收费。',
   incompletePrice: '价格',
   isIncomplete: '不完整：请求提供的工具或服务层级的价格未知。',
   tierRow: '服务层级',
@@ -91,6 +93,7 @@ export const call: Texts['call'] = {
   note: '备注',
   notes: {
     cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
+    guard_blocked: '防护规则拦截了回答。',
   },
   endpoint: '接口',
   upstreamModel: '上游模型',

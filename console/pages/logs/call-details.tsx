@@ -27,6 +27,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.tierRow, tiers.textOf(call)],
     [texts.call.regionRow, call.region],
     [texts.call.dropped, call.dropped.join(', ')],
+    [texts.call.idempotencyKey, call.idempotent ? texts.call.isIdempotent : ''],
     [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
     [texts.call.note, call.note === '' ? '' : texts.call.notes[call.note]],
   ]

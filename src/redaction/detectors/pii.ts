@@ -14,7 +14,7 @@ const DASH: Ranges = [0x2d, 0x2d]
 const DOT: Ranges = [0x2e, 0x2e]
 const COLON: Ranges = [0x3a, 0x3a]
 
-/** What each kind of personal data looks like. Sources: docs/guards.md, Detection data. */
+/** What each kind of personal data looks like. The standards stand beside the forms (`docs/matching.md: Detection data`). */
 export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
   // RFC 5321 4.5.3.1: 64 characters before the @ and 254 in total. The name may have letters of any script (RFC 6531).
   email: {
@@ -39,7 +39,8 @@ export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
       String.raw`\d{4}(?: \d{4}){2,3}(?: \d{1,4})?`,
       String.raw`\d{4}(?:-\d{4}){2,3}(?:-\d{1,4})?`,
       String.raw`\d{4}[ -]\d{6}[ -]\d{4,5}`,
-    ].map((source) => ({ source, notAfter: WORD, notBefore: WORD, check: isCardNumber })),
+      // The decimals of a fraction are no number of a card.
+    ].map((source) => ({ source, notAfter: [...WORD, ...DOT], notBefore: WORD, check: isCardNumber })),
   },
   // ISO 13616: country, two check digits, up to 30 letters and digits; on paper in groups of four.
   iban: {
@@ -115,8 +116,13 @@ function phoneForms(): Detector['forms'] {
     { source: String.raw`(?:1[ .-]?)?\([2-9]\d{2}\)[ -]?[2-9]\d{2}[ .-]\d{4}`, ...border },
     // A leading 0, as in most of Europe and Asia.
     { source: String.raw`0\d(?:[ .-]\d{2}){4}`, ...border },
-    { source: String.raw`0\d{1,4}[ /-]\d{3,4}[ -]\d{3,4}`, ...border },
-    { source: String.raw`0\d{2,5}[ /-]\d{5,8}`, ...border },
+    {
+      source: String.raw`0[1-9]\d{0,3}[ /-]\d{2,5}(?: \d{2,4}){1,3}`,
+      ...border,
+      check: (text) => /^(?:\D*\d){9,12}\D*$/.test(text),
+    },
+    { source: String.raw`0[1-9]\d{0,3}[ /-]\d{3,4}-\d{3,4}`, ...border },
+    { source: String.raw`0[1-9]\d{1,4}[ /-]\d{5,8}`, ...border },
     { source: String.raw`\(0\d{1,4}\) ?\d{3,4}[ -]?\d{3,4}`, ...border },
     { source: String.raw`1[3-9]\d-\d{4}-\d{4}`, ...border },
     { source: String.raw`1[3-9]\d \d{4} \d{4}`, ...border },
@@ -153,12 +159,9 @@ function isAddress(text: string): boolean {
 
 function isAddress6(text: string): boolean {
   if (!isIPv6(text)) return false
-  const groups = text.split(':').filter((group) => group !== '')
   // `::`, and names of two parts such as `de::ad`, are code.
-  return (
-    groups.length > 2 ||
-    (groups.length > 0 && text !== '::' && /^(?:::1|f[cde][0-9a-f]{2}:|2[0-9a-f]{3}:)/i.test(text))
-  )
+  const groups = text.split(':').filter((group) => group !== '')
+  return groups.length > 2 || text.includes('.') || /^(?:::1|f[cde][0-9a-f]{2}:|2[0-9a-f]{3}:)/i.test(text)
 }
 
 function isSocialSecurityNumber([area = '', group, serial]: readonly string[]): boolean {

@@ -69,7 +69,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Bitbucket, Jira', source: `(?:ATATT3|ATCTT3)[A-Za-z0-9_=-]{50,}` },
   { provider: 'Bitbucket', source: `ATBB${A}{32}`, border: 'exact' },
   { provider: 'npm', source: `npm_${A}{36}`, border: 'exact' },
-  { provider: 'PyPI', source: `pypi-AgE[Ni]${W}{50,}` },
+  { provider: 'PyPI', source: `pypi-AgE[IN]${W}{50,}` },
   { provider: 'RubyGems', source: 'rubygems_[0-9a-f]{48}' },
   { provider: 'crates.io', source: `cio${A}{32}`, border: 'exact' },
   { provider: 'NuGet', source: 'oy2[a-z0-9]{43}', border: 'exact' },

@@ -34,8 +34,9 @@ export const NAMED_SECRETS: Detector = {
   })),
 }
 
+/** What follows the sign of an assignment, or the name of a scheme. */
 function valueOf(text: string): string {
-  return /[A-Za-z0-9_.~+/=-]*$/.exec(text)?.[0].replace(/^=*/, '') ?? ''
+  return text.replace(/^(?:\w+ {1,2}(?![:=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
 }
 
 /**

@@ -1,0 +1,58 @@
+import process from 'node:process'
+import { describe, expect, it } from 'vitest'
+import { compileRule, PII_KINDS, type TextMatch } from './rule.ts'
+import { Screen } from './screen.ts'
+
+/** Expressions and texts on which matchers that go back take exponential or quadratic time. */
+const ATTACKS: readonly [TextMatch, string][] = [
+  [{ regex: '(a+)+b' }, 'a'],
+  [{ regex: '(a|a)*b' }, 'a'],
+  [{ regex: '(a|aa)+$' }, 'a'],
+  [{ regex: '(.*)(.*)(.*)(.*)x' }, 'a'],
+  [{ regex: 'a.*b.*c' }, 'ab'],
+  [{ regex: '([a-z]+\\s?)+@' }, 'abc '],
+  [{ regex: '[a-z]{1,64}@' }, 'a'],
+  [{ regex: 'a[^b]*b', most: 4096 }, 'a'],
+  [{ regex: '(?s)<a.*?>.*?</a>', most: 4096 }, '<a>'],
+  [{ words: ['a a a a a a a b'] }, 'a '],
+  [{ secrets: true }, 'eyJhbGci'],
+  [{ secrets: true }, '-----BEGIN PRIVATE KEY-----'],
+  [{ secrets: true }, 'token=token='],
+  [{ pii: PII_KINDS }, '1.1'],
+  [{ pii: PII_KINDS }, '0 1'],
+  [{ pii: PII_KINDS }, 'a.a@a.'],
+  [{ pii: PII_KINDS }, 'a:'],
+  [{ pii: PII_KINDS }, '+1-'],
+]
+const LENGTH = 8000
+const FACTOR = 8
+
+/** CPU time of a work in microseconds: the quickest of several times. */
+function cost(work: () => unknown): number {
+  let quickest = Infinity
+  for (let time = 0; time < 4; time++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    quickest = Math.min(quickest, user + system)
+  }
+  return quickest
+}
+
+function streamed(screen: Screen, text: string): void {
+  const stream = screen.stream()
+  for (let at = 0; at < text.length; at += 64) stream.push(text.slice(at, at + 64))
+  stream.end()
+}
+
+describe('the time of a rule', () => {
+  for (const [match, unit] of ATTACKS)
+    it(`grows with the length of the text for ${JSON.stringify(match).slice(0, 50)} on ${unit}…`, () => {
+      const screen = new Screen([{ rule: compileRule('r', match), do: 'redact' }])
+      const text = unit.repeat(LENGTH / unit.length)
+      const long = unit.repeat((FACTOR * LENGTH) / unit.length)
+      // What grows with the square takes 64 times as long.
+      expect(cost(() => screen.apply(long)) / cost(() => screen.apply(text))).toBeLessThan(3 * FACTOR)
+      expect(cost(() => streamed(screen, long)) / cost(() => streamed(screen, text))).toBeLessThan(3 * FACTOR)
+    })
+})
