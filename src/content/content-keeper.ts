@@ -70,6 +70,10 @@ export class ContentKeeper implements ContentWork {
     return heads.map(({ head }) => this.#summaryOf(head))
   }
 
+  redact(part: Uint8Array): Promise<Uint8Array> {
+    return Promise.resolve(redactedContent(Buffer.from(part.buffer, part.byteOffset, part.length)))
+  }
+
   async read(id: string): Promise<ReadContent | undefined> {
     const [found] = await this.#readable(await this.#shelf.heads([id]))
     if (!found) return undefined

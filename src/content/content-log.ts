@@ -26,6 +26,9 @@ const CLOSE_MS = 5_000
 /** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
 const READ_COPIES = 8
 
+/** Bytes that may wait in the thread to be redacted for somebody else. */
+const MAX_REDACTING_BYTES = 16 * 1024 * 1024
+
 /** Parts of the content log. */
 export interface ContentLogServices {
   readonly secrets: Secrets
@@ -58,6 +61,7 @@ export class ContentLog implements CaptureQueue {
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
   #isClosed = false
+  #redactingBytes = 0
 
   constructor(services: ContentLogServices) {
     this.#services = services
@@ -109,6 +113,18 @@ export class ContentLog implements CaptureQueue {
   /** Bytes of memory that reading a content takes. */
   bytesToRead({ bytes }: ContentSummary): number {
     return bytes * READ_COPIES
+  }
+
+  /** A part as level `redacted` keeps it, made in the thread. Rejects if too much waits for that. */
+  async redact(part: Buffer): Promise<Buffer> {
+    if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
+      throw new Error('too much waits to be redacted')
+    this.#redactingBytes += part.length
+    try {
+      return Buffer.from(await this.#thread.ask('redact', part))
+    } finally {
+      this.#redactingBytes -= part.length
+    }
   }
 
   read(id: string): Promise<ReadContent | undefined> {

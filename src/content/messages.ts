@@ -56,6 +56,8 @@ export interface ContentWork {
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
+  /** Resolves to a part as level `redacted` keeps it. */
+  redact(part: Uint8Array): Promise<Uint8Array>
   /** Resolves to whether anything of it was kept. */
   delete(deletion: ContentDeletion): Promise<boolean>
   /** Removes what is past its retention, and completes deletions that were interrupted. */

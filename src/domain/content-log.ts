@@ -10,7 +10,7 @@ export const CONTENT_LEVELS = ['none', 'metadata', 'redacted', 'full'] as const
 export type ContentLevel = (typeof CONTENT_LEVELS)[number]
 
 /** Levels whose texts telemetry exports; what it gets is what is kept. */
-export const EXPORTED_LEVELS: ReadonlySet<ContentLevel> = new Set(['full'])
+export const EXPORTED_LEVELS: ReadonlySet<ContentLevel> = new Set(['redacted', 'full'])
 
 /** What one place says about the content log; absent values follow the next more general place. */
 export interface ContentTerms {

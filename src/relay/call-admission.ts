@@ -4,7 +4,6 @@ import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
-import type { ContentLog } from '../content/content-log.ts'
 import { charge } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Affinity } from './affinity/affinity.ts'
@@ -12,7 +11,7 @@ import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
 import type { AdmittedRequest, Leading } from './answer-cache/answer-cache.ts'
-import { captureOf } from './capture-content.ts'
+import { captureOf, type ContentLogForCalls } from './capture-content.ts'
 import { patienceOf } from './patience.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import { fieldsOf } from './note-refusal.ts'
@@ -31,7 +30,7 @@ export interface AdmissionServices extends CallServices {
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
-  readonly content: Pick<ContentLog, 'capture'>
+  readonly content: ContentLogForCalls
 }
 
 /** Admits calls: holds what they may cost, has them attempted, and ensures that each hold is settled. */

@@ -12,7 +12,6 @@ import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
 import { CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
@@ -67,6 +66,7 @@ import {
 import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
+import type { ContentLogForCalls } from './capture-content.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 
 const NO_BYTES = Buffer.alloc(0)
@@ -91,7 +91,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   /** Secret of the tokens that stand for values which guards replace. */
   readonly guardKey: Buffer
   readonly guardFigures: GuardFigures
-  readonly content: Pick<ContentLog, 'capture'>
+  readonly content: ContentLogForCalls
 }
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */

@@ -80,6 +80,8 @@ export interface Telemetry {
   request(traced: TracedRequest): void
   /** Records a call, once it is settled. */
   call(traced: TracedCall): void
+  /** Whether so much may be exported. */
+  hasRoomFor(content: CallContent): boolean
   /** Adds what was said in a call that awaits it; undefined if that was not kept after all. */
   content(id: string, content: CallContent | undefined): void
   /** Sends what has not been sent. Never rejects. */

@@ -60,10 +60,10 @@ describe('a gateway that is killed while it writes content', () => {
   test('the content of each call is whole or absent, never mixed, and belongs to a row', async () => {
     let spoken = 0
     for (let round = 0; round < 4; round += 1) {
-      let isKilled = false
+      const state = { isKilled: false }
       const talking = Promise.all(
         NAMES.map(async (name) => {
-          while (!isKilled) {
+          while (!state.isKilled) {
             spoken += 1
             const words = `${name} ${spoken} ${'word '.repeat(spoken % 200)}`
             await say(name, words).catch(() => {})
@@ -72,7 +72,7 @@ describe('a gateway that is killed while it writes content', () => {
       )
       await sleep(1_200 + 137 * round)
       await fixture.gateway.kill()
-      isKilled = true
+      state.isKilled = true
       await talking
       await fixture.gateway.restart()
     }

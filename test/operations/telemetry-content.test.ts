@@ -84,6 +84,23 @@ describe('texts are exported only if they are kept, and if the variable says so'
   })
 })
 
+test('of content that is kept redacted, no secret and no personal data are exported, in streams neither', async () => {
+  const ids: string[] = []
+  const messages = [{ role: 'user', content: 'canaryprompt of ann@example.com' }]
+  const { collector, spanOf } = await traced('redacted', CAPTURE, async (say) => {
+    for (const stream of [false, true])
+      ids.push(await say('/v1/chat/completions', { model: 'm', messages, stream }))
+  })
+  expect(collector.raw()).not.toContain('ann@example.com')
+  for (const id of ids) {
+    const { attributes } = spanOf(id)
+    expect(JSON.parse(textIn(attributes, 'gen_ai.input.messages'))).toEqual([
+      { role: 'user', parts: [{ type: 'text', content: 'canaryprompt of [REDACTED]' }] },
+    ])
+    expect(textIn(attributes, 'gen_ai.output.messages')).toContain('canaryanswer')
+  }
+})
+
 describe('what was said in calls whose content is kept in full', () => {
   const ids: Record<string, string> = {}
   let spanOf: (id: string) => Span

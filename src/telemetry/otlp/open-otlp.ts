@@ -85,13 +85,13 @@ export async function otlpTelemetry(
       if (traced.awaitsContent && awaiting.size < settings.maxQueueSize) awaiting.set(traced.facts.id, traced)
       else add(traced)
     },
+    hasRoomFor: (content) => room.hasContentRoom(contentBytes({ content })),
     content(id, content) {
       const call = awaiting.get(id)
       if (!call) return
       awaiting.delete(id)
-      const bytes = content ? content.request.length + (content.answer?.length ?? 0) : 0
-      if (bytes > 0 && !room.takeContent(bytes)) add(call)
-      else add({ ...call, ...(content && { content }) })
+      if (!content || !room.takeContent(contentBytes({ content }))) add(call)
+      else add({ ...call, content })
     },
     // With an unreachable collector the last spans are lost, but the stop is not delayed.
     async close() {
@@ -235,7 +235,7 @@ function addContent(span: Span, room: SpanRoom, call: FinishedCall): void {
   }
 }
 
-function contentBytes({ content }: FinishedCall): number {
+function contentBytes({ content }: Pick<FinishedCall, 'content'>): number {
   return content ? content.request.length + (content.answer?.length ?? 0) : 0
 }
 

@@ -31,9 +31,14 @@ export class SpanRoom {
     this.#waiting -= spans
   }
 
+  /** Whether there is room for so much content. */
+  hasContentRoom(length: number): boolean {
+    return length <= MAX_OF_ONE && this.#content + length <= MAX_CONTENT
+  }
+
   /** Takes room for so much content. If there is none, or it is too long, the content is left out. */
   takeContent(length: number): boolean {
-    if (length > MAX_OF_ONE || this.#content + length > MAX_CONTENT) return false
+    if (!this.hasContentRoom(length)) return false
     this.#content += length
     return true
   }

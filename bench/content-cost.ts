@@ -1,0 +1,112 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { patchedProgram } from '../test/fixtures/patched-copy.ts'
+import type { Call, Running } from './candidate.ts'
+import { CANDIDATES } from './candidates.ts'
+import { startSluice } from './candidates/sluice.ts'
+import { cpuSeconds } from './cpu-time.ts'
+import { execute } from './load/execute.ts'
+import { messageTo } from './requests.ts'
+import { nextMessage, type Started, startHelper } from './started.ts'
+import { spread } from './statistics.ts'
+
+/**
+ * Measures what it costs a call to keep what was said, by level: CPU time of the main thread, which calls wait for,
+ * and of the whole process, beside those of a gateway without a content log, alternately. A second gateway without
+ * one shows how much two of the same differ. `--check` fails if the median of a main thread exceeds its limit.
+ */
+const LIMITS = { same: 1.01, metadata: 1.01, redacted: 1.1, full: 1.1 } as const
+const WARM_UP = 10_000
+const REQUESTS = 2_000
+const CONNECTIONS = 64
+
+const { values: options } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, check: { type: 'boolean', default: false } },
+})
+const ROUNDS = options.quick ? 11 : 61
+
+const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2_000 }
+const SIDES = ['off', 'same', 'metadata', 'redacted', 'full'] as const
+type Side = (typeof SIDES)[number]
+
+/** Microseconds of CPU time per call: of the main thread, and of all threads. */
+interface Cost {
+  readonly main: number
+  readonly all: number
+}
+
+async function main(): Promise<number> {
+  await using opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-content-cost-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const upstream = opened.use(startHelper('./lean-upstream.ts'))
+  const upstreamPort = await nextMessage<number>(upstream)
+  const generator = opened.use(startHelper('./load/generator.ts'))
+  await nextMessage(generator)
+  const copy = await patchedProgram([])
+  opened.defer(() => copy.discard())
+  const running = new Map<Side, Running>()
+  for (const side of SIDES) {
+    const own = join(folder, side)
+    mkdirSync(own)
+    const sections = side === 'off' || side === 'same' ? {} : { content_log: { what: side } }
+    running.set(side, opened.use(await startSluice(upstreamPort, own, 1, copy.root, {}, sections)))
+  }
+  const costOf = (side: Side, requests: number): Promise<Cost> =>
+    perCall(generator, running.get(side) as Running, requests)
+  for (const side of SIDES) await costOf(side, WARM_UP)
+  const rounds: Record<Side, Cost>[] = []
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const costs = new Map<Side, Cost>()
+    // Begins with another side each round, so that other load affects all of them.
+    for (let at = 0; at < SIDES.length; at += 1) {
+      const side = SIDES[(round + at) % SIDES.length] ?? 'off'
+      costs.set(side, await costOf(side, REQUESTS))
+    }
+    rounds.push(Object.fromEntries(costs) as Record<Side, Cost>)
+  }
+  console.log(`node ${process.version}, ${ROUNDS} rounds of ${REQUESTS} calls of ${CALL.bytes} bytes`)
+  console.log(
+    `a call without: ${medianOf(rounds.map(({ off }) => off.main)).median.toFixed(0)} µs of the main thread`,
+  )
+  let isWithin = true
+  for (const side of SIDES.slice(1)) {
+    const name = side as Exclude<Side, 'off'>
+    const ofMain = medianOf(rounds.map((costs) => costs[name].main / costs.off.main))
+    const ofAll = medianOf(rounds.map((costs) => costs[name].all / costs.off.all))
+    console.log(`${name}: main thread ${written(ofMain)}, all threads ${written(ofAll)}`)
+    isWithin &&= ofMain.median <= LIMITS[name]
+  }
+  return isWithin || !options.check ? 0 : 1
+}
+
+async function perCall(generator: Started, { port, pid }: Running, requests: number): Promise<Cost> {
+  const message = messageTo(CANDIDATES.sluice, port, CALL) ?? ''
+  const before = { main: mainSeconds(pid), all: cpuSeconds(pid) }
+  await execute(generator, { kind: 'saturate', port, message, requests, connections: CONNECTIONS })
+  // What was said is written within half a second.
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  return {
+    main: ((mainSeconds(pid) - before.main) * 1e6) / requests,
+    all: ((cpuSeconds(pid) - before.all) * 1e6) / requests,
+  }
+}
+
+/** CPU time of the main thread of a process. */
+function mainSeconds(pid: number): number {
+  const [nanoseconds = '0'] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
+  return Number(nanoseconds) / 1e9
+}
+
+function medianOf(values: readonly number[]) {
+  return spread(values) ?? { median: 0, p25: 0, p75: 0 }
+}
+
+function written({ median, p25, p75 }: ReturnType<typeof medianOf>): string {
+  return `${median.toFixed(3)} times (${p25.toFixed(3)} to ${p75.toFixed(3)})`
+}
+
+process.exitCode = await main()
