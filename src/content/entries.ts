@@ -36,9 +36,13 @@ export function digestOf(content: Uint8Array): string {
   return hash('sha256', content)
 }
 
-/** Compresses a content. */
+/** Contents below this size stay as they are: compressing them would take longer than all else. */
+const MIN_COMPRESSED_BYTES = 1_024
+
+/** Compresses a content, if that makes it smaller. */
 export function compress(content: Uint8Array): Buffer {
-  return zstdCompressSync(content, PARAMS)
+  const compressed = content.length < MIN_COMPRESSED_BYTES ? undefined : zstdCompressSync(content, PARAMS)
+  return compressed && compressed.length < content.length ? compressed : Buffer.from(content)
 }
 
 /** Encrypts a compressed content with a data key, for one call: AES-256-GCM of nonce, text and tag. */
@@ -58,7 +62,8 @@ export function unsealContent({ id, key }: DataKey, callId: string, sealed: Uint
   return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
-/** Decompresses a content of this many bytes. */
+/** Decompresses a content of this many bytes; one of this size was not compressed. */
 export function decompress(compressed: Buffer, bytes: number): Buffer {
-  return bytes === 0 ? Buffer.alloc(0) : zstdDecompressSync(compressed, { maxOutputLength: bytes })
+  if (compressed.length === bytes) return compressed
+  return zstdDecompressSync(compressed, { maxOutputLength: bytes })
 }
