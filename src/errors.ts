@@ -24,6 +24,12 @@ export const ERRORS = {
   previous_response_not_found: { status: 400, type: 'invalid_request_error', recurs: true },
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
   unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
+  guard_blocked: {
+    status: 400,
+    type: 'invalid_request_error',
+    recurs: true,
+    inMessages: 'guard_blocked',
+  },
   tool_not_priced: { status: 400, type: 'invalid_request_error', recurs: true },
   model_price_error: {
     status: 400,
@@ -142,6 +148,8 @@ export class GatewayError extends Error {
   readonly present: object | undefined
   /** The limit that refused the call, if one did. */
   readonly limit: RefusedLimit | undefined
+  /** Further headers of the response. */
+  readonly headers: Readonly<Record<string, string>> | undefined
   /** The key that was recognized, and its user, if the key cannot be used. */
   caller: { readonly userId: number; readonly tokenId: number } | undefined
 
@@ -154,6 +162,7 @@ export class GatewayError extends Error {
       details?: Readonly<Record<string, number>>
       present?: object | undefined
       limit?: RefusedLimit | undefined
+      headers?: Readonly<Record<string, string>> | undefined
       cause?: unknown
     } = {},
   ) {
@@ -165,6 +174,7 @@ export class GatewayError extends Error {
     this.details = options.details
     this.present = options.present
     this.limit = options.limit
+    this.headers = options.headers
   }
 
   get kind(): ErrorKind {

@@ -20,6 +20,7 @@ const EXPOSED = [
   'retry-after',
   'sunset',
   'x-gateway-dropped',
+  'x-gateway-guards',
   'x-gateway-model',
   'x-request-id',
   'x-should-retry',

@@ -173,7 +173,10 @@ export function renderError(area: ApiArea, error: unknown, requestId: string): R
   if (facts.retryAfter !== undefined) headers['retry-after'] = facts.retryAfter
   if (facts.recurs) headers['x-should-retry'] = 'false'
   if (facts.ours && facts.code === 'upgrade_required') Object.assign(headers, UPGRADE)
-  if (error instanceof GatewayError && error.allow !== undefined) headers['allow'] = error.allow
+  if (error instanceof GatewayError) {
+    if (error.allow !== undefined) headers['allow'] = error.allow
+    Object.assign(headers, error.headers)
+  }
   return { status: facts.status, headers, body }
 }
 

@@ -5,6 +5,7 @@ import { TELEMETRY_ENDPOINTS } from './telemetry.ts'
 import { BILLING_ENDPOINTS } from './billing.ts'
 import { CHANNEL_ENDPOINTS } from './channels.ts'
 import type { JsonEndpoint } from './endpoint.ts'
+import { GUARD_ENDPOINTS } from './guards.ts'
 import { IMPORT_ENDPOINTS } from './imports.ts'
 import { MODEL_ENDPOINTS } from './models.ts'
 import { openApi } from './openapi.ts'
@@ -27,6 +28,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...ROUTING_ENDPOINTS,
   ...ADMINISTRATION_ENDPOINTS,
   ...ALERT_ENDPOINTS,
+  ...GUARD_ENDPOINTS,
   ...TELEMETRY_ENDPOINTS,
   ...IMPORT_ENDPOINTS,
   ...USAGE_ENDPOINTS,

@@ -27,7 +27,9 @@ function settingsOf(models: number, channels: number): Settings {
     options: { unpriced_models: 'refuse' } as Settings['options'],
     rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
     login: { password: true, oidc: [] },
-    groups: new Map([['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true }]]),
+    groups: new Map([
+      ['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true, guards: [] }],
+    ]),
     models: {
       declared: [],
       get: (name) => ({
@@ -40,6 +42,7 @@ function settingsOf(models: number, channels: number): Settings {
     },
     channels: Array.from({ length: channels }, channel),
     alerts: [],
+    guards: [],
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

@@ -7,7 +7,16 @@ import type { ParsedDocument } from './document.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The sections that the settings of the console show. */
-const SECTIONS = ['options', 'rate_limits', 'login', 'alerts', 'content_log', 'groups', 'models'] as const
+const SECTIONS = [
+  'options',
+  'rate_limits',
+  'login',
+  'alerts',
+  'guards',
+  'content_log',
+  'groups',
+  'models',
+] as const
 /** What is shown in place of a secret. */
 const SET = 'set'
 const SECRETS: ReadonlySet<string> = new Set([

@@ -1,3 +1,4 @@
+import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
@@ -6,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
-import { type IgnoredEntry, type MergedSettings, mergeLayers, priceFrom } from './merge-layers.ts'
+import { type IgnoredEntry, type MergedSettings, guardFrom, mergeLayers, priceFrom } from './merge-layers.ts'
 import { PRICE_DATA } from './built-in-prices.ts'
 import { child, keys } from './yaml-node.ts'
 
@@ -107,6 +108,10 @@ export class LiveConfig implements LiveSettings {
 
   readPrice(value: Json): Price {
     return priceFrom(value)
+  }
+
+  readGuard(value: Json): Guard {
+    return guardFrom(value)
   }
 
   async preview(

@@ -2,6 +2,7 @@ import { declaredId } from '../domain/channel-id.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { type Price, priceTexts } from '../domain/price.ts'
 import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
@@ -11,7 +12,8 @@ import { priceSchema } from './prices.ts'
 import { readSections } from './read-sections.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import { freeze } from './freeze.ts'
-import type { Issue } from './fields.ts'
+import { type Issue, issuesOf } from './fields.ts'
+import { guardSchema } from './guards.ts'
 import { withModelNames } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -96,6 +98,10 @@ function conflictOf(
     })
     return named && `${named}: expected another address than that of a cloud's metadata service`
   }
+  if (section === 'guards') {
+    const isDeclared = items(child(fileNode, 'guards')).some((one) => isText(child(one, 'name'), name))
+    return isDeclared ? 'the configuration file declares a guard of that name' : undefined
+  }
   return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file overrides it'
     : undefined
@@ -109,7 +115,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
   const under = (key: 'options' | 'groups' | 'models'): YamlNode => {
     const mapping: Record<string, YamlNode> = Object.create(null)
     for (const { section, name, tree } of entries) {
-      if (section === 'channels' || section === 'alerts' || SECTION_KEYS[section] !== key) continue
+      if (isListed(section) || SECTION_KEYS[section] !== key) continue
       // A model's price and its other settings are separate entries.
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
@@ -118,7 +124,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     for (const name of keys(declared)) mapping[name] = child(declared, name)
     return mapping
   }
-  const withStored = (list: 'channels' | 'alerts'): YamlNode[] => [
+  const withStored = (list: ListSection): YamlNode[] => [
     ...items(child(file, list)),
     ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
   ]
@@ -127,6 +133,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     rate_limits: child(file, 'rate_limits'),
     login: child(file, 'login'),
     alerts: withStored('alerts'),
+    guards: withStored('guards'),
     content_log: child(file, 'content_log'),
     groups: under('groups'),
     models: under('models'),
@@ -165,9 +172,8 @@ function faultyEntries(
   const faulty = new Map<LayerEntry, string>()
   for (const { path, message } of issues) {
     const [place, which, ...rest] = path
-    const isListed = place === 'channels' || place === 'alerts'
-    const declared = isListed ? items(child(file, place)).length : 0
-    const one = isListed
+    const declared = isListed(place) ? items(child(file, place)).length : 0
+    const one = isListed(place)
       ? entries.filter(({ section }) => section === place)[Number(which) - declared]
       : entries.find(
           ({ section, name }) =>
@@ -177,7 +183,7 @@ function faultyEntries(
             (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
         )
     if (!one) continue
-    const text = sentence(isListed ? rest : path, message)
+    const text = sentence(isListed(place) ? rest : path, message)
     const before = faulty.get(one)
     faulty.set(one, before === undefined ? text : `${before}; ${text}`)
   }
@@ -209,7 +215,17 @@ const SECTION_KEYS = {
   models: 'models',
   ratios: 'models',
   alerts: 'alerts',
+  guards: 'guards',
 } as const
+
+/** Sections that are lists. */
+const LISTS = ['channels', 'alerts', 'guards'] as const
+
+type ListSection = (typeof LISTS)[number]
+
+function isListed(section: unknown): section is ListSection {
+  return LISTS.some((one) => one === section)
+}
 
 /**
  * The stored settings as a layer, one entry each. Omits ratios from which no price follows, because no price
@@ -250,6 +266,14 @@ export function priceFrom(value: Json): Price {
   const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
   const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
+  throw new GatewayError('invalid_request', issues.join('; '))
+}
+
+/** Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's message. */
+export function guardFrom(value: Json): Guard {
+  const { data, error } = guardSchema.safeParse(jsonToYaml(value))
+  if (data) return data
+  const issues = (error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message))
   throw new GatewayError('invalid_request', issues.join('; '))
 }
 

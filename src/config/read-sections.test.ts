@@ -81,9 +81,15 @@ describe('the documented defaults', () => {
       })
       expect(content.login).toEqual({ password: true, oidc: [] })
       expect(content.groups).toEqual(
-        new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true }]]),
+        new Map([['default', { name: 'default', ratio: { digits: 1n, scale: 0 }, open: true, guards: [] }]]),
       )
-      expect([content.models.size, content.channels, content.users, content.alerts]).toEqual([0, [], [], []])
+      expect([content.models.size, content.channels, content.users, content.alerts, content.guards]).toEqual([
+        0,
+        [],
+        [],
+        [],
+        [],
+      ])
     },
   )
 })
@@ -141,8 +147,18 @@ describe('groups', () => {
   test('the group "default" exists in addition to the declared ones, and may be declared', () => {
     const { groups } = read('groups: { vip: { ratio: 0.8, open: false }, staff: }')
     expect([...groups.keys()]).toEqual(['default', 'vip', 'staff'])
-    expect(groups.get('vip')).toEqual({ name: 'vip', ratio: { digits: 8n, scale: 1 }, open: false })
-    expect(groups.get('staff')).toEqual({ name: 'staff', ratio: { digits: 1n, scale: 0 }, open: true })
+    expect(groups.get('vip')).toEqual({
+      name: 'vip',
+      ratio: { digits: 8n, scale: 1 },
+      open: false,
+      guards: [],
+    })
+    expect(groups.get('staff')).toEqual({
+      name: 'staff',
+      ratio: { digits: 1n, scale: 0 },
+      open: true,
+      guards: [],
+    })
     expect(read('groups: { default: { ratio: 2 } }').groups.get('default')?.ratio).toEqual({
       digits: 2n,
       scale: 0,
@@ -369,6 +385,7 @@ describe('users', () => {
             allow_ips: null,
             group: '',
             vendor_routes: '',
+            guards: [],
           },
         ],
       },
@@ -430,6 +447,7 @@ users:
           allow_ips: '10.0.0.0/8\n::1',
           group: 'vip',
           vendor_routes: '{"anthropic": "slow", "openai": "vip"}',
+          guards: [],
           limits: { budget: null, rateLimit: { requests: 60, tokens: 0, parallel: 4, windowMs: 30_000 } },
         },
       ],

@@ -1,4 +1,5 @@
 import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
+import type { Guard } from '../domain/guard.ts'
 import type { ContentLogSettings } from '../domain/content-log.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
@@ -23,6 +24,7 @@ import {
   section,
 } from './fields.ts'
 import { declaredGroups, groupsSchema } from './groups.ts'
+import { guardsSchema, unknownGuards } from './guards.ts'
 import { loginSchema } from './login.ts'
 import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
@@ -40,6 +42,7 @@ export interface FileContent {
   readonly users: readonly UserSeed[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly guards: readonly Guard[]
   readonly contentLog: ContentLogSettings
 }
 
@@ -73,9 +76,10 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
     users: list(userSchema(declared, quotaPerUnit), 'a list of users'),
     login: loginSchema(new Set(declared.keys())),
     alerts,
+    guards: guardsSchema,
     content_log: contentLogSchema,
   }).safeParse(tree)
-  const repeated = duplicates(tree)
+  const repeated = [...duplicates(tree), ...unknownGuards(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, content_log, ...rest } = read.data
   return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
@@ -133,7 +137,7 @@ const target: Field<AlertTarget> = section({
 const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
 
 /**
- * Finds duplicate names of channels, identity providers and receivers of alerts, user ids and names, access
+ * Finds duplicate names of channels, identity providers, guards and receivers of alerts, user ids and names, access
  * tokens, names of a user's tokens, and API keys. It searches the YAML tree, so that another error in an
  * entry does not hide these.
  */
@@ -144,6 +148,7 @@ function duplicates(tree: YamlNode): Issue[] {
     ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
     ...repeated(entries(child(child(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
     ...repeated(entries(child(tree, 'alerts'), ['alerts']), 'url'),
+    ...repeated(entries(child(tree, 'guards'), ['guards']), 'name'),
     ...repeated(users, 'id'),
     ...repeated(users, 'username'),
     ...repeated(users, 'access_token'),

@@ -105,12 +105,12 @@ const YAML: Case[] = [
   [
     'a list where the sections should be',
     '- options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, content_log, found a list',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found a list',
   ],
   [
     'a text where the sections should be',
     'options\n',
-    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, content_log, found "options"',
+    'gateway.yaml:1: expected a mapping with options, rate_limits, groups, models, channels, users, login, alerts, guards, content_log, found "options"',
   ],
 ]
 
@@ -394,7 +394,7 @@ const LIMITS_AND_GROUPS: Case[] = [
   [
     'a level of the content log that there is not',
     'content_log:\n  what: ful\n',
-    'gateway.yaml:2: content_log.what: expected one of none, metadata, full (full?), found "ful"',
+    'gateway.yaml:2: content_log.what: expected one of none, metadata, redacted, full (full?), found "ful"',
   ],
   [
     'a share above one',
@@ -857,7 +857,7 @@ const TOKENS: Case[] = [
   [
     'an unknown key',
     token('unlimited: true'),
-    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, budget, budget_period, rate_limit, content_log',
+    'gateway.yaml:6: users[0].tokens[0].unlimited: unknown key, expected one of name, key, status, expired_time, remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, group, vendor_routes, guards, budget, budget_period, rate_limit, content_log',
   ],
 ]
 

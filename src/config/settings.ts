@@ -20,7 +20,7 @@ import { VENDORS } from './vendors.ts'
  * are replaced by names.
  */
 export function settingsOf(
-  { options, rateLimits, groups, models, login, alerts, contentLog }: FileContent,
+  { options, rateLimits, groups, models, login, alerts, guards, contentLog }: FileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
   listed: PriceList,
@@ -34,6 +34,7 @@ export function settingsOf(
     groups,
     login,
     alerts,
+    guards,
     contentLog,
     models: catalogue,
     channels: withModelNames(channels, catalogue, listed),

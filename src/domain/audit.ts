@@ -17,6 +17,7 @@ export const OBJECT_KINDS = [
   'call',
   'content',
   'alert',
+  'guard',
 ] as const
 
 /** Kind of an object. */

@@ -40,6 +40,8 @@ export const FAILED_REASONS = ['failed', 'cut', 'stopped', 'crash', 'lost-node']
 export const CALL_NOTES = [
   /** The provider reported a regular end, but the arguments of a tool call were truncated. */
   'cut_arguments',
+  /** A guard blocked the response. */
+  'guard_blocked',
 ] as const
 
 /** Note about a response in the usage log. */

@@ -2,9 +2,9 @@ import type { Role } from './role.ts'
 
 /**
  * What the content log keeps of a call, from least to most. `metadata` contains sizes, digests, roles, names of
- * tools, parameters and the finish reason, but no texts.
+ * tools, parameters and the finish reason, but no texts; `redacted` is `full` without secrets and personal data.
  */
-export const CONTENT_LEVELS = ['none', 'metadata', 'full'] as const
+export const CONTENT_LEVELS = ['none', 'metadata', 'redacted', 'full'] as const
 
 /** What the content log keeps of a call. */
 export type ContentLevel = (typeof CONTENT_LEVELS)[number]

@@ -1,4 +1,5 @@
 import type { AlertTarget } from './alert.ts'
+import type { Guard } from './guard.ts'
 import type { ContentLogSettings } from './content-log.ts'
 import type { Json } from './json.ts'
 import type { Options } from './options.ts'
@@ -18,6 +19,7 @@ export interface Settings {
   readonly channels: readonly Channel[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
+  readonly guards: readonly Guard[]
   readonly contentLog: ContentLogSettings
 }
 
@@ -73,9 +75,9 @@ export interface OidcProvider {
 
 /**
  * Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. The names of
- * `drains` are ids of channels, and those of `alerts` ids of receivers.
+ * `drains` are ids of channels, and those of `alerts` ids of receivers. Guards have their own names.
  */
-export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts'
+export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
 export interface StoredEntry {

@@ -108,6 +108,7 @@ const grants: fc.Arbitrary<TokenGrants> = fc.record({
   model_limits: fc.subarray(['a', 'b', 'c']).map((names) => names.join(', ')),
   allow_ips: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
   expired_time: fc.constantFrom(-1, 1, 2, 3),
+  guards: fc.subarray(['a', 'b', 'c']),
 })
 const used_quota = fc.integer({ min: 0, max: 3 })
 
@@ -153,6 +154,7 @@ test('an operator removes a limit by changing its fields, and keeps the others',
     model_limits: 'a',
     allow_ips: null,
     expired_time: -1,
+    guards: [],
     used_quota: 1,
   }
   const before = { quota: 9, models: 'a', expires: 7 }

@@ -19,7 +19,7 @@ export interface UsageLimitChanges {
 export interface OperatorLimits {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
-  /** Quota, models, addresses and expiry. */
+  /** Quota, models, addresses, expiry and guards. */
   readonly grants?: OperatorGrants
 }
 
@@ -105,10 +105,16 @@ export function findLoosenedLimit(
   return undefined
 }
 
-/** Quota, models, addresses and expiry of a token. */
+/** Quota, models, addresses, expiry and guards of a token. */
 export type TokenGrants = Pick<
   Token,
-  'remain_quota' | 'unlimited_quota' | 'model_limits_enabled' | 'model_limits' | 'allow_ips' | 'expired_time'
+  | 'remain_quota'
+  | 'unlimited_quota'
+  | 'model_limits_enabled'
+  | 'model_limits'
+  | 'allow_ips'
+  | 'expired_time'
+  | 'guards'
 >
 
 /** The part of these grants that an operator gave. */
@@ -121,6 +127,8 @@ interface OperatorGrants {
   readonly addresses?: string
   /** Unix seconds. */
   readonly expires?: number
+  /** Names of guards. */
+  readonly guards?: readonly string[]
 }
 
 /** Fields of a token that express each of the grants. */
@@ -129,16 +137,19 @@ const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)
   models: ['model_limits_enabled', 'model_limits'],
   addresses: ['allow_ips'],
   expires: ['expired_time'],
+  guards: ['guards'],
 }
 
 /** The limits of a token that has spent `used_quota`. */
 function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
-  const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, expired_time } = token
+  const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips } = token
+  const { expired_time, guards } = token
   return {
     ...(!unlimited_quota && { quota: remain_quota + used_quota }),
     ...(model_limits_enabled && { models: model_limits }),
     ...(allowListLines(allow_ips).length > 0 && { addresses: allow_ips ?? '' }),
     ...(expired_time !== -1 && { expires: expired_time }),
+    ...(guards.length > 0 && { guards }),
   }
 }
 
@@ -166,7 +177,7 @@ export function updateGrants(
  */
 export function findLoosenedGrant(
   token: TokenGrants & { readonly used_quota: number },
-  { quota, models, addresses, expires }: OperatorGrants,
+  { quota, models, addresses, expires, guards }: OperatorGrants,
 ): { readonly field: string; readonly max: string | number } | undefined {
   const present = grantsOf(token, token.used_quota)
   if (quota !== undefined) {
@@ -188,6 +199,7 @@ export function findLoosenedGrant(
   }
   if (expires !== undefined && (present.expires === undefined || present.expires > expires))
     return { field: 'expired_time', max: expires }
+  if (guards?.some((name) => !token.guards.includes(name))) return { field: 'guards', max: guards.join(', ') }
   return undefined
 }
 

@@ -27,6 +27,7 @@ import { LastDeliveries } from '../alerts/last-deliveries.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
+import { answerGuardQuestions } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
@@ -45,9 +46,11 @@ import {
   hashSession,
   loopMarker,
   namespaceOf,
+  guardKey,
   promptKey,
   type Secrets,
 } from '../store/secrets.ts'
+import { GuardFigures } from '../telemetry/guard-figures.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { metricsText } from '../telemetry/series.ts'
 import { openTelemetry } from '../telemetry/telemetry.ts'
@@ -227,6 +230,7 @@ export async function serve({
     (open) => open.close(),
   )
   const keyRings = new KeyRings()
+  const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
   opened.adopt(await shareLimits(nodes, sharing), (feed) => feed?.close())
@@ -238,6 +242,8 @@ export async function serve({
       prompts: conversations.prompts,
       affinity: conversations.affinity,
       breaks: conversations.breaks,
+      guardKey: guardKey(secrets),
+      guardFigures,
       content,
       keyRings,
       providerLimits,
@@ -278,6 +284,7 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     channels: { health, keyRings, providerLimits, minutes },
+    guardFigures,
     simulate: (caller, call) => relay.simulate(caller, call),
     node: nodeName(node),
     otherNodes: nodes.reports,
@@ -294,6 +301,7 @@ export async function serve({
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
+  if (nodes.reports) answerGuardQuestions(nodes.reports, management)
   nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
   if (nodes.reports) answerCallQuestions(nodes.reports, management)
   opened.use(

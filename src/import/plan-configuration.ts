@@ -31,6 +31,7 @@ const FILE_SECTIONS = {
   models: 'models',
   ratios: 'models',
   alerts: 'alerts',
+  guards: 'guards',
 } as const
 
 /** Settings and channels of the source, before they are compared with those of this gateway. */

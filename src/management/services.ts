@@ -7,6 +7,7 @@ import type { Passwords } from '../accounts/authentication/passwords.ts'
 import type { SignIns } from '../accounts/authentication/sign-ins.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import type { DeclaredFile } from '../domain/declared-file.ts'
+import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
@@ -14,6 +15,7 @@ import type { RunningCall } from '../domain/running-call.ts'
 import type { Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
+import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -86,6 +88,8 @@ export interface AdministrationServices extends ManagementServices {
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   readonly modelEnds: ModelEnds
+  /** What guards have decided on this node. */
+  readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
   /** Takes memory for bytes that are about to be read on behalf of a user, in turn with its other reads. */
   readonly holdToRead: (bytes: number) => Promise<void>
@@ -131,6 +135,8 @@ export interface LiveSettings {
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
   /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
   readPrice(value: Json): Price
+  /** Reads a guard as gateway.yaml would. Throws `invalid_request` with what is wrong. */
+  readGuard(value: Json): Guard
   /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void>
   /**

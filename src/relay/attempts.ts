@@ -25,6 +25,7 @@ import {
   UNWRITTEN_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
+import { guardedAttempt } from './guards/guarded-attempt.ts'
 import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { withCacheQuestion } from './affinity/cache-question.ts'
@@ -169,7 +170,7 @@ export class Attempts {
     const { request, settings } = call.plan
     try {
       const prepared = await plan.prepare(settings.options.pass_through, call)
-      const adapted = this.#adapted(call, prepared, plan.channel, request)
+      const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted

@@ -34,6 +34,7 @@ import type { MediaRequester } from './media.ts'
 import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
 import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallBreaks } from './affinity/cache-breaks.ts'
+import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
@@ -104,6 +105,8 @@ export class Call implements MediaRequester {
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
   breaks: CallBreaks | undefined
+  /** Guards of the call; undefined if there are none. */
+  guards: CallGuards | undefined
   /** Collects what is said, if it is kept. */
   content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
@@ -167,6 +170,8 @@ export class Call implements MediaRequester {
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
+    const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
+    if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
     if (requestedModel.fallback.length > 0 || requestedModel.successor !== undefined)
       headers['x-gateway-model'] = headerText(model.name)
     return headers
@@ -350,7 +355,8 @@ export class Call implements MediaRequester {
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),
-      note: lasting?.note,
+      note: this.guards?.hasBlocked ? 'guard_blocked' : lasting?.note,
+      guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this.incoming

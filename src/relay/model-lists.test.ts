@@ -50,7 +50,7 @@ const worlds = fc.record({
 type World = typeof worlds extends fc.Arbitrary<infer Drawn> ? Drawn : never
 
 function settingsOf(world: World): Settings {
-  const group = (name: string) => [name, { name, ratio: ZERO, open: name !== 'closed' }] as const
+  const group = (name: string) => [name, { name, ratio: ZERO, open: name !== 'closed', guards: [] }] as const
   const get = (name: string): Model => ({
     ...MODEL_SETTINGS.defaults,
     name,
@@ -66,6 +66,7 @@ function settingsOf(world: World): Settings {
     models: { declared: [], get },
     channels: world.channels.map((fields, index) => channelOf({ name: `c${index}`, ...fields })),
     alerts: [],
+    guards: [],
     contentLog: CONTENT_LOG_DEFAULTS,
   }
 }

@@ -1,30 +1,23 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import { NO_USAGE } from '@sluice/wire/usage'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { charge } from '../domain/charge.ts'
 import type { Model } from '../domain/records/model.ts'
-import type { HoldFacts } from '../domain/records/usage.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Options } from '../domain/options.ts'
 import type { SimulatedCall, Simulation } from '../domain/simulation.ts'
 import { GatewayError } from '../errors.ts'
-import { payerOf } from '../accounts/ledger/find-payer.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../accounts/ledger/payer.ts'
 import { BudgetExceeded, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
-import type { Patience } from '../accounts/ledger/sibling-queue.ts'
-import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { GuardFigures } from '../telemetry/guard-figures.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { MemoryAllocation } from '../limits/request-memory.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import type { ContentLog } from '../content/content-log.ts'
 import type { LimitFigures } from '../limits/rate-limiter.ts'
+import { CallAdmission } from './call-admission.ts'
 import { type AttemptServices, Attempts } from './attempts.ts'
 import type { Body, BodyReader, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
-import { captureContent } from './capture-content.ts'
 import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
@@ -41,7 +34,8 @@ import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
-import { answeredError, GATEWAY_STOPPING } from './failure.ts'
+import { guardedRequest } from './guards/guarded-request.ts'
+import { Guards } from './guards/guards.ts'
 import type { Media } from './media.ts'
 import {
   bodyOptions,
@@ -51,7 +45,7 @@ import {
   readBody,
   withoutModelSuffix,
 } from './parse-request.ts'
-import { groupsOf, planCall, CallRates } from './plan.ts'
+import { CallRates } from './plan.ts'
 import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
 import type { KeptAnswers } from './answers/kept-answers.ts'
 import { requestFingerprint } from './answers/request-fingerprint.ts'
@@ -59,7 +53,7 @@ import type { Affinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { fieldsOf, noteRefusal } from './note-refusal.ts'
+import { noteRefusal } from './note-refusal.ts'
 import { requirePermission, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
@@ -72,7 +66,6 @@ import { withAmountText } from './shown-refusal.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
-import { rateAsked } from './served-price.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -92,6 +85,9 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly prompts: PromptMemory
   readonly affinity: Affinity
   readonly breaks: CacheBreaks
+  /** Secret of the tokens that stand for values which guards replace. */
+  readonly guardKey: Buffer
+  readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'capture'>
 }
 
@@ -110,20 +106,28 @@ export class Relay {
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
+  readonly #guards: Guards
+  readonly #admission: CallAdmission
   readonly #idempotent: IdempotentCalls
 
   constructor(services: RelayServices) {
     this.#services = services
     this.#rates = new CallRates()
     this.#routing = new Routing(services.load, services.ends)
+    this.#guards = new Guards({
+      key: services.guardKey,
+      metrics: services.metrics,
+      figures: services.guardFigures,
+    })
+    this.responses = new ResponseRequests(services, this.#guards)
     const conversions = new Conversions(services.media, services.signatures)
     this.#conversions = conversions
-    this.responses = new ResponseRequests(services)
     this.#compaction = compactionDialect(services.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(services.responses) }
     this.#dialects = clientDialects(conversions, services)
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
+    this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
     this.#idempotent = new IdempotentCalls(services)
   }
 
@@ -249,7 +253,7 @@ export class Relay {
 
   // A replayed stream is free, because it was paid for already.
   async #replay(
-    { incoming, settings }: StoredResponseRequest,
+    { incoming, settings, guards }: StoredResponseRequest,
     replay: Replay,
     caller: Caller,
   ): Promise<void> {
@@ -288,9 +292,11 @@ export class Relay {
       channels: await request.forChannels([channel], model),
     }
     const call = new Call(this.#services, incoming, plan, hold)
+    call.guards = guards
     try {
       await this.#attempts.run(call, [plan])
     } finally {
+      if (guards) this.#guards.ended(guards)
       if (!hold.isSettled) call.settleForNothing(undefined)
     }
   }
@@ -371,15 +377,17 @@ export class Relay {
     caller: Caller,
     settings: Settings,
   ): Promise<void> {
-    const { ledger, limits, reads } = this.#services
+    const { limits, reads } = this.#services
     const dialect = dialectOf(dialects, body)
-    const parsing = parseRequest(dialects, body, incoming.request.headers, {
+    const { headers } = incoming.request
+    const reader = {
       caller,
       settings,
       hold: body.hold,
       holdCopies: body.holdCopies,
       readStore: () => reads.of(caller.user.id, body.allocation),
-    })
+    }
+    const parsing = parseRequest(dialects, body, headers, reader)
     // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
     // about 3 % more (`bench/run.ts --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
@@ -388,85 +396,26 @@ export class Relay {
     record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && !request.isFree
     const called = { name: request.model, stream: request.stream }
-    const { requestedModel, resolutions } = this.#routing.resolve(
-      settings,
-      caller,
-      called,
-      dialect,
-      mayFallBack,
-    )
+    const routes = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
+    const { requestedModel, resolutions } = routes
     const own = resolutions.find(({ name }) => name === request.model)
     // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
     const entering = limits.enter(settings, caller, requestedModel)
     if (entering) await entering
-    const bytes = 'parts' in body ? NO_BYTES : body.bytes
-    const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
-    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
-    const planning = planCall(common, request, resolutions, this.#rates)
-    const possible = planning instanceof Promise ? await planning : planning
-    const { startedMs } = incoming
-    const session = this.#services.affinity.tagOf(caller.user.id, request)
-    const breaks = this.#services.breaks.of(session, startedMs)
-    const affinity = this.#services.affinity.of(caller.user.id, possible)
-    const arranged = affinity ? affinity.arranged(possible) : possible
-    const planned = arranged instanceof Promise ? await arranged : arranged
-    const prompts = this.#services.prompts.of(caller.user.id, planned)
-    const tightening = prompts ? prompts.tightened(planned) : planned
-    const plans = tightening instanceof Promise ? await tightening : tightening
-    const [first] = plans
-    const priceVersion = priceVersionOf(settings, plans)
-    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
-    const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
-    // cache; in between they might be removed from it and read a second time.
-    const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
-    const payer = found instanceof Promise ? await found : found
-    const { account, budgets } = payer
-    const facts: HoldFacts = {
-      id: incoming.id,
-      model: first.model.name,
-      requested_model: request.model,
-      channel: first.channels[0]?.channel.name ?? '',
-      group: first.group.name,
-      stream: request.stream,
-      price_version: priceVersion,
-      kind: dialect.endpoint,
-      session,
-      started_ms: startedMs,
-      prompt_amount: charge(rateAsked(first), {
-        ...NO_USAGE,
-        ...first.request.measuredPrompt,
-        input: first.estimate.promptTokens + first.estimate.unknownTokens,
-      }),
-    }
-    // The gateway may have stopped while the body arrived.
-    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
-    const hold = request.isFree
-      ? OpenHold.unrecorded(account, facts)
-      : amount <= affordableAmount(account, budgets)
-        ? ledger.admit(account, amount, facts, budgets)
-        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
-    const call = new Call(this.#services, incoming, first, hold)
-    call.prompts = prompts
-    call.affinity = affinity
-    call.breaks = breaks
-    const content = request.isFree ? undefined : captureContent(this.#services, call, caller, bytes)
-    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
-    const entry = this.running.add(call, caller)
+    const parsed = { dialect, body, request, routes }
+    const guards =
+      settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
+    if (!guards) return this.#admission.admit(parsed, incoming, caller, settings)
     try {
-      // The gateway may have stopped while the call waited for others.
-      if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
-      if (!ledger.isWritable) await hold.whenDurable()
-      if (hold.writeFailure) throw hold.writeFailure
-      await this.#attempts.run(call, plans)
-    } catch (error) {
-      if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
-      throw error
+      const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
+      const isSame = guarded === body && request.body === undefined
+      const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
+      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings) }
+      guards.ofRequest = guards.text
+      await this.#admission.admit(changed, incoming, caller, settings, guards)
     } finally {
-      this.running.delete(entry)
-      if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
-      content?.relayed()
+      this.#guards.ended(guards)
     }
   }
 }
@@ -484,13 +433,4 @@ function idempotencyKeyOf({ request, unlessKept }: IncomingCall, { options }: Se
 /** The model of a call, as far as that has been read and is configured. */
 function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
   return model === undefined ? undefined : models.get(model)
-}
-
-/** How long a call waits for the holds of other calls, at most until its client leaves. */
-function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
-  response.needsUpstream()
-  return {
-    waitMs,
-    onLeft: (listener) => response.onClosed(listener),
-  }
 }

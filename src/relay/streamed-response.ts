@@ -37,6 +37,7 @@ const MIN_READ_BYTES = 4_096
 const MAX_UNREAD_MS = 60_000
 /** Interval at which a running stream records what it has cost so far. */
 const MARK_INTERVAL_MS = 5_000
+const NO_BYTES = Buffer.alloc(0)
 /** Marks the end of the upstream's response in the queue of chunks. */
 const END = Symbol('end')
 
@@ -178,9 +179,17 @@ export class StreamedResponse extends ResponseHandler {
       return this.#fail(errorInFirstEvent(this.target, error.data))
     }
     if (step.forward) this.#forward(step.forward)
+    if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
     if (step.terminal) this.#complete()
     else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
+  }
+
+  // A guard has ended the stream: what was generated is charged, and nothing more is sent of it.
+  #refuse(isComplete: boolean): void {
+    if (!isComplete) this.upstream.cancel()
+    const ending = this.state === 'draining' ? 'client_gone' : isComplete ? 'complete' : 'cut'
+    this.#finish(ending, (charged) => this.#tap.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
   }
 
   // If the connection breaks after the finish reason, the response is complete.
@@ -199,7 +208,8 @@ export class StreamedResponse extends ResponseHandler {
       this.call.noteCut(channel.name, 'error in the stream', parts.message)
       this.call.noteError(errorInStream(parts))
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
-    } else if (isComplete) {
+    } else if (isComplete && this.#tap.isBlocked) this.#refuse(true)
+    else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
     } else this.#fail(failure)

@@ -62,18 +62,19 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
   return { name, declared: open, status, family }
 }
 
-/** The section whose values are encrypted: addresses of receivers are often secrets, too. */
-const SEALED_SECTION = 'alerts'
+/** Sections whose values are encrypted: addresses of receivers and of the services of guards are often secrets. */
+const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
 
 /** Converts a stored setting. */
 export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
-  const text =
-    section === SEALED_SECTION ? unseal(secrets, value, { table: 'stored_settings', row: name }) : value
+  const text = SEALED_SECTIONS.has(section)
+    ? unseal(secrets, value, { table: 'stored_settings', row: name })
+    : value
   return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
 }
 
 /** The text of a setting for its row. */
 export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
   const text = JSON.stringify(value)
-  return section === SEALED_SECTION ? seal(secrets, text, { table: 'stored_settings', row: name }) : text
+  return SEALED_SECTIONS.has(section) ? seal(secrets, text, { table: 'stored_settings', row: name }) : text
 }

@@ -102,6 +102,11 @@ export function promptKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('prompts\n').digest()
 }
 
+/** The key of the tokens that stand for values which guards replace. */
+export function guardKey(secrets: Secrets): Buffer {
+  return createHmac('sha256', secrets.lookupKey).update('guards\n').digest()
+}
+
 /** Hashes a session's cookie value for its lookup; only the hash is stored. */
 export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')

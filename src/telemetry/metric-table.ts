@@ -61,6 +61,12 @@ export const METRICS = {
     'Calls of sessions: kept at the account that has the cache, moved to another one, and new ones.',
     'result',
   ),
+  guardVerdicts: counter(
+    'sluice_guard_verdicts_total',
+    'Calls that guards have checked, by what they decided.',
+    'guard',
+    'verdict',
+  ),
   cacheBreaks: counter(
     'sluice_cache_breaks_total',
     'Calls of sessions that missed the prompt cache of the previous call, by reason.',

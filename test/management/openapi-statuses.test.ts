@@ -58,6 +58,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     login: { oidc: [client] },
     content_log: { what: 'metadata' },
+    guards: [{ name: 'filed', do: 'flag', match: { secrets: true } }],
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },
@@ -250,6 +251,13 @@ async function provokeByName(): Promise<void> {
     await at('DELETE /api/alert/:id', AS_ROOT, undefined, one)
   for (const name of ['PUT /api/alert/', 'POST /api/alert/:id/test'])
     await at(name, AS_ROOT, { ...receiver, id: alert.id }, alert.id)
+  const guard = { name: 'added', do: 'flag', match: { secrets: true } }
+  await at('POST /api/guards', AS_ROOT, guard)
+  for (const name of ['added', 'filed', 'none']) await at('PUT /api/guards', AS_ROOT, { ...guard, name })
+  for (const name of ['added', 'filed', 'added'])
+    await at('DELETE /api/guards/:name', AS_ROOT, undefined, name)
+  for (const named of [['filed'], ['none']])
+    await at('POST /api/guards/test', AS_ROOT, { text: 'x', guards: named })
   for (const more of [{ 'content-encoding': 'rot13' }, { 'content-length': String(2 ** 29 + 1) }, {}])
     await at('POST /api/import', { ...AS_ROOT, ...more }, 'neither a database nor a configuration')
   const configuration =

@@ -197,6 +197,7 @@ describe('GET /api/log/', () => {
           session: expect.stringMatching(/^[0-9a-f]{16}$/),
           cache_break: '',
           cache_verdict: '',
+          guards: '',
           prompt_tokens: 100,
           completion_tokens: 50,
           cached_tokens: 40,

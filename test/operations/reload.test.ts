@@ -41,6 +41,7 @@ beforeAll(async () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
     login: {},
     alerts: [],
+    guards: [],
     content_log: {},
   }
   program = await runProgram({ config: base })

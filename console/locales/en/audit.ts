@@ -17,6 +17,7 @@ export const audit = {
     call: 'Call',
     content: 'Content of calls',
     alert: 'Receiver of alerts',
+    guard: 'Guard',
   },
   actor: 'Actor',
   table: 'Changes',

@@ -99,6 +99,7 @@ export const call = {
   note: 'Note',
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',
+    guard_blocked: 'A guard blocked the answer.',
   },
   endpoint: 'Endpoint',
   upstreamModel: 'Model of the upstream',

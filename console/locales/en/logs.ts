@@ -96,6 +96,6 @@ export const logs = {
     stopped: 'Stopped',
     'lost-node': 'Recovered',
   },
-  notes: { cut_arguments: 'arguments cut off' },
+  notes: { cut_arguments: 'arguments cut off', guard_blocked: 'blocked by a guard' },
   noted: (state: string, note: string) => `${state}, ${note}`,
 }

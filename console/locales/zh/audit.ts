@@ -19,6 +19,7 @@ export const audit: Texts['audit'] = {
     call: '调用',
     content: '调用内容',
     alert: '告警接收方',
+    guard: '防护规则',
   },
   actor: '操作者',
   table: '更改',

@@ -93,6 +93,7 @@ export const call: Texts['call'] = {
   note: '备注',
   notes: {
     cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
+    guard_blocked: '防护规则拦截了回答。',
   },
   endpoint: '接口',
   upstreamModel: '上游模型',

@@ -96,6 +96,6 @@ export const logs: Texts['logs'] = {
     stopped: '已停止',
     'lost-node': '已恢复',
   },
-  notes: { cut_arguments: '参数被截断' },
+  notes: { cut_arguments: '参数被截断', guard_blocked: '被防护规则拦截' },
   noted: (state, note) => `${state}，${note}`,
 }

@@ -6,6 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
 import { CacheDetails } from './cache-details.tsx'
+import { CallContentSection } from './call-content.tsx'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
@@ -42,6 +43,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       rows={rows}
     >
       <FailureExplanation call={call} />
+      <CallContentSection call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
       <CacheDetails call={call} />

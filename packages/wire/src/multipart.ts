@@ -26,6 +26,8 @@ export interface FormPart extends PartHead {
   readonly end: number
   /** Content of a field that is not a file; undefined if it is too long to be kept. */
   readonly text: string | undefined
+  /** Whether `text` differs from what the client sent. */
+  readonly isChanged?: true
 }
 
 /** Reads a form (RFC 7578) while it arrives: keeps the positions of its parts and the short texts. */

@@ -1,7 +1,7 @@
 import type { ContentTerms } from '../content-log.ts'
 import type { Budget } from '../budget.ts'
 import type { Decimal } from '../decimal.ts'
-import { flag, json } from './field-types.ts'
+import { flag, json, list, name } from './field-types.ts'
 import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a group other than its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
@@ -10,6 +10,8 @@ export const GROUP_SETTINGS = declareRecord('', {
   ratio: { type: json<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
   /** Any user's token may name an open group. A closed group may be named only by users who belong to it. */
   open: { type: flag, default: true, declared: true },
+  /** Guards that check its calls, whatever their scopes are. */
+  guards: { type: list(name(64), 'a list of names of guards'), default: [], declared: true },
 })
 
 /** A group: the ratio of its prices, and who may choose it. */

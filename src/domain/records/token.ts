@@ -12,6 +12,7 @@ import { TEXT_BYTES } from '../text-length.ts'
 import {
   type FieldType,
   flag,
+  list,
   listText,
   name,
   nullable,
@@ -169,6 +170,15 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
       option: ['json', 'groups by vendor, as a JSON map'],
+    },
+    /** Guards that check its calls, whatever their scopes are. */
+    guards: {
+      type: list(name(64), 'a list of names of guards'),
+      default: [],
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
     },
     ...TOKEN_CONTENT_FIELDS,
     /** The part of the limits that an operator gave. */

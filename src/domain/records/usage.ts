@@ -93,6 +93,11 @@ export const USAGE = declareRecord(
       about:
         'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
     },
+    guards: {
+      type: text,
+      default: '',
+      about: 'The verdicts of guards, as `x-gateway-guards` has them; empty if none has checked the call',
+    },
     cause: {
       type: text as FieldType<FailureCause | '', string>,
       default: '',

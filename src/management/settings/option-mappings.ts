@@ -26,6 +26,7 @@ export const GROUP_OPTIONS: ReadonlyMap<string, GroupOption> = new Map<string, G
   ['GroupRatio', { text: ratiosText, changes: ratioChanges }],
   ['UserUsableGroups', { text: openGroupsText, changes: openGroupChanges }],
   ['GroupBudget', { text: budgetsText, changes: budgetChanges }],
+  ['GroupGuards', { text: guardsText, changes: guardChanges }],
 ])
 
 function ratiosText(groups: Groups): string {
@@ -37,7 +38,9 @@ function ratioChanges(value: string, state: OptionState, key: string): Change[] 
   const ratios = decimalsIn(key, value)
   const set = changesOf(ratios.keys(), state, key, (name, group) => {
     const ratio = ratios.get(name)!
-    return group && sameDecimal(group.ratio, ratio) ? undefined : groupJson({ open: false, ...group, ratio })
+    return group && sameDecimal(group.ratio, ratio)
+      ? undefined
+      : groupJson({ ...defaults, open: false, ...group, ratio })
   })
   const removed = state.stored.entries.filter(
     ({ section, name }) => section === 'groups' && !ratios.has(name),
@@ -78,6 +81,24 @@ function budgetChanges(value: string, state: OptionState, key: string): Change[]
   })
 }
 
+function guardsText(groups: Groups): string {
+  const guarded = [...groups.values()].filter(({ guards }) => guards.length > 0)
+  return JSON.stringify(Object.fromEntries(guarded.map(({ name, guards }) => [name, guards])))
+}
+
+// A group that the value does not name loses its guards.
+function guardChanges(value: string, state: OptionState, key: string): Change[] {
+  mappingIn(key, value)
+  const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
+  const names = new Set([...state.settings.groups.keys(), ...given.keys()])
+  return changesOf(names, state, key, (name, group) => {
+    const guards = given.get(name) ?? []
+    if (JSON.stringify(group?.guards ?? []) === JSON.stringify(guards)) return undefined
+    const { guards: _, ...others } = groupJson({ ...defaults, open: false, ...group })
+    return { ...others, guards }
+  })
+}
+
 /** Changes of these groups; `next` returns what a group becomes, or undefined if it stays as it is. */
 function changesOf(
   names: Iterable<string>,
@@ -93,8 +114,9 @@ function changesOf(
   })
 }
 
-function groupJson({ ratio, open, budget }: Omit<Group, 'name'>): JsonObject {
-  return { ratio: decimalText(ratio), open, ...budgetJson(budget) }
+function groupJson({ ratio, open, budget, guards }: Omit<Group, 'name'>): JsonObject {
+  const named = guards.length > 0 && { guards }
+  return { ratio: decimalText(ratio), open, ...named, ...budgetJson(budget) }
 }
 
 /** A budget in the form of gateway.yaml; empty if there is none. */

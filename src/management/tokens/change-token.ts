@@ -9,7 +9,7 @@ import { maxQuota, readInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { storedFields } from '../record-schemas.ts'
 import { findUser } from '../users/list-users.ts'
-import { requireGroups } from '../users/user-object.ts'
+import { requireGroups, requireGuards } from '../users/user-object.ts'
 import { anyTokenInput, findToken, tokenNotFound } from './list-tokens.ts'
 import {
   type changedTokenFields,
@@ -40,6 +40,7 @@ export async function changeToken(
     ...(await changedLimits(services, { tokenId, userId }, input)),
   }
   requireGroups(settings(), user, fields)
+  requireGuards(settings(), fields.guards)
   const change = {
     tokenId,
     userId,

@@ -30,6 +30,7 @@ const operatorLimits = z.object({
   model_limits: z.string().optional(),
   allow_ips: z.string().optional(),
   expired_time: z.int().optional(),
+  guards: z.array(z.string()).optional(),
 })
 
 const own = declareResponse(TOKEN.fields, 'holder')
@@ -141,13 +142,14 @@ function shown(token: Token, key: string, { settings, users, uses, held, nowMs }
 function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObject, 'operator_limits'> {
   const { grants } = operator_terms
   if (!grants) return {}
-  const { quota, models, addresses, expires } = grants
+  const { quota, models, addresses, expires, guards } = grants
   return {
     operator_limits: {
       ...(quota !== undefined && { remain_quota: Math.max(0, quota - used_quota) }),
       ...(models !== undefined && { model_limits: models }),
       ...(addresses !== undefined && { allow_ips: addresses }),
       ...(expires !== undefined && { expired_time: expires }),
+      ...(guards !== undefined && { guards: [...guards] }),
     },
   }
 }

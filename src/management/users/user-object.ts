@@ -218,6 +218,13 @@ export function requireGroup(settings: Settings, group: string, field = 'group')
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
+/** Throws if a token names a guard that does not exist. */
+export function requireGuards(settings: Settings, guards: readonly string[] | undefined): void {
+  const unknown = guards?.find((name) => settings.guards.every((guard) => guard.name !== name))
+  if (unknown === undefined) return
+  throw new GatewayError('invalid_request', `guards: there is no guard "${unknown}"`)
+}
+
 /** Throws if a token's routing names a group that a token of this user may not name. */
 export function requireGroups(
   settings: Settings,

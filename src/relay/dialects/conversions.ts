@@ -370,18 +370,22 @@ function convertedReply(
       minted(spoken),
       replyContext,
     ))
-  return {
+  const whole: WholeReply = {
     facts,
     body: encoded,
+    preview: () =>
+      client.codec.encodeReply({ ...reply, model: reply.model || model }, minted(spoken), replyContext),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     async keep(target, call, charging) {
       const keepingSignatures = history.keep?.(signed.parts, target, call)
       if (!retained) return keepingSignatures
       const charged = await charging
       await keepingSignatures
-      await retained.keep(encoded(charged).toString(), charged, target, call)
+      const kept = encoded(charged)
+      await retained.keep((whole.keptForm?.(kept) ?? kept).toString(), charged, target, call)
     },
   }
+  return whole
 }
 
 /** What a converted reply states about itself, its reasons in the words of chat. */

@@ -37,6 +37,7 @@ export interface TapDefaults {
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
   note: CallNote | undefined
+  keptForm: ((bytes: Buffer) => Buffer) | undefined
   emittedBytes = 0
   contentFrames = 0
   /** The upstream's error frame is never forwarded, because errors are written in the client's dialect. */
@@ -132,7 +133,8 @@ export class ConvertingTap implements Tap {
     if (!this.#retained) return keepingSignatures
     const charged = await charging
     await keepingSignatures
-    await this.#retained.keepStream(this.finalBytes(charged), charged, target, call)
+    const last = this.finalBytes(charged)
+    await this.#retained.keepStream(this.keptForm?.(last) ?? last, charged, target, call)
   }
 
   release(): void {

@@ -22,6 +22,7 @@ import type { SeenTools } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
+import type { CallGuards } from '../guards/call-guards.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
 
 /** Response to which clients may refer after its call. */
@@ -44,6 +45,8 @@ export interface StorableResponse {
   readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
   /** Peculiarity of the response for the call's row in the usage log. */
   readonly note?: CallNote | undefined
+  /** Set by guards: returns the bytes in which the response is stored, as the client receives it. */
+  keptForm?: ((bytes: Buffer) => Buffer) | undefined
 }
 
 /** A response that is not a stream, ready for the client. */
@@ -54,6 +57,8 @@ export interface WholeReply extends StorableResponse {
    * charged.
    */
   body(charged: Usage): Buffer
+  /** Returns the bytes as they would be for another usage; absent if `body` does not depend on it. */
+  preview?(): Buffer
   /**
    * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.
@@ -67,7 +72,7 @@ export interface Tap extends StorableResponse {
    * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
    * again.
    */
-  readonly isReplay?: true
+  readonly isReplay?: true | undefined
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   /** What the stream has stated about how it is served; absent if only `usage` states it. */
@@ -108,6 +113,10 @@ export interface Tap extends StorableResponse {
   finalBytes(charged: Usage): Buffer
   /** Returns the frame that ends a broken stream. */
   failureFrame(error: ErrorContent): Buffer
+  /** Whether a guard has ended the stream, which `refusalBytes` then completes. */
+  readonly isBlocked?: boolean
+  /** Returns the bytes that end a stream which a guard has blocked. `charged` is the usage to report. */
+  refusalBytes?(charged: Usage): Buffer
   /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void
 }
@@ -122,6 +131,8 @@ export interface Reader {
   readonly holdCopies: (bytes: number) => Promise<void> | undefined
   /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
+  /** Guards of the call; absent if there are none. */
+  readonly guards?: CallGuards
 }
 
 /** An endpoint's protocol as clients speak it. */

@@ -11,6 +11,7 @@ import {
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Reader } from '../dialects/dialect.ts'
+import { guardedScan } from '../guards/guarded-request.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
@@ -50,8 +51,9 @@ export async function findReferences(
   const continued =
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
   // A provider that stores the continued response looks up its items too.
-  const whole =
+  const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
+  const whole = stored !== scan && reader.guards ? await guardedScan(reader.guards, stored) : stored
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
   const account = (await origin) ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }

@@ -8,6 +8,7 @@ import type { Rows } from '../../store/store.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
+import type { Guards } from '../guards/guards.ts'
 import { StorageLimit } from './storage-limit.ts'
 import {
   type StoredResponseRequest,
@@ -116,11 +117,14 @@ test('a conversation that is too large is refused before it is loaded', async ()
   expect(steps.filter((step) => LOADING.has(String(step)) || typeof step === 'number')).toEqual([])
 })
 
+/** Guards of a configuration that has none; the requests of this file state theirs. */
+const NO_GUARDS = {} as unknown as Guards
+
 test.each(['retrieve', 'inputItems'] as const)(
   'a kept response takes the memory of its parts before they are loaded: %s',
   async (way) => {
     const { responses, reading, steps } = await stage()
-    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices)
+    const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices, NO_GUARDS)
     const asked = { reading, response: kept(FIRST, null), isKept: true, query: new URLSearchParams() }
     using own = await startOwnServer((_, response) => {
       void requests[way]({ ...asked, incoming: { id: 'call', response } } as unknown as StoredResponseRequest)

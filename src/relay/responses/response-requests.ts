@@ -11,6 +11,9 @@ import { exchangePieces } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { failureOfStatus } from '../failure.ts'
+import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
+import { guardedAnswer } from '../guards/guarded-reply.ts'
+import type { Guards } from '../guards/guards.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
@@ -47,6 +50,8 @@ export interface StoredResponseRequest {
   /** Whether all ids are known: not if the response that it continues no longer exists. */
   readonly hasAllIds: boolean
   readonly query: URLSearchParams
+  /** Guards of the key that asks; undefined if there are none. */
+  readonly guards: CallGuards | undefined
 }
 
 /**
@@ -54,9 +59,11 @@ export interface StoredResponseRequest {
  */
 export class ResponseRequests {
   readonly #services: ResponseRequestServices
+  readonly #guards: Guards
 
-  constructor(services: ResponseRequestServices) {
+  constructor(services: ResponseRequestServices, guards: Guards) {
     this.#services = services
+    this.#guards = guards
   }
 
   /** Finds a response of the caller, and counts the request against the caller's limits. */
@@ -82,6 +89,7 @@ export class ResponseRequests {
       isKept: known.contentBytes > 0,
       ...(await this.#idsOf(response)),
       query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
+      guards: this.#guards.for(settings, caller, new Set([response.model]), new Set([response.group])),
     }
   }
 
@@ -91,7 +99,10 @@ export class ResponseRequests {
     if (isKept) {
       if (query.get('stream') === 'true') throw notStreamed()
       await reading.hold(PARTS_BYTES)
-      return answerPieces(incoming, this.#services.responses.parts(response.userId, response.id, 'response'))
+      const parts = this.#services.responses.parts(response.userId, response.id, 'response')
+      if (!request.guards) return answerPieces(incoming, parts)
+      const { bytes } = await readBodyBeginning(request, asPieces(parts))
+      return this.#answer(request, bytes)
     }
     return this.#passOn(request, 'GET', '')
   }
@@ -169,13 +180,25 @@ export class ResponseRequests {
     method: 'GET' | 'POST',
     below: '' | '/cancel',
   ): Promise<void> {
-    const { incoming, response, ids, hasAllIds } = request
+    const { incoming, response, ids, hasAllIds, guards } = request
     const pieces = await openAtUpstream(this.#upstream(request), request, method, below)
-    const { bytes, rest } = await readBodyBeginning(request, pieces, hasAllIds ? PARTS_BYTES : undefined)
+    const { bytes, rest } = await readBodyBeginning(
+      request,
+      pieces,
+      hasAllIds && !guards ? PARTS_BYTES : undefined,
+    )
     // The call of a large background response is settled by the next poll.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#services.background.see(response, bytes)
-    return answer(incoming, renamed(request, bytes))
+    return this.#answer(request, renamed(request, bytes))
+  }
+
+  /** Responds with a response as the guards of the key let it pass. */
+  #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): void {
+    if (!guards?.concernsAnswer) return answer(incoming, body)
+    const guarded = guardedAnswer(body, guards)
+    this.#guards.ended(guards)
+    answer(incoming, guarded, { [GUARDS_HEADER]: guards.text })
   }
 
   async #idsOf({
@@ -219,9 +242,13 @@ function notStreamed(): GatewayError {
   )
 }
 
-function answer({ id, response }: IncomingCall, body: Buffer): void {
+function answer(
+  { id, response }: IncomingCall,
+  body: Buffer,
+  more: Readonly<Record<string, string>> = {},
+): void {
   if (response.isAborted) return
-  response.writeHead(200, { ...headersOf(id), 'content-length': String(body.length) }).end(body)
+  response.writeHead(200, { ...headersOf(id), ...more, 'content-length': String(body.length) }).end(body)
 }
 
 function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<string | Buffer>): Promise<void> {
@@ -230,6 +257,10 @@ function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<stri
 
 function headersOf(id: string) {
   return { ...idHeaders(id, 'responses'), 'content-type': 'application/json', 'cache-control': 'no-store' }
+}
+
+async function* asPieces(parts: AsyncIterable<string | Buffer>): ResponsePieces {
+  for await (const part of parts) yield Buffer.from(part)
 }
 
 async function* renamedPieces(ids: RenamedIds, pieces: ResponsePieces, before?: Buffer): ResponsePieces {

@@ -17,6 +17,7 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   ratios: 'price',
   drains: 'channel',
   alerts: 'alert',
+  guards: 'guard',
 }
 
 /** Options that are secrets, and sections of the file that have some. */

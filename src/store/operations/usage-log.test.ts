@@ -102,6 +102,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           session: '',
           cache_break: '',
           cache_verdict: '',
+          guards: '',
           price_version: 'v1',
           duration_ms: 1500,
           first_byte_ms: 400,

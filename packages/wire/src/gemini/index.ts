@@ -24,7 +24,7 @@ export {
   readGeminiError,
 } from './errors.ts'
 export { gateGeminiRequest } from './native/gate.ts'
-export { JsonArray } from './native/json-array.ts'
+export { ArrayElements, JsonArray } from './native/json-array.ts'
 export { answerPath, methodPath, modelOf } from './model-name.ts'
 export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'

@@ -37,6 +37,9 @@ export function editableFormBody({ parts, bytes, contentType }: FormBody): Edita
     contentType,
     forChannel(name, { allow }, isOpen) {
       const changed = parts.filter((part) => part.name === 'model' && part.text !== name)
+      const written = parts.flatMap((part) =>
+        part.isChanged && part.text !== undefined ? [{ part, text: part.text }] : [],
+      )
       const emptied = parts.filter((part) => {
         const field = isOpen ? undefined : reroutingField(part.name)
         return field !== undefined && !allow.has(field)
@@ -44,6 +47,7 @@ export function editableFormBody({ parts, bytes, contentType }: FormBody): Edita
       const replacements = [
         ...changed.map((part) => ({ part, text: name })),
         ...emptied.map((part) => ({ part, text: '' })),
+        ...written.filter(({ part }) => !emptied.includes(part)),
       ]
       const dropped = new Set(emptied.map((part) => reroutingName(part.name) as string))
       return { body: new EditedForm(bytes, replacements), dropped: [...dropped] }

@@ -77,3 +77,42 @@ function lineEnd(bytes: Buffer, from: number): number {
   const cr = bytes.subarray(from, end).indexOf(CR)
   return cr === -1 ? end : from + cr
 }
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPENING = new Set([0x5b, 0x7b])
+const CLOSING = new Set([0x5d, 0x7d])
+
+/** Splits one JSON array into its elements, which are objects, while it arrives. */
+export class ArrayElements {
+  #element: Buffer[] = []
+  #depth = 0
+  #inString = false
+  #isEscaped = false
+
+  /** Returns the elements that these bytes complete. */
+  push(bytes: Buffer): Buffer[] {
+    const elements: Buffer[] = []
+    let begin = this.#depth > 1 ? 0 : -1
+    for (let at = 0; at < bytes.length; at += 1) {
+      const byte = bytes[at] as number
+      if (this.#inString) {
+        if (this.#isEscaped) this.#isEscaped = false
+        else if (byte === BACKSLASH) this.#isEscaped = true
+        else if (byte === QUOTE) this.#inString = false
+      } else if (byte === QUOTE) this.#inString = true
+      else if (OPENING.has(byte)) {
+        this.#depth += 1
+        if (this.#depth === 2) begin = at
+      } else if (CLOSING.has(byte)) {
+        this.#depth -= 1
+        if (this.#depth !== 1) continue
+        elements.push(Buffer.concat([...this.#element, bytes.subarray(begin, at + 1)]))
+        this.#element = []
+        begin = -1
+      }
+    }
+    if (begin >= 0) this.#element.push(Buffer.from(bytes.subarray(begin)))
+    return elements
+  }
+}

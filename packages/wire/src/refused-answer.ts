@@ -1,0 +1,187 @@
+import { applyEdits } from './json/json-edit.ts'
+import type { Node, ScannedObject } from './json/scanned-object.ts'
+import type { ClientProtocol } from './protocols.ts'
+import { promptTokens, type Usage } from './usage.ts'
+
+/**
+ * A whole answer without its content, which ends as its dialect's refusals do: `content_filter`, `refusal`, an
+ * incomplete response, `SAFETY`. All other members stay as they are.
+ */
+export function refusedAnswer(scan: ScannedObject): Buffer {
+  const replace = new Map<string, string>()
+  if (scan.kind('choices') === 'array') replace.set('choices', refusedChoices(scan))
+  else if (scan.kind('candidates') === 'array') replace.set('candidates', refusedCandidates(scan))
+  else if (scan.has('stop_reason'))
+    for (const [name, text] of [
+      ['content', '[]'],
+      ['stop_reason', '"refusal"'],
+      ['stop_sequence', 'null'],
+    ] as const)
+      replace.set(name, text)
+  else
+    for (const [name, text] of [
+      ['status', '"incomplete"'],
+      ['incomplete_details', '{"reason":"content_filter"}'],
+      ['output', '[]'],
+    ] as const)
+      replace.set(name, text)
+  return applyEdits(scan.bytes, scan, { remove: scan.has('output_text') ? ['output_text'] : [], replace })
+}
+
+function refusedChoices(scan: ScannedObject): string {
+  const choices = elementsOf(scan, 'choices').map((choice, index) => {
+    const content =
+      scan.memberOf(choice, 'text') === undefined
+        ? '"message":{"role":"assistant","content":null,"refusal":null}'
+        : '"text":""'
+    return `{"index":${indexOf(scan, choice, index)},${content},"logprobs":null,"finish_reason":"content_filter"}`
+  })
+  return `[${choices.join(',')}]`
+}
+
+function refusedCandidates(scan: ScannedObject): string {
+  const candidates = elementsOf(scan, 'candidates').map(
+    (one, index) => `{"index":${indexOf(scan, one, index)},"finishReason":"SAFETY"}`,
+  )
+  return `[${candidates.join(',')}]`
+}
+
+function elementsOf(scan: ScannedObject, name: string): Node[] {
+  const member = scan.span(name)
+  if (!member || scan.kindOf(member.node) !== 'array') return []
+  return scan.elements(member.node).filter((node) => scan.kindOf(node) === 'object')
+}
+
+function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
+  const node = scan.memberOf(object, 'index')
+  const index = node === undefined ? otherwise : Number(scan.textOf(node))
+  return Number.isSafeInteger(index) ? index : otherwise
+}
+
+/** What the events of a stream have begun, so that it can be ended by a refusal. */
+export interface BegunStream {
+  /** Takes an event that is sent. */
+  note(scan: ScannedObject): void
+  /** Takes an event that is not sent: the choices that it would have begun end too. */
+  noteBlocked?(scan: ScannedObject): void
+  /** The events that end the stream. `sequence` is the number of the next event. */
+  refusal(usage: Usage, sequence: number): string
+}
+
+class BegunChat implements BegunStream {
+  /** Members that all chunks have, as JSON. */
+  #head = ''
+  #isText = false
+  readonly #indexes = new Set<number>()
+
+  note(scan: ScannedObject): void {
+    if (this.#head === '')
+      for (const name of ['id', 'object', 'created', 'model']) {
+        const member = scan.span(name)
+        if (member) this.#head += `${JSON.stringify(name)}:${scan.textOf(member.node)},`
+      }
+    for (const choice of elementsOf(scan, 'choices')) {
+      this.#indexes.add(indexOf(scan, choice, 0))
+      this.#isText ||= scan.memberOf(choice, 'text') !== undefined
+    }
+  }
+
+  noteBlocked(scan: ScannedObject): void {
+    this.note(scan)
+  }
+
+  refusal(): string {
+    const content = this.#isText ? '"text":""' : '"delta":{}'
+    const choices = [...this.#indexes].map(
+      (index) => `{"index":${index},${content},"logprobs":null,"finish_reason":"content_filter"}`,
+    )
+    return `data: {${this.#head}"choices":[${choices.join(',')}]}\n\ndata: [DONE]\n\n`
+  }
+}
+
+class BegunMessage implements BegunStream {
+  readonly #openBlocks = new Set<number>()
+
+  note(scan: ScannedObject): void {
+    const index = Number(scan.value('index'))
+    if (scan.value('type') === 'content_block_start') this.#openBlocks.add(index)
+    if (scan.value('type') === 'content_block_stop') this.#openBlocks.delete(index)
+  }
+
+  refusal({ output }: Usage): string {
+    const stops = [...this.#openBlocks].map(
+      (index) => `event: content_block_stop\ndata: {"type":"content_block_stop","index":${index}}\n\n`,
+    )
+    const delta = '{"stop_reason":"refusal","stop_sequence":null}'
+    return (
+      stops.join('') +
+      `event: message_delta\ndata: {"type":"message_delta","delta":${delta},"usage":{"output_tokens":${output}}}\n\n` +
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    )
+  }
+}
+
+class BegunResponse implements BegunStream {
+  /** The response object of the first event. */
+  #response: string | undefined
+
+  note(scan: ScannedObject): void {
+    const response = scan.span('response')
+    if (response && this.#response === undefined) this.#response = scan.textOf(response.node)
+  }
+
+  refusal(usage: Usage, sequence: number): string {
+    const begun = this.#response === undefined ? {} : (JSON.parse(this.#response) as object)
+    const input = promptTokens(usage)
+    const response = {
+      ...begun,
+      status: 'incomplete',
+      incomplete_details: { reason: 'content_filter' },
+      output: [],
+      usage: {
+        input_tokens: input,
+        input_tokens_details: { cached_tokens: usage.cacheRead },
+        output_tokens: usage.output,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: input + usage.output,
+      },
+    }
+    const event = { type: 'response.incomplete', sequence_number: sequence, response }
+    return `event: response.incomplete\ndata: ${JSON.stringify(event)}\n\n`
+  }
+}
+
+class BegunCandidates implements BegunStream {
+  readonly #indexes = new Set<number>()
+
+  note(scan: ScannedObject): void {
+    for (const one of elementsOf(scan, 'candidates')) this.#indexes.add(indexOf(scan, one, 0))
+  }
+
+  noteBlocked(scan: ScannedObject): void {
+    this.note(scan)
+  }
+
+  refusal(usage: Usage): string {
+    const candidates = [...this.#indexes].map((index) => ({ index, finishReason: 'SAFETY' }))
+    const prompt = promptTokens(usage)
+    const usageMetadata = {
+      promptTokenCount: prompt,
+      candidatesTokenCount: usage.output,
+      totalTokenCount: prompt + usage.output,
+    }
+    return `data: ${JSON.stringify({ candidates, usageMetadata })}\n\n`
+  }
+}
+
+const STREAMS: Readonly<Record<ClientProtocol, () => BegunStream>> = {
+  chat: () => new BegunChat(),
+  messages: () => new BegunMessage(),
+  responses: () => new BegunResponse(),
+  gemini: () => new BegunCandidates(),
+}
+
+/** Follows a stream of this dialect, so that it can be ended by a refusal. */
+export function begunStream(dialect: ClientProtocol): BegunStream {
+  return STREAMS[dialect]()
+}

@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import {
+  type Guard,
+  GUARD_ACTIONS,
+  GUARD_FAILURES,
+  GUARD_MODES,
+  GUARD_PLACES,
+  type GuardMatch,
+  PII_KINDS,
+  textMatch,
+} from '../domain/guard.ts'
+import { compileRule, RuleError } from '../redaction/rule.ts'
+import {
+  duration,
+  type Field,
+  flag,
+  integer,
+  type Issue,
+  list,
+  name,
+  oneOf,
+  oneOrList,
+  Refusal,
+  scalar,
+  section,
+  text,
+} from './fields.ts'
+import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** Maximum length of a guard's name in characters; names are in headers and in metrics. */
+const MAX_NAME = 64
+/** Maximum length in characters of what redaction writes. */
+const MAX_WITH = 200
+/** Maximum of `most_delay` in characters. */
+const MAX_DELAY = 1_000_000
+/** Maximum of `match.most` in characters. */
+const MAX_MATCH = 4096
+const DEFAULT_MATCH = 256
+const DEFAULT_TIMEOUT_MS = 2_000
+
+const guardName = text(
+  `a name of 1 to ${MAX_NAME} letters, digits, dots, hyphens and underscores`,
+  (given) => (new RegExp(`^[A-Za-z0-9._-]{1,${MAX_NAME}}$`).test(given) ? given : undefined),
+)
+
+/** A regular expression in the syntax of RE2. */
+const pattern = text('a regular expression in the syntax of RE2', (given) => {
+  const wrong = wrongMatch({ kind: 'regex', patterns: [given], most: DEFAULT_MATCH })
+  return wrong === undefined ? given : new Refusal(`a regular expression in the syntax of RE2 (${wrong})`)
+})
+
+/** What is wrong with a match; undefined if it can be compiled. */
+function wrongMatch(match: GuardMatch): string | undefined {
+  try {
+    compileRule('guard', textMatch(match))
+    return undefined
+  } catch (error) {
+    if (error instanceof RuleError) return error.message
+    throw error
+  }
+}
+
+const word = text('a word or a phrase', (given) => (given.trim() === '' ? undefined : given.trim()))
+
+const on: Field<true> = scalar('true', ({ value }) => (value === true || value === 'true' ? true : undefined))
+
+/** How each kind of match is declared, by the member that names it. */
+const MATCHES = {
+  regex: section({
+    regex: oneOrList(pattern, 'a list of at least one regular expression'),
+    most: integer(1, MAX_MATCH).default(DEFAULT_MATCH),
+  }).transform(({ regex, most }): GuardMatch => ({ kind: 'regex', patterns: regex, most })),
+  words: section({ words: list(word, 'a list of at least one word', 1) }).transform(
+    ({ words }): GuardMatch => ({ kind: 'words', words }),
+  ),
+  secrets: section({ secrets: on }).transform((): GuardMatch => ({ kind: 'secrets' })),
+  pii: section({ pii: list(oneOf(PII_KINDS), 'a list of at least one kind', 1) }).transform(
+    ({ pii }): GuardMatch => ({ kind: 'pii', kinds: pii }),
+  ),
+} as const satisfies Record<string, Field<GuardMatch>>
+
+const KINDS = Object.keys(MATCHES) as (keyof typeof MATCHES)[]
+
+/** What a guard looks for: a mapping whose members depend on its kind. */
+const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch => {
+  const named = keys(given as YamlNode)
+  const found = KINDS.filter((kind) => named.includes(kind))
+  const [kind] = found
+  if (kind === undefined || found.length > 1) {
+    const what = found.length > 1 ? found.join(' and ') : named.length > 0 ? named.join(', ') : 'nothing'
+    const message = `expected a mapping with one of ${KINDS.join(', ')}, found ${what}`
+    ctx.issues.push({ code: 'custom', message, input: undefined })
+    return z.NEVER
+  }
+  const { data, error } = MATCHES[kind].safeParse(given)
+  const wrong = data && wrongMatch(data)
+  if (data && wrong === undefined) return data
+  if (wrong !== undefined) {
+    ctx.issues.push({
+      code: 'custom',
+      message: `expected a match that can be compiled: ${wrong}`,
+      input: undefined,
+    })
+    return z.NEVER
+  }
+  for (const issue of error?.issues ?? []) ctx.issues.push({ ...issue, input: undefined })
+  return z.NEVER
+})
+
+const share: Field<number> = scalar('a share from 0 to 1', ({ value }) => {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
+})
+
+const written = text(`a text of at most ${MAX_WITH} characters`, (given) =>
+  given.length <= MAX_WITH && given.isWellFormed() ? given : undefined,
+)
+
+const scope = (what: string): Field<readonly string[] | undefined> =>
+  list(name(what), `a list of at least one: ${what}`, 1).optional()
+
+/** A guard. */
+export const guardSchema: Field<Guard> = section({
+  name: guardName,
+  where: list(oneOf(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),
+  do: oneOf(GUARD_ACTIONS),
+  mode: oneOf(GUARD_MODES).default('enforce'),
+  match,
+  models: scope('the name of a model'),
+  groups: scope('the name of a group'),
+  users: scope('the name of a user'),
+  tokens: scope('the name of a token'),
+  sample: share.default(1),
+  timeout: duration.default(DEFAULT_TIMEOUT_MS),
+  on_failure: oneOf(GUARD_FAILURES).default('block'),
+  charge: flag.default(false),
+  most_delay: integer(0, MAX_DELAY).default(0),
+  with: written.default('[REDACTED]'),
+})
+
+/** `docs/configuration.md: Guards`. */
+export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
+
+/** Names of guards, of groups and of tokens, that the file does not declare. */
+export function unknownGuards(tree: YamlNode): Issue[] {
+  const declared = new Set(
+    items(child(tree, 'guards')).flatMap((one) => {
+      const given = child(one, 'name')
+      return given instanceof YamlScalar ? [String(given.value)] : []
+    }),
+  )
+  const groups = child(tree, 'groups')
+  const named = [
+    ...keys(groups).map((name) => ({ node: child(groups, name), path: ['groups', name] })),
+    ...items(child(tree, 'users')).flatMap((user, u) =>
+      items(child(user, 'tokens')).map((node, t) => ({ node, path: ['users', u, 'tokens', t] })),
+    ),
+  ]
+  return named.flatMap(({ node, path }) =>
+    items(child(node, 'guards')).flatMap((one, index): Issue[] => {
+      if (!(one instanceof YamlScalar) || declared.has(String(one.value))) return []
+      const message = `expected a guard that guards declares, found ${JSON.stringify(String(one.value).slice(0, 64))}`
+      return [{ path: [...path, 'guards', index], message }]
+    }),
+  )
+}

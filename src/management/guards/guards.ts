@@ -1,0 +1,302 @@
+import { z } from 'zod'
+import {
+  type Guard,
+  GUARD_ACTIONS,
+  GUARD_FAILURES,
+  GUARD_MODES,
+  GUARD_PLACES,
+  textMatch,
+} from '../../domain/guard.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
+import { requireVersion, versionOf } from '../../domain/object-version.ts'
+import type { StoredConfiguration } from '../../domain/settings.ts'
+import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { GatewayError } from '../../errors.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule } from '../../redaction/rule.ts'
+import { Screen } from '../../redaction/screen.ts'
+import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
+import { addCurrentObject, versionField } from '../expected-version.ts'
+import { anyField, textField } from '../input-fields.ts'
+import type { AdministrationServices } from '../services.ts'
+
+/** Maximum number of guards that can be added over HTTP. */
+const MAX_GUARDS = 200
+const SECTION = 'guards'
+/** Question to other nodes about their figures. */
+const FIGURES = 'guards'
+
+/** A guard in responses, with what it has decided in the last 24 hours. `docs/guards.md: Statistics`. */
+export const guardSchema = z.object({
+  name: z.string(),
+  mode: z.enum(GUARD_MODES),
+  where: z.array(z.enum(GUARD_PLACES)),
+  do: z.enum(GUARD_ACTIONS),
+  match: z.record(z.string(), z.unknown()).describe('as gateway.yaml declares it'),
+  models: z.array(z.string()).nullable().describe('null for every model'),
+  groups: z.array(z.string()).nullable(),
+  users: z.array(z.string()).nullable(),
+  tokens: z.array(z.string()).nullable(),
+  sample: z.number(),
+  timeout: z.int().describe('milliseconds'),
+  on_failure: z.enum(GUARD_FAILURES),
+  charge: z.boolean(),
+  most_delay: z.int(),
+  with: z.string(),
+  managed: z.boolean().describe('whether gateway.yaml declares it, so that it can be changed there alone'),
+  managed_by: z.string(),
+  version: z.string(),
+  calls: z.int(),
+  matches: z.int(),
+  blocked: z.int(),
+  failed: z.int(),
+  delay_p95_ms: z.number().nullable(),
+})
+
+type GuardObject = z.output<typeof guardSchema>
+
+const nameField = textField('expected the name of a guard', 64)
+
+/** A guard as gateway.yaml declares it. The schema of the file checks its other members. */
+const declaration = z.looseObject(
+  { name: nameField },
+  { error: 'expected an object with name, do and match' },
+)
+const bounded = anyField(TEXT_BYTES.list).pipe(declaration)
+
+/** A guard to add. */
+export const newGuard = bounded
+
+/** A guard that replaces the one of its name. */
+export const changedGuard = bounded
+
+/** The name of a guard in a path. */
+export const guardPath = z.object({ name: nameField })
+
+/** A version in a query, on which a deletion is based. */
+export const guardQuery = z.object({ version: versionField.optional() })
+
+type GuardServices = Pick<
+  AdministrationServices,
+  'store' | 'settings' | 'liveConfig' | 'guardFigures' | 'otherNodes'
+>
+
+/** The guards of the file, then those that were added, with their figures on all nodes. */
+export async function listGuards(services: GuardServices): Promise<GuardObject[]> {
+  const { store, settings, guardFigures, otherNodes } = services
+  const [{ entries }, reports = []] = await Promise.all([
+    store.read('storedConfiguration'),
+    otherNodes?.others(FIGURES),
+  ])
+  const stored = new Set(entries.flatMap(({ section, name }) => (section === SECTION ? [name] : [])))
+  const others = reports.map(readReport).filter((one) => one !== undefined)
+  return settings().guards.map((guard) => {
+    const known = others.flatMap((one) => one[guard.name] ?? [])
+    return guardObject(guard, stored.has(guard.name), known.reduce(addGuardSums, guardFigures.of(guard.name)))
+  })
+}
+
+const report = z.record(
+  z.string(),
+  z.object({
+    calls: z.int(),
+    matches: z.int(),
+    blocked: z.int(),
+    failed: z.int(),
+    delays: z.array(z.int()).max(1000),
+  }),
+)
+
+// Nodes of other versions may send reports that this one cannot read.
+function readReport(text: string): z.output<typeof report> | undefined {
+  try {
+    return report.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Answers the questions of other nodes about the figures of this one. */
+export function answerGuardQuestions(
+  reports: NonNullable<AdministrationServices['otherNodes']>,
+  { settings, guardFigures }: Pick<GuardServices, 'settings' | 'guardFigures'>,
+): void {
+  reports.answerWith(async () => {
+    const sums = settings().guards.map(({ name }): [string, GuardSums] => [name, guardFigures.of(name)])
+    return JSON.stringify(Object.fromEntries(sums))
+  }, FIGURES)
+}
+
+function guardObject(guard: Guard, isStored: boolean, sums: GuardSums): GuardObject {
+  const { match, where, models, groups, users, tokens, ...plain } = guard
+  const { calls, matches, blocked, failed } = sums
+  return {
+    ...plain,
+    where: [...where],
+    match: matchObject(match),
+    models: listOf(models),
+    groups: listOf(groups),
+    users: listOf(users),
+    tokens: listOf(tokens),
+    managed: !isStored,
+    managed_by: isStored ? '' : 'gateway.yaml',
+    version: guardVersion(guard),
+    calls,
+    matches,
+    blocked,
+    failed,
+    delay_p95_ms: delayP95(sums),
+  }
+}
+
+function listOf(names: readonly string[] | undefined): string[] | null {
+  return names ? [...names] : null
+}
+
+/** A match as gateway.yaml declares it. */
+function matchObject(match: Guard['match']): Record<string, unknown> {
+  return textMatch(match)
+}
+
+function guardVersion(guard: Guard): string {
+  return versionOf([guard])
+}
+
+/** Adds a guard. */
+export async function addGuard(
+  services: GuardServices,
+  given: z.output<typeof newGuard>,
+): Promise<GuardObject> {
+  if (services.settings().guards.some(({ name }) => name === given.name))
+    throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
+  await setGuard(services, given.name, given as JsonObject)
+  return present(services, given.name)
+}
+
+/** Replaces a guard that was added. */
+export async function changeGuard(
+  services: GuardServices,
+  { version, ...given }: z.output<typeof changedGuard>,
+): Promise<GuardObject> {
+  await addCurrentObject(
+    async () => {
+      await requireStored(services, given.name, version)
+      await setGuard(services, given.name, given as JsonObject)
+    },
+    () => present(services, given.name),
+  )
+  return present(services, given.name)
+}
+
+/** Removes a guard that was added. */
+export async function removeGuard(services: GuardServices, name: string, version?: string): Promise<void> {
+  await requireStored(services, name, version)
+  await setGuard(services, name, undefined)
+}
+
+async function present(services: GuardServices, name: string): Promise<GuardObject> {
+  const found = (await listGuards(services)).find((one) => one.name === name)
+  if (!found) throw new GatewayError('not_found', `there is no guard "${name}"`)
+  return found
+}
+
+async function requireStored(services: GuardServices, name: string, version: unknown): Promise<void> {
+  const found = await present(services, name)
+  if (found.managed)
+    throw new GatewayError(
+      'managed_by_file',
+      'this guard is set in gateway.yaml, and can be changed there alone',
+    )
+  requireVersion(typeof version === 'string' ? version : undefined, found.version)
+}
+
+async function setGuard(
+  { store, liveConfig }: GuardServices,
+  name: string,
+  value: Json | undefined,
+): Promise<void> {
+  const change = { section: SECTION, name, value } as const
+  await liveConfig.change(
+    (stored) => ({ ...stored, entries: entriesWith(stored, name, value) }),
+    () => store.write('setEntries', { changes: [change] }),
+  )
+}
+
+function entriesWith(
+  { entries }: StoredConfiguration,
+  name: string,
+  value: Json | undefined,
+): StoredConfiguration['entries'] {
+  const others = entries.filter((entry) => entry.section !== SECTION || entry.name !== name)
+  if (value === undefined) return others
+  if (others.filter(({ section }) => section === SECTION).length >= MAX_GUARDS)
+    throw new GatewayError('invalid_request', `expected at most ${MAX_GUARDS} guards`)
+  return [...others, { section: SECTION, name, value }]
+}
+
+/** Maximum size of a text to try in bytes. */
+const MAX_TEXT = 65_536
+const EXPECTED_GUARDS = 'expected a list of names of guards'
+
+/** A text to try, and the guards to try it with: those named, or all; or one that does not exist yet. */
+export const guardTest = z.object(
+  {
+    text: textField('expected a text', MAX_TEXT),
+    place: z.enum(GUARD_PLACES, { error: `expected one of ${GUARD_PLACES.join(', ')}` }).default('input'),
+    guards: z.array(nameField, { error: EXPECTED_GUARDS }).max(MAX_GUARDS).nullish(),
+    guard: bounded.nullish().describe('a guard in the form of gateway.yaml'),
+  },
+  { error: 'expected an object with a text' },
+)
+
+/** What guards would do with a text. */
+export const guardTestSchema = z.object({
+  text: z.string().describe('the text as it would go on; empty if it is blocked'),
+  blocked_by: z.string().nullable(),
+  verdicts: z.array(
+    z.object({
+      name: z.string(),
+      verdict: z.enum(['allowed', 'flagged', 'redacted', 'blocked']),
+      count: z.int(),
+    }),
+  ),
+  matches: z
+    .array(z.object({ start: z.int(), end: z.int(), name: z.string(), kind: z.string() }))
+    .describe('positions in UTF-16 code units'),
+})
+
+/** Tries a text: nothing is sent, counted or stored. */
+export async function testGuards(
+  { settings, liveConfig }: Pick<AdministrationServices, 'settings' | 'liveConfig'>,
+  { text, place, guards: names, guard }: z.output<typeof guardTest>,
+): Promise<z.output<typeof guardTestSchema>> {
+  const all = guard ? [liveConfig.readGuard(guard as JsonObject)] : settings().guards
+  const unknown = names?.find((name) => all.every((one) => one.name !== name))
+  if (unknown !== undefined) throw new GatewayError('not_found', `there is no guard "${unknown}"`)
+  const tried = all.filter((one) => one.where.includes(place) && (names?.includes(one.name) ?? true))
+  const rules = tried.map((one) => ({
+    rule: compileRule(one.name, textMatch(one.match)),
+    do: one.mode === 'monitor' ? ('flag' as const) : one.do,
+    with: one.with,
+  }))
+  const screen = new Screen(rules)
+  const pseudonyms = new Pseudonyms({ key: Buffer.from('a test'), user: '' })
+  const { text: checked, counts, blockedBy } = screen.apply(text, pseudonyms)
+  return {
+    text: blockedBy === undefined ? checked : '',
+    blocked_by: blockedBy === undefined ? null : (tried[blockedBy]?.name ?? null),
+    verdicts: tried.map(({ name }, index) => {
+      const count = counts[index] ?? 0
+      const action = rules[index]?.do ?? 'flag'
+      return { name, verdict: count === 0 ? 'allowed' : VERDICTS[action], count }
+    }),
+    matches: screen.find(text).map(({ start, end, rule, kind }) => ({
+      start,
+      end,
+      name: tried[rule]?.name ?? '',
+      kind,
+    })),
+  }
+}
+
+const VERDICTS = { flag: 'flagged', redact: 'redacted', replace: 'redacted', block: 'blocked' } as const

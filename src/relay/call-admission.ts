@@ -1,0 +1,154 @@
+import { NO_USAGE } from '@sluice/wire/usage'
+import type { Caller } from '../accounts/authentication/caller.ts'
+import { payerOf } from '../accounts/ledger/find-payer.ts'
+import type { Ledger } from '../accounts/ledger/ledger.ts'
+import { OpenHold } from '../accounts/ledger/open-hold.ts'
+import { affordableAmount } from '../accounts/ledger/payer.ts'
+import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
+import type { Patience } from '../accounts/ledger/sibling-queue.ts'
+import type { ContentLog } from '../content/content-log.ts'
+import { charge } from '../domain/charge.ts'
+import type { Options } from '../domain/options.ts'
+import type { HoldFacts } from '../domain/records/usage.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Affinity } from './affinity/affinity.ts'
+import type { CacheBreaks } from './affinity/cache-breaks.ts'
+import type { Attempts } from './attempts.ts'
+import type { Body, FormBody } from './body-reader.ts'
+import { Call, type CallServices } from './call.ts'
+import { captureOf } from './capture-content.ts'
+import type { DialectFacts } from './dialects/dialect.ts'
+import { answeredError, GATEWAY_STOPPING } from './failure.ts'
+import type { CallGuards } from './guards/call-guards.ts'
+import { fieldsOf } from './note-refusal.ts'
+import { type CallRates, groupsOf, planCall } from './plan.ts'
+import type { PromptMemory } from './prompts/prompt-memory.ts'
+import type { IncomingCall, ParsedRequest } from './request-stages.ts'
+import type { Routes } from './routing.ts'
+import type { RunningCalls } from './running-calls.ts'
+import { rateAsked } from './served-price.ts'
+
+const NO_BYTES = Buffer.alloc(0)
+const NO_FIELDS: readonly string[] = []
+
+/** Services that admitting calls needs. */
+export interface AdmissionServices extends CallServices {
+  readonly ledger: Ledger
+  readonly prompts: PromptMemory
+  readonly affinity: Affinity
+  readonly breaks: CacheBreaks
+  readonly content: Pick<ContentLog, 'capture'>
+}
+
+/** A request that was read, and the models that may serve it. */
+export interface ParsedCall {
+  readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly request: ParsedRequest
+  readonly routes: Routes
+}
+
+/** Admits calls: holds what they may cost, has them attempted, and ensures that each hold is settled. */
+export class CallAdmission {
+  readonly #services: AdmissionServices
+  readonly #rates: CallRates
+  readonly #attempts: Attempts
+  readonly #running: RunningCalls
+
+  constructor(services: AdmissionServices, rates: CallRates, attempts: Attempts, running: RunningCalls) {
+    this.#services = services
+    this.#rates = rates
+    this.#attempts = attempts
+    this.#running = running
+  }
+
+  /** Holds what a request may cost, and makes its call. */
+  async admit(
+    { dialect, body, request, routes }: ParsedCall,
+    incoming: IncomingCall,
+    caller: Caller,
+    settings: Settings,
+    guards?: CallGuards,
+  ): Promise<void> {
+    const { ledger } = this.#services
+    const { requestedModel, resolutions } = routes
+    const bytes = 'parts' in body ? NO_BYTES : body.bytes
+    const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
+    const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
+    const planning = planCall(common, request, resolutions, this.#rates)
+    const possible = planning instanceof Promise ? await planning : planning
+    const { startedMs } = incoming
+    const session = this.#services.affinity.tagOf(caller.user.id, request)
+    const breaks = this.#services.breaks.of(session, startedMs)
+    const affinity = this.#services.affinity.of(caller.user.id, possible)
+    const arranged = affinity ? affinity.arranged(possible) : possible
+    const planned = arranged instanceof Promise ? await arranged : arranged
+    const prompts = this.#services.prompts.of(caller.user.id, planned)
+    const tightening = prompts ? prompts.tightened(planned) : planned
+    const plans = tightening instanceof Promise ? await tightening : tightening
+    const [first] = plans
+    const priceVersion = priceVersionOf(settings, plans)
+    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
+    const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
+    // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
+    // cache; in between they might be removed from it and read a second time.
+    const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
+    const payer = found instanceof Promise ? await found : found
+    const { account, budgets } = payer
+    const facts: HoldFacts = {
+      id: incoming.id,
+      model: first.model.name,
+      requested_model: request.model,
+      channel: first.channels[0]?.channel.name ?? '',
+      group: first.group.name,
+      stream: request.stream,
+      price_version: priceVersion,
+      kind: dialect.endpoint,
+      session,
+      started_ms: startedMs,
+      prompt_amount: charge(rateAsked(first), {
+        ...NO_USAGE,
+        ...first.request.measuredPrompt,
+        input: first.estimate.promptTokens + first.estimate.unknownTokens,
+      }),
+    }
+    // The gateway may have stopped while the body arrived.
+    if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
+    const hold = request.isFree
+      ? OpenHold.unrecorded(account, facts)
+      : amount <= affordableAmount(account, budgets)
+        ? ledger.admit(account, amount, facts, budgets)
+        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
+    const call = new Call(this.#services, incoming, first, hold)
+    call.prompts = prompts
+    call.affinity = affinity
+    call.breaks = breaks
+    call.guards = guards
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
+    if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
+    const entry = this.#running.add(call, caller)
+    try {
+      // The gateway may have stopped while the call waited for others.
+      if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
+      if (!ledger.isWritable) await hold.whenDurable()
+      if (hold.writeFailure) throw hold.writeFailure
+      await this.#attempts.run(call, plans)
+    } catch (error) {
+      if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
+      throw error
+    } finally {
+      this.#running.delete(entry)
+      if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
+      content?.relayed()
+    }
+  }
+}
+
+/** How long a call waits for the holds of other calls, at most until its client leaves. */
+function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
+  response.needsUpstream()
+  return {
+    waitMs,
+    onLeft: (listener) => response.onClosed(listener),
+  }
+}

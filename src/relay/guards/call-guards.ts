@@ -1,0 +1,204 @@
+import type { Guard, GuardAction, GuardPlace, GuardVerdict } from '../../domain/guard.ts'
+import { GUARD_VERDICTS } from '../../domain/guard.ts'
+import { GatewayError } from '../../errors.ts'
+import { applyToJson } from '../../redaction/json-text.ts'
+import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import type { Screen } from '../../redaction/screen.ts'
+
+/** Header with the verdicts; `docs/guards.md: Verdicts`. */
+export const GUARDS_HEADER = 'x-gateway-guards'
+
+/** A guard that applies to a call, and what it has decided so far. */
+export class ActiveGuard {
+  readonly guard: Guard
+  verdict: GuardVerdict = 'allowed'
+  matches = 0
+  /** Whether it has checked anything. */
+  hasRun = false
+  /** Time that its checks took, in milliseconds. */
+  tookMs = 0
+
+  constructor(guard: Guard) {
+    this.guard = guard
+  }
+
+  /** Records a verdict with its number of matches; a more severe verdict stays. */
+  note(verdict: GuardVerdict, matches: number): void {
+    this.hasRun = true
+    this.matches += matches
+    if (GUARD_VERDICTS.indexOf(verdict) > GUARD_VERDICTS.indexOf(this.verdict)) this.verdict = verdict
+  }
+}
+
+/** Thrown where a guard blocks. */
+export class GuardBlock extends Error {
+  readonly active: ActiveGuard
+
+  constructor(active: ActiveGuard) {
+    super('blocked by a guard')
+    this.active = active
+  }
+}
+
+/** Where a text is. */
+export interface TextSpot {
+  readonly place: GuardPlace
+  /** Whether it is signed reasoning, which cannot be changed. */
+  readonly isSigned: boolean
+}
+
+/** The guards of one place, as one pass over its texts. */
+export interface PlaceScreen {
+  readonly screen: Screen
+  /** In the order of the rules of the screen. */
+  readonly guards: readonly ActiveGuard[]
+}
+
+/** Makes the screen of guards, each with what it does about a match. */
+export type ScreenMaker = (rules: readonly { readonly guard: Guard; readonly do: GuardAction }[]) => Screen
+
+/** The guards that apply to one call, in the order of the configuration. */
+export class CallGuards {
+  readonly all: readonly ActiveGuard[]
+  /** The tokens that stand for values of this call's request. */
+  readonly pseudonyms: Pseudonyms
+  readonly #makeScreen: ScreenMaker
+  readonly #screens = new Map<string, PlaceScreen | undefined>()
+
+  constructor(all: readonly ActiveGuard[], pseudonyms: Pseudonyms, makeScreen: ScreenMaker) {
+    this.all = all
+    this.pseudonyms = pseudonyms
+    this.#makeScreen = makeScreen
+  }
+
+  /** The guards of a place; undefined if there are none. */
+  screenOf({ place, isSigned }: TextSpot): PlaceScreen | undefined {
+    const key = isSigned ? `${place} signed` : place
+    if (!this.#screens.has(key)) this.#screens.set(key, this.#screenFor(place, isSigned))
+    return this.#screens.get(key)
+  }
+
+  #screenFor(place: GuardPlace, isSigned: boolean): PlaceScreen | undefined {
+    const guards = this.all.filter(({ guard }) => guard.where.includes(place))
+    if (guards.length === 0) return undefined
+    const rules = guards.map(({ guard }) => ({ guard, do: actionOf(guard, isSigned) }))
+    return { screen: this.#makeScreen(rules), guards }
+  }
+
+  /** Checks a whole text of the request. Returns it as it goes on, the same one if nothing changes. Throws `GuardBlock`. */
+  checkRequest(text: string, spot: TextSpot): string {
+    return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms))
+  }
+
+  /** Checks the arguments of a tool call in the request: the strings in their JSON. */
+  checkRequestJson(text: string, spot: TextSpot): string {
+    return this.#check(spot, text, ({ screen }) => applyToJson(screen, text, this.pseudonyms))
+  }
+
+  /** Checks a whole text of the answer, and puts back what was replaced in the request. */
+  checkAnswer(text: string, spot: TextSpot): string {
+    const checked = this.#check(spot, text, ({ screen }) => screen.apply(text))
+    return this.pseudonyms.size === 0 || spot.isSigned ? checked : this.pseudonyms.restore(checked)
+  }
+
+  /** Checks the arguments of a tool call in the answer. */
+  checkAnswerJson(text: string, spot: TextSpot): string {
+    const checked = this.#check(spot, text, ({ screen }) => applyToJson(screen, text))
+    return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
+  }
+
+  /**
+   * Does to a text of the answer that repeats another what was done to that one. Nothing is recorded. Undefined if it
+   * is blocked.
+   */
+  repeat(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
+    const screen = this.screenOf(spot)?.screen
+    const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
+    if (applied?.blockedBy !== undefined) return undefined
+    const checked = applied?.text ?? text
+    if (this.pseudonyms.size === 0 || spot.isSigned) return checked
+    return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  /** Whether an answer may have anything to check or to put back. */
+  get concernsAnswer(): boolean {
+    return (
+      this.pseudonyms.size > 0 ||
+      this.all.some(({ guard }) =>
+        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+      )
+    )
+  }
+
+  /** Whether an answer may be changed, so that nothing that repeats its texts token by token can be sent. */
+  get changesAnswer(): boolean {
+    return (
+      this.pseudonyms.size > 0 ||
+      this.all.some(
+        ({ guard }) => actionOf(guard, false) !== 'flag' && guard.where.some((place) => place === 'output'),
+      )
+    )
+  }
+
+  #check(spot: TextSpot, text: string, apply: (place: PlaceScreen) => ReturnType<Screen['apply']>): string {
+    const place = this.screenOf(spot)
+    if (!place) return text
+    const beganMs = performance.now()
+    const { text: checked, counts, blockedBy } = apply(place)
+    const tookMs = performance.now() - beganMs
+    this.record(place, counts, spot.isSigned, tookMs)
+    const blocking = blockedBy === undefined ? undefined : place.guards[blockedBy]
+    if (blocking) throw new GuardBlock(blocking)
+    return checked
+  }
+
+  /** Records what a screen has found in a part of a text. */
+  record({ guards }: PlaceScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
+    for (const [index, active] of guards.entries()) {
+      const count = counts[index] ?? 0
+      active.hasRun = true
+      active.tookMs += tookMs
+      if (count > 0) active.note(verdictOf(actionOf(active.guard, isSigned)), count)
+    }
+  }
+
+  /** The verdicts about the request. */
+  ofRequest = ''
+
+  /** The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked anything. */
+  get text(): string {
+    return this.all
+      .filter(({ hasRun }) => hasRun)
+      .map(({ guard, verdict, matches }) => `${guard.name}=${verdict};count=${matches}`)
+      .join(', ')
+  }
+
+  /** Whether a guard has blocked the call. */
+  get hasBlocked(): boolean {
+    return this.all.some(({ verdict }) => verdict === 'blocked' || verdict === 'failed_blocked')
+  }
+
+  /** The error for a client whose request a guard blocks. */
+  refusal({ active }: GuardBlock): GatewayError {
+    return new GatewayError('guard_blocked', `the guard "${active.guard.name}" refused this request`, {
+      headers: { [GUARDS_HEADER]: this.text },
+    })
+  }
+}
+
+/** What a guard does about a match: `monitor` only reports, and so do changes of signed texts. */
+function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
+  if (mode === 'monitor') return 'flag'
+  return isSigned && action !== 'block' ? 'flag' : action
+}
+
+const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
+  flag: 'flagged',
+  redact: 'redacted',
+  replace: 'redacted',
+  block: 'blocked',
+}
+
+function verdictOf(action: GuardAction): GuardVerdict {
+  return VERDICTS[action]
+}

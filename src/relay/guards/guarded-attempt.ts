@@ -1,0 +1,54 @@
+import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluice/wire/protocols'
+import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
+import type { Call } from '../call.ts'
+import type { AttemptRequest } from '../request-stages.ts'
+import { guardedReply } from './guarded-reply.ts'
+import { GuardedTap } from './guarded-tap.ts'
+
+/** Whether providers sign their reasoning, so that a changed one is refused when it comes back. */
+const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
+  chat: false,
+  messages: true,
+  responses: false,
+  gemini: false,
+  converse: true,
+  rerank: false,
+}
+
+/** The request of a call whose answer is checked, whatever the protocols of client and channel are. */
+export function guardedAttempt(
+  request: AttemptRequest,
+  { guards, plan }: Pick<Call, 'guards' | 'plan'>,
+): AttemptRequest {
+  if (!guards?.concernsAnswer) return request
+  const { name } = plan.dialect
+  // A stream that does not consist of events is one JSON array.
+  const isArray = plan.request.streamType !== undefined
+  const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
+  if (!dialect || request.passed) return request
+  const signsReasoning = SIGNS_REASONING[request.protocol]
+  return {
+    ...request,
+    tap(promptTokens, memory) {
+      const [inner, outer] = sharedMemory(memory)
+      return new GuardedTap(
+        request.tap(promptTokens, inner),
+        { guards, dialect, signsReasoning, isArray },
+        outer,
+      )
+    },
+    reply: (bytes) => guardedReply(request.reply(bytes), guards, signsReasoning),
+  }
+}
+
+/** Two accounts of events that share one. */
+function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory] {
+  const held = [0, 0]
+  const part = (index: number): EventMemory => ({
+    resize(bytes) {
+      held[index] = bytes
+      memory.resize((held[0] ?? 0) + (held[1] ?? 0))
+    },
+  })
+  return [part(0), part(1)]
+}

@@ -1,0 +1,102 @@
+import { type FoundText, requestTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { FormPart } from '@sluice/wire/multipart'
+import { TURN_BUDGET } from '../../limits/event-loop.ts'
+import type { Body, FormBody } from '../body-reader.ts'
+import { type CallGuards, GuardBlock } from './call-guards.ts'
+
+/** Characters that are checked before other calls may have their turn. */
+const TURN_CHARACTERS = 16_384
+
+/**
+ * Checks the texts of a request. Resolves to the request with the texts that guards have changed, and all other bytes
+ * as they were; to the same request if nothing changes. Rejects with `guard_blocked`.
+ */
+export async function guardedScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
+  const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
+  return refusing(guards, async () => {
+    const changes = await changesOf(guards, scan.bytes, texts)
+    return changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
+  })
+}
+
+/** Checks the fields of a form that are not files. Resolves to the parts; those that guards have changed are marked. */
+async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Promise<readonly FormPart[]> {
+  return refusing(guards, async () => {
+    const checked: FormPart[] = []
+    for (const part of parts) {
+      const { text, name, filename } = part
+      const isText = text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
+      const next = isText ? guards.checkRequest(text, INPUT) : text
+      checked.push(next === text ? part : { ...part, text: next, isChanged: true })
+    }
+    return checked
+  })
+}
+
+/**
+ * Checks the body of a request. Resolves to the body as it goes on, the same one if nothing changes. Rejects with
+ * `guard_blocked`.
+ */
+export async function guardedRequest(
+  guards: CallGuards,
+  body: Body | FormBody,
+  limits: ScanLimits | undefined,
+): Promise<Body | FormBody> {
+  if ('parts' in body) {
+    const parts = await guardedParts(guards, body.parts)
+    return parts.some(({ isChanged }) => isChanged) ? { ...body, parts } : body
+  }
+  const scan = scanObject(body.bytes, limits)
+  const { bytes } = await guardedScan(guards, scan)
+  if (bytes === body.bytes) return body
+  body.hold(bytes.length)
+  return { ...body, bytes }
+}
+
+const INPUT = { place: 'input', isSigned: false } as const
+/** Fields of forms that are terms. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'n',
+  'size',
+  'quality',
+  'response_format',
+  'stream',
+  'language',
+  'background',
+  'output_format',
+])
+
+async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof GuardBlock ? guards.refusal(error) : error
+  }
+}
+
+async function changesOf(
+  guards: CallGuards,
+  bytes: Buffer,
+  texts: readonly FoundText[],
+): Promise<TextChange[]> {
+  const changes: TextChange[] = []
+  let size = 0
+  for (const found of texts) {
+    const { from, to } = found
+    size += to - from
+    const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
+    const change = size < TURN_CHARACTERS ? piece() : await TURN_BUDGET.work(piece)
+    if (change) changes.push(change)
+  }
+  return changes
+}
+
+function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
+  const { from, to, isJson } = found
+  const text = textAt(bytes, from, to)
+  const checked = isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found)
+  return checked === text ? undefined : { from, to, text: JSON.stringify(checked) }
+}

@@ -1,0 +1,379 @@
+import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
+import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
+import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { ClientProtocol } from '@sluice/wire/protocols'
+import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
+import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
+import type { Usage } from '@sluice/wire/usage'
+import type { Call } from '../call.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import type { Target } from '../request-stages.ts'
+import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { GuardedChannel } from './guarded-channel.ts'
+
+/** Texts that were repeated and may be again: in the end of a part, of an item, and of the response. */
+const MAX_REPEATED = 64
+
+/** How the stream of a call is guarded. */
+export interface GuardedStream extends AnswerOrigin {
+  readonly guards: CallGuards
+  readonly dialect: ClientProtocol
+  /** Whether the client reads its stream as one JSON array. */
+  readonly isArray: boolean
+}
+
+/** A channel with its last event, from which an event with the rest is made. */
+interface OpenChannel {
+  readonly guarded: GuardedChannel
+  channel: Channel
+}
+
+/** Checks what another tap sends: rewrites the texts in its events, in the client's dialect. */
+export class GuardedTap implements Tap {
+  readonly #inner: Tap
+  readonly #stream: GuardedStream
+  readonly #frames: FrameSplitter
+  readonly #begun: BegunStream
+  /** The number of the next event, in a dialect that numbers them. */
+  #sequence = 0
+  readonly #open = new Map<string, OpenChannel>()
+  readonly #repeated = new Map<string, string | undefined>()
+  /** Events that were added, by which the numbers of later ones are larger. */
+  #added = 0
+  #isBlocked = false
+  /** What is sent before the last bytes. */
+  #rest = ''
+  #final: Buffer | undefined
+  /** The last bytes of the other tap, and what became of them. They are asked for once to be stored and once to be sent. */
+  #last: { readonly given: Buffer; readonly sent: string } | undefined
+  /** Set if the stream is one JSON array: what reads its elements, and what writes them. */
+  readonly #array: { readonly elements: ArrayElements; readonly writer: JsonArray } | undefined
+
+  constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
+    this.#inner = inner
+    this.#stream = stream
+    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, memory)
+    this.#begun = begunStream(stream.dialect)
+    inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
+    if (stream.isArray) this.#array = { elements: new ArrayElements(), writer: new JsonArray() }
+  }
+
+  get isReplay(): true | undefined {
+    return this.#inner.isReplay
+  }
+
+  get usage(): Tap['usage'] {
+    return this.#inner.usage
+  }
+
+  get served(): Tap['served'] {
+    return this.#inner.served
+  }
+
+  get diagnosis(): Tap['diagnosis'] {
+    return this.#inner.diagnosis
+  }
+
+  get tools(): Tap['tools'] {
+    return this.#inner.tools
+  }
+
+  get error(): Tap['error'] {
+    return this.#inner.error
+  }
+
+  get errorFrame(): Tap['errorFrame'] {
+    return this.#inner.errorFrame
+  }
+
+  get endsWithError(): boolean {
+    return this.#inner.endsWithError
+  }
+
+  get sentEvents(): number {
+    return this.#inner.sentEvents
+  }
+
+  get sawEvent(): boolean {
+    return this.#inner.sawEvent
+  }
+
+  /** Always false, because events are sent as a whole. */
+  get isMidEvent(): boolean {
+    return false
+  }
+
+  get emittedBytes(): number {
+    return this.#inner.emittedBytes
+  }
+
+  get contentFrames(): number {
+    return this.#inner.contentFrames
+  }
+
+  get text(): string {
+    return this.#inner.text
+  }
+
+  get arrived(): Tap['arrived'] {
+    return this.#inner.arrived
+  }
+
+  get goOn(): Tap['goOn'] {
+    return this.#inner.goOn
+  }
+
+  get note(): Tap['note'] {
+    return this.#inner.note
+  }
+
+  /** Whether a guard has ended the stream. `refusalBytes` is its end. */
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
+  push(chunk: Buffer): TapStep {
+    const { forward, terminal } = this.#inner.push(chunk)
+    const sent = forward ? this.#guard(forward) : ''
+    const rest = terminal && !this.#inner.error && !this.#isBlocked ? this.#endAll() : ''
+    const bytes = this.#written(sent + rest)
+    return { forward: bytes.length > 0 ? bytes : undefined, terminal }
+  }
+
+  end(): ReturnType<Tap['end']> {
+    const end = this.#inner.end()
+    if (end.complete && !this.#isBlocked) this.#rest = this.#endAll()
+    return end
+  }
+
+  keepAliveFrame(): Buffer | undefined {
+    return this.#inner.keepAliveFrame()
+  }
+
+  finalBytes(charged: Usage): Buffer {
+    if (this.#isBlocked) return this.refusalBytes(charged)
+    return (this.#final ??= this.#lastWritten(this.#rest + this.#guardLast(this.#inner.finalBytes(charged))))
+  }
+
+  failureFrame(error: ErrorContent): Buffer {
+    const rest = this.#isBlocked ? '' : this.#endAll()
+    return this.#lastWritten(rest + this.#framesOf(this.#inner.failureFrame(error)))
+  }
+
+  /** The events that end a stream which a guard has blocked, with the usage that was charged. */
+  refusalBytes(charged: Usage): Buffer {
+    return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
+  }
+
+  async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+    // What a guard has blocked must not be read later.
+    if (!this.#isBlocked) await this.#inner.keep?.(target, call, charged)
+  }
+
+  provenance(target: Target, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
+    return this.#inner.provenance?.(target, call, charged)
+  }
+
+  release(): void {
+    this.#frames.takeBuffered()
+    this.#inner.release()
+  }
+
+  #guardLast(bytes: Buffer): string {
+    if (this.#last?.given === bytes) return this.#last.sent
+    const sent = this.#guard(bytes) + this.#frames.takeBuffered().toString()
+    this.#last = { given: bytes, sent }
+    return sent
+  }
+
+  /** Events as the client receives them. */
+  #written(events: string): Buffer {
+    const bytes = Buffer.from(events)
+    return this.#array ? this.#array.writer.push(bytes) : bytes
+  }
+
+  #lastWritten(events: string): Buffer {
+    const bytes = this.#written(events)
+    return this.#array ? Buffer.concat([bytes, this.#array.writer.end()]) : bytes
+  }
+
+  /** The events in bytes of the other tap. */
+  #framesOf(bytes: Buffer): string {
+    return this.#array ? this.#array.elements.push(bytes).map(eventOf).join('') : bytes.toString()
+  }
+
+  #guard(bytes: Buffer): string {
+    if (this.#isBlocked) return ''
+    const frames = this.#frames.take(this.#array ? Buffer.from(this.#framesOf(bytes)) : bytes)
+    if (!frames) return ''
+    let sent = ''
+    let at = 0
+    for (;;) {
+      const end = this.#frames.next(at)
+      if (end < 0 || this.#isBlocked) break
+      sent += this.#guardFrame(frames.subarray(at, end))
+      at = end
+    }
+    this.#frames.markRead(at)
+    return sent
+  }
+
+  #guardFrame(bytes: Buffer): string {
+    const frame = bytes.toString()
+    const data = dataOf(frame)
+    const scan = data === undefined ? undefined : scanned(data)
+    // The terminator of chat streams, and comments.
+    if (!scan) return (data === undefined ? '' : this.#endAll()) + (this.#isBlocked ? '' : frame)
+    return this.#guardEvent(frame, scan)
+  }
+
+  #guardEvent(frame: string, scan: ScannedObject): string {
+    const { texts, ends, logprobs, sequence } = eventTexts(this.#stream.dialect, scan, this.#stream)
+    const own = new Set(texts.flatMap(({ channel }) => (channel ? [channel.key] : [])))
+    let before = ''
+    for (const [key, open] of this.#open)
+      if (!own.has(key) && ends.some((end) => key.startsWith(end))) before += this.#endOf(key, open)
+    if (this.#isBlocked) return before
+    const changes: TextChange[] = []
+    for (const [index, text] of texts.entries()) {
+      const given = textAt(scan.bytes, text.from, text.to)
+      const isLast = text.isLast === true || isLastOf(texts, index, ends)
+      const next = this.#checked(given, text, isLast)
+      if (this.#isBlocked) {
+        this.#begun.noteBlocked?.(scan)
+        return before + this.#lastPiece(text, next)
+      }
+      if (next !== given) changes.push({ from: text.from, to: text.to, text: JSON.stringify(next) })
+    }
+    this.#begun.note(scan)
+    if (this.#stream.guards.changesAnswer)
+      for (const [from, to, text] of logprobs)
+        if (scan.bytes.toString('utf8', from, to) !== text) changes.push({ from, to, text })
+    if (sequence) {
+      const [from, to] = sequence
+      const number = Number(scan.bytes.toString('utf8', from, to))
+      this.#sequence = number + 1
+      if (this.#added > 0) changes.push({ from, to, text: String(number + this.#added) })
+    }
+    if (changes.length === 0) return before + frame
+    const data = withTexts(
+      scan.bytes,
+      changes.toSorted((a, b) => a.from - b.from),
+    ).toString()
+    return before + withData(frame, data)
+  }
+
+  #checked(given: string, text: EventText, isLast: boolean): string {
+    const { channel } = text
+    if (channel) {
+      const open = this.#channelOf(channel)
+      const sent = open.guarded.push(given)
+      if (!open.guarded.isBlocked && isLast) {
+        this.#open.delete(channel.key)
+        const rest = open.guarded.end()
+        if (open.guarded.isBlocked) this.#isBlocked = true
+        return sent + rest
+      }
+      if (open.guarded.isBlocked) this.#isBlocked = true
+      return sent
+    }
+    if (text.isRepeated) {
+      const known = this.#repeatedOf(given, text)
+      if (known === undefined) this.#isBlocked = true
+      return known ?? ''
+    }
+    try {
+      const { guards } = this.#stream
+      return text.isJson ? guards.checkAnswerJson(given, text) : guards.checkAnswer(given, text)
+    } catch (error) {
+      if (!(error instanceof GuardBlock)) throw error
+      this.#isBlocked = true
+      return ''
+    }
+  }
+
+  #repeatedOf(given: string, text: EventText): string | undefined {
+    const key = `${text.place} ${text.isSigned} ${text.isJson} ${given}`
+    if (!this.#repeated.has(key)) {
+      if (this.#repeated.size >= MAX_REPEATED) this.#repeated.clear()
+      this.#repeated.set(key, this.#stream.guards.repeat(given, text))
+    }
+    return this.#repeated.get(key)
+  }
+
+  #channelOf(channel: Channel): OpenChannel {
+    let open = this.#open.get(channel.key)
+    if (!open)
+      this.#open.set(
+        channel.key,
+        (open = { guarded: new GuardedChannel(this.#stream.guards, channel), channel }),
+      )
+    open.channel = channel
+    return open
+  }
+
+  /** What is left of all channels. */
+  #endAll(): string {
+    let sent = ''
+    for (const [key, open] of this.#open) {
+      sent += this.#endOf(key, open)
+      if (this.#isBlocked) break
+    }
+    return sent
+  }
+
+  #endOf(key: string, { guarded, channel }: OpenChannel): string {
+    if (this.#isBlocked) return ''
+    this.#open.delete(key)
+    const rest = guarded.end()
+    if (guarded.isBlocked) this.#isBlocked = true
+    return rest === '' ? '' : this.#addedFrame(channel, rest)
+  }
+
+  #lastPiece({ channel }: EventText, text: string): string {
+    return text === '' || !channel ? '' : this.#addedFrame(channel, text)
+  }
+
+  /** A further event of a channel. Events after it have larger numbers. */
+  #addedFrame(channel: Channel, text: string): string {
+    const frame = channel.frame(text)
+    const scan = scanned(dataOf(frame) ?? '')
+    const number = scan?.span('sequence_number')
+    if (!scan || !number) return frame
+    // It takes the number of the event before which it stands.
+    this.#added += 1
+    const next = this.#sequence + this.#added - 1
+    const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
+    return withData(frame, changed.toString())
+  }
+}
+
+/** Whether a text is the last of its channel in an event that ends the channel. */
+function isLastOf(texts: readonly EventText[], index: number, ends: readonly string[]): boolean {
+  const key = texts[index]?.channel?.key
+  if (key === undefined || !ends.some((end) => key.startsWith(end))) return false
+  return !texts.some((other, at) => at > index && other.channel?.key === key)
+}
+
+/** An element of an array as an event. */
+function eventOf(element: Buffer): string {
+  return `data: ${element.toString().replace(/\r\n|\n|\r/g, '\ndata: ')}\n\n`
+}
+
+function scanned(data: string): ScannedObject | undefined {
+  try {
+    return scanObject(Buffer.from(data), RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+}
+
+/** A frame with other data, in one line; its other fields stay. */
+function withData(frame: string, data: string): string {
+  const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
+  return `${[...others, `data: ${data}`].join('\n')}\n\n`
+}

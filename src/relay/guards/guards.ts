@@ -1,0 +1,109 @@
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import { type Guard, textMatch } from '../../domain/guard.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule, type Rule } from '../../redaction/rule.ts'
+import { Screen } from '../../redaction/screen.ts'
+import type { GuardFigures } from '../../telemetry/guard-figures.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Routes } from '../routing.ts'
+import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
+
+/** Services of guards. */
+export interface GuardServices {
+  /** Makes the tokens that stand for replaced values. */
+  readonly key: Buffer
+  readonly metrics: Metrics
+  readonly figures: GuardFigures
+}
+
+/** Finds the guards that apply to calls. `docs/guards.md: Scopes`. */
+export class Guards {
+  readonly #services: GuardServices
+  readonly #random: () => number
+  /** Compiled once for each declaration, which a reload replaces. */
+  readonly #rules = new WeakMap<Guard, Rule>()
+  /** Screens by the guards and what they do, for each version of the configuration. */
+  readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
+
+  /** `random` returns numbers in [0, 1), for samples. */
+  constructor(services: GuardServices, random: () => number = Math.random) {
+    this.#services = services
+    this.#random = random
+  }
+
+  /** The guards of a call for this model, which any of the routes may serve; undefined if there are none. */
+  of(settings: Settings, caller: Caller, requested: string, routes: Routes): CallGuards | undefined {
+    const { requestedModel, resolutions } = routes
+    const models = [requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)]
+    const groups = resolutions.map(({ group }) => group.name)
+    return this.for(settings, caller, new Set(models), new Set(groups))
+  }
+
+  /** The guards of a call for these models, charged to one of these groups; undefined if there are none. */
+  for(
+    settings: Settings,
+    caller: Caller,
+    models: ReadonlySet<string>,
+    groups: ReadonlySet<string>,
+  ): CallGuards | undefined {
+    if (settings.guards.length === 0) return undefined
+    const added = new Set([
+      ...caller.token.guards,
+      ...[...groups].flatMap((name) => settings.groups.get(name)?.guards ?? []),
+    ])
+    const applying = settings.guards.filter(
+      (guard) =>
+        (added.has(guard.name) || fits(guard, caller, models, groups)) &&
+        (guard.sample === 1 || this.#random() < guard.sample),
+    )
+    if (applying.length === 0) return undefined
+    const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
+    const active = applying.map((guard) => new ActiveGuard(guard))
+    return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules))
+  }
+
+  /** Counts the verdicts of a call that has ended. */
+  ended(guards: CallGuards): void {
+    const { metrics, figures } = this.#services
+    for (const { guard, verdict, matches, hasRun, tookMs } of guards.all) {
+      if (!hasRun) continue
+      metrics.add('guardVerdicts', 1, guard.name, verdict)
+      figures.note(guard.name, { verdict, matches, delayMs: tookMs })
+    }
+  }
+
+  #screenOf(settings: Settings, rules: Parameters<ScreenMaker>[0]): Screen {
+    let screens = this.#screens.get(settings)
+    if (!screens) this.#screens.set(settings, (screens = new Map()))
+    const key = rules.map(({ guard, do: action }) => `${guard.name} ${action}`).join(',')
+    let screen = screens.get(key)
+    if (!screen) {
+      screen = new Screen(
+        rules.map(({ guard, do: action }) => ({ rule: this.#ruleOf(guard), do: action, with: guard.with })),
+      )
+      screens.set(key, screen)
+    }
+    return screen
+  }
+
+  #ruleOf(guard: Guard): Rule {
+    let rule = this.#rules.get(guard)
+    if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, textMatch(guard.match))))
+    return rule
+  }
+}
+
+function fits(
+  { models, groups, users, tokens }: Guard,
+  { token, user }: Caller,
+  called: ReadonlySet<string>,
+  charged: ReadonlySet<string>,
+): boolean {
+  return (
+    (!models || models.some((name) => called.has(name))) &&
+    (!groups || groups.some((name) => charged.has(name))) &&
+    (!users || users.includes(user.username)) &&
+    (!tokens || tokens.includes(token.name))
+  )
+}

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+
+const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'rerank'] as const
+type Protocol = (typeof PROTOCOLS)[number]
+const PLACES = ['input', 'tool_results', 'tool_arguments'] as const
+type Place = (typeof PLACES)[number]
+const ACTIONS = ['block', 'redact', 'replace', 'flag'] as const
+
+/** What the guards of this file look for. */
+const CODE = 'code-4711-x'
+const guard = (name: string, fields: Record<string, unknown>): Record<string, unknown> => ({
+  name,
+  do: 'redact',
+  match: { regex: 'code-[0-9]+-x' },
+  tokens: [`token-${name}`],
+  ...fields,
+})
+const guards = [
+  ...PLACES.flatMap((place) =>
+    ACTIONS.map((action) => guard(`${action}-${place}`.replaceAll('_', '-'), { do: action, where: [place] })),
+  ),
+  guard('watch', { do: 'block', mode: 'monitor' }),
+  guard('everything', { do: 'redact', with: '***' }),
+  guard('group-only', { do: 'block', tokens: ['token-grouped'], groups: ['elsewhere'] }),
+  guard('added', { do: 'block', tokens: ['nobody'] }),
+  guard('for-model', { do: 'block', tokens: undefined, models: ['guarded'] }),
+  guard('never', { do: 'block', tokens: ['token-never'], sample: 0 }),
+]
+const NAMES = [...guards.map(({ name }) => String(name)), 'grouped', 'plain']
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    groups: { special: { guards: ['added'] } },
+    models: priced([...PROTOCOLS, 'guarded', 'grouped']),
+    channels: [
+      ...PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+      channel('guarded', upstream.baseUrl('guarded'), {}),
+      channel('grouped', upstream.baseUrl('grouped'), { groups: ['special'] }),
+    ],
+    guards,
+    users: [
+      ROOT,
+      user(2, 'ann', [
+        ...NAMES.map((name) => token(keyOf(name), { name: `token-${name}` })),
+        token('withadded', { guards: ['added'] }),
+        token('special', { group: 'special' }),
+      ]),
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+function keyOf(name: string): string {
+  return name.replaceAll('-', '')
+}
+
+const ANSWERS: Readonly<Record<string, Behaviour>> = {
+  messages: wholeMessage([{ text: 'hi' }]),
+  responses: wholeResponse({ text: 'hi' }),
+  gemini: wholeGemini(),
+  rerank: cohereAnswer(scored(1)),
+}
+
+async function post(path: string, body: string | Buffer, key: string, lane: string) {
+  fixture.upstream.script(lane, ANSWERS[lane] ?? { kind: 'whole' })
+  const answer = await call(fixture.gateway.url, body, {
+    path,
+    key,
+    headers: { 'x-goog-api-key': `sk-${key}` },
+  })
+  return { answer, sent: fixture.upstream.received(lane).map(({ text }) => text) }
+}
+
+/** Requests of each dialect with a text at each place; the numbers and spaces show any other change of the bytes. */
+const REQUESTS: Readonly<
+  Record<Exclude<Protocol, 'rerank'>, (text: string, place: Place, model: string) => [string, string]>
+> = {
+  chat: (text, place, model) => [
+    '/v1/chat/completions',
+    `{"model":"${model}",  "messages":[{"role":"system","content":"${at('input', place, text)}"},{"role":"user","content":[{"type":"text","text":"${at('input', place, text)}"}]},` +
+      `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\\"n\\": 1.50,\\"to\\":\\"${at('tool_arguments', place, text)}\\"}"}}]},` +
+      `{"role":"tool","tool_call_id":"c1","content":"${at('tool_results', place, text)}"}],"x_unknown":9007199254740993}`,
+  ],
+  messages: (text, place, model) => [
+    '/v1/messages',
+    `{"model":"${model}","max_tokens":5,  "system":"${at('input', place, text)}","messages":[{"role":"user","content":"${at('input', place, text)}"},` +
+      `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{"n": 1.50,"to":"${at('tool_arguments', place, text)}"}}]},` +
+      `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"${at('tool_results', place, text)}"}]}]}],"x_unknown":9007199254740993}`,
+  ],
+  responses: (text, place, model) => [
+    '/v1/responses',
+    `{"model":"${model}",  "instructions":"${at('input', place, text)}","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"${at('input', place, text)}"}]},` +
+      `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\\"n\\": 1.50,\\"to\\":\\"${at('tool_arguments', place, text)}\\"}"},` +
+      `{"type":"function_call_output","call_id":"c1","output":"${at('tool_results', place, text)}"}],"x_unknown":9007199254740993}`,
+  ],
+  gemini: (text, place, model) => [
+    `/v1beta/models/${model}:generateContent`,
+    `{  "systemInstruction":{"parts":[{"text":"${at('input', place, text)}"}]},"contents":[{"role":"user","parts":[{"text":"${at('input', place, text)}"}]},` +
+      `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n": 1.50,"to":"${at('tool_arguments', place, text)}"}},"thoughtSignature":"c2ln"}]},` +
+      `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":"${at('tool_results', place, text)}"}}}]}],"x_unknown":9007199254740993}`,
+  ],
+}
+
+function at(here: Place, place: Place, text: string): string {
+  return here === place ? `say ${text} now` : 'plain'
+}
+
+const CLIENTS = ['chat', 'messages', 'responses', 'gemini'] as const
+
+describe.each(CLIENTS)('a %s client', (client) => {
+  const request = REQUESTS[client]
+
+  describe.each(PLACES)('at %s', (place) => {
+    const key = (action: string): string => keyOf(`${action}-${place}`.replaceAll('_', ''))
+
+    test('a blocked request is a 400 that names the guard, and nothing is sent', async () => {
+      const [path, body] = request(CODE, place, client)
+      const { answer, sent } = await post(path, body, key('block'), client)
+      const name = `block-${place.replaceAll('_', '-')}`
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain(`the guard \\"${name}\\" refused this request`)
+      if (client !== 'gemini') expect(answer.text).toContain('"guard_blocked"')
+      expect(answer.headers['x-gateway-guards']).toMatch(new RegExp(`^${name}=blocked;count=[12]$`))
+      expect(sent).toEqual([])
+    })
+
+    test('a redacted text is sent without the match, and all other bytes as they came', async () => {
+      const [path, body] = request(CODE, place, client)
+      const { answer, sent } = await post(path, body, key('redact'), client)
+      expect(answer.status).toBe(200)
+      expect(answer.headers['x-gateway-guards']).toMatch(/=redacted;count=[12]$/)
+      const [, plain] = request('[REDACTED]', place, client)
+      expect(sent).toEqual([plain])
+    })
+
+    test('a replaced text is sent with a token in place of the match, always the same', async () => {
+      const [path, body] = request(CODE, place, client)
+      const [first] = (await post(path, body, key('replace'), client)).sent
+      const [again] = (await post(path, body, key('replace'), client)).sent
+      const found = /\[\[[A-Z0-9_-]+_[0-9a-f]{8}\]\]/.exec(first ?? '')?.[0]
+      expect(found).toBeDefined()
+      expect(again).toBe(first)
+      const [, expected] = request(found ?? '', place, client)
+      expect(first).toBe(expected)
+    })
+
+    test('a flagged text is sent as it came', async () => {
+      const [path, body] = request(CODE, place, client)
+      const { answer, sent } = await post(path, body, key('flag'), client)
+      expect(answer.headers['x-gateway-guards']).toMatch(/=flagged;count=[12]$/)
+      expect(sent).toEqual([body])
+    })
+
+    test('a guard of this place does not see the others', async () => {
+      for (const other of PLACES.filter((one) => one !== place)) {
+        const [path, body] = request(CODE, other, client)
+        const { answer, sent } = await post(path, body, key('block'), client)
+        expect(answer.headers['x-gateway-guards']).toMatch(/=allowed;count=0$/)
+        expect(sent).toEqual([body])
+      }
+    })
+  })
+
+  test.each(CLIENTS.filter((one) => one !== client))(
+    'is guarded too where its call goes to %s',
+    async (to) => {
+      for (const place of PLACES) {
+        const [path, body] = request(CODE, place, to)
+        const { answer, sent } = await post(path, body, 'everything', to)
+        expect(answer.status, answer.text).toBe(200)
+        expect(sent).toHaveLength(1)
+        expect(sent[0]).not.toContain(CODE)
+        expect(sent[0]).toContain('***')
+      }
+    },
+  )
+
+  test('in monitor mode nothing changes, and a match is flagged', async () => {
+    const [path, body] = request(CODE, 'input', client)
+    const { answer, sent } = await post(path, body, 'watch', client)
+    expect(answer.headers['x-gateway-guards']).toBe('watch=flagged;count=2')
+    expect(sent).toEqual([body])
+  })
+
+  test('an escaped match is found, as the model would read it', async () => {
+    const [path, body] = request('\\u0063ode-4711-\\u0078', 'input', client)
+    const { sent } = await post(path, body, 'everything', client)
+    expect(sent[0]).toContain('say *** now')
+  })
+})
+
+describe('other endpoints', () => {
+  const OTHERS = [
+    ['/v1/completions', 'chat', { model: 'chat', prompt: `a ${CODE}` }],
+    ['/v1/embeddings', 'chat', { model: 'chat', input: ['x', `a ${CODE}`] }],
+    ['/v1/moderations', 'chat', { model: 'chat', input: `a ${CODE}` }],
+    ['/v1/rerank', 'rerank', { model: 'rerank', query: 'q', documents: ['x', `a ${CODE}`] }],
+    ['/v1/images/generations', 'chat', { model: 'chat', prompt: `a ${CODE}` }],
+    ['/v1/audio/speech', 'chat', { model: 'chat', voice: 'v', input: `a ${CODE}` }],
+    [
+      '/v1/messages/count_tokens',
+      'messages',
+      { model: 'messages', messages: [{ role: 'user', content: CODE }] },
+    ],
+  ] as const
+
+  test.each(OTHERS)('%s is guarded', async (path, lane, body) => {
+    const { answer } = await post(path, JSON.stringify(body), 'blockinput', lane)
+    expect([answer.status, fixture.upstream.received(lane)]).toEqual([400, []])
+    expect(answer.text).toContain('guard_blocked')
+    const { sent } = await post(path, JSON.stringify(body), 'everything', lane)
+    expect(sent[0]).toContain('***')
+    expect(sent[0]).not.toContain(CODE)
+  })
+
+  test('the fields of a form are guarded, and its files stay as they are', async () => {
+    const body = formBytes([
+      { name: 'model', content: 'chat' },
+      { name: 'prompt', content: `draw ${CODE}` },
+      { name: 'image', filename: 'a.png', type: 'image/png', content: CODE },
+    ])
+    fixture.upstream.script('chat', { kind: 'whole', body: '{"data":[{"b64_json":"aGk="}]}' })
+    const answer = await call(fixture.gateway.url, body, formCall('/v1/images/edits', 'everything', body))
+    expect(answer.headers['x-gateway-guards']).toBe('everything=redacted;count=1')
+    expect(answer.status, answer.text).toBe(200)
+    const [sent] = fixture.upstream.received('chat')
+    expect(sent?.text).toContain('draw ***')
+    expect(sent?.text).toContain(`\r\n\r\n${CODE}\r\n`)
+  })
+})
+
+describe('scopes', () => {
+  const body = (model: string): string =>
+    JSON.stringify({ model, messages: [{ role: 'user', content: CODE }] })
+  const chat = async (key: string, model = 'chat'): Promise<FullResponse> =>
+    (await post('/v1/chat/completions', body(model), key, model)).answer
+
+  test('a call that no guard applies to has no header of guards', async () => {
+    const answer = await chat('plain')
+    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, undefined])
+  })
+
+  test('all scopes that are given must fit', async () => {
+    expect((await chat('grouped')).status).toBe(200)
+  })
+
+  test('a guard of a model checks its calls alone', async () => {
+    expect((await chat('plain', 'guarded')).status).toBe(400)
+  })
+
+  test('a token adds a guard whatever its scopes', async () => {
+    const answer = await chat('withadded')
+    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
+  })
+
+  test('a group adds a guard whatever its scopes', async () => {
+    const answer = await chat('special', 'grouped')
+    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
+  })
+
+  test('a guard with a sample of 0 checks no call', async () => {
+    const answer = await chat('never')
+    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, undefined])
+  })
+})

@@ -1,0 +1,222 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { contentFrame, DONE_FRAME, finishFrame, usageFrame, usageText } from '../fixtures/behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+/** Values that guards of this file find; none of them may be left anywhere. */
+const SECRETS = ['code-4711-x', 'code-4712-x', 'code-4713-x', 'code-4714-x'] as const
+const [ASKED, SAID, KEPT, CUT] = SECRETS
+const match = { regex: 'code-[0-9]+-x' }
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { keep_responses: '1h', error_details: true },
+    models: priced(['m', 'claude', 'native']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+    ],
+    guards: [
+      { name: 'in', do: 'block', where: ['input'], match, tokens: ['token-strict'] },
+      { name: 'out', do: 'redact', where: ['output'], match, tokens: ['token-ann'] },
+      { name: 'stop', do: 'block', where: ['output'], match, tokens: ['token-stopped'] },
+    ],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free')]),
+      ADMIN_USER,
+    ],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const respond = (key: string, body: object): Promise<FullResponse> =>
+  call(fixture.gateway.url, JSON.stringify(body), { path: '/v1/responses', key })
+const read = (key: string, id: string): Promise<FullResponse> =>
+  call(fixture.gateway.url, '', { path: `/v1/responses/${id}`, key, method: 'GET' })
+
+test('a kept response is stored as it was sent, and read as the guards of the key that asks allow', async () => {
+  fixture.upstream.script('claude', wholeMessage([{ text: `it is ${KEPT}` }]))
+  const made = await respond('ann', { model: 'claude', input: 'hi' })
+  expect(made.text).toContain('it is [REDACTED]')
+  const { id } = JSON.parse(made.text) as { id: string }
+  expect((await read('ann', id)).text).toContain('it is [REDACTED]')
+  expect((await read('free', id)).text).toContain('it is [REDACTED]')
+  fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
+  const open = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as { id: string }
+  expect((await read('free', open.id)).text).toContain('code-1-x')
+  expect((await read('ann', open.id)).text).toContain('it is [REDACTED]')
+  const refused = await read('stopped', open.id)
+  expect(refused.text).toContain('"status":"incomplete"')
+  expect(refused.text).not.toContain('code-1-x')
+})
+
+test('a response that its provider stores is guarded when it is read', async () => {
+  fixture.upstream.script(
+    'native',
+    wholeResponse({ text: 'it is code-2-x' }),
+    wholeResponse({ text: 'it is code-2-x' }),
+  )
+  const made = await respond('free', { model: 'native', input: 'hi' })
+  const { id } = JSON.parse(made.text) as { id: string }
+  const again = await read('ann', id)
+  expect(again.text).toContain('it is [REDACTED]')
+  expect(again.headers['x-gateway-guards']).toBe('out=redacted;count=1')
+})
+
+test('a blocked stream costs what was generated until then, and its provider is not read to the end', async () => {
+  const frames = [contentFrame('It is '), contentFrame(CUT), contentFrame(' and more')]
+  fixture.upstream.script('m', { kind: 'stream', frames, ending: 'stall' })
+  const answer = await fixture.chat('stopped', askStream('m'))
+  expect(answer.text).toContain('"finish_reason":"content_filter"')
+  expect(answer.text).not.toContain('and more')
+  const row = await rowOf(answer)
+  expect(row).toMatchObject({ note: 'guard_blocked', guards: 'stop=blocked;count=1' })
+  expect(row['quota']).toBeGreaterThan(0)
+})
+
+test('a blocked whole answer costs what its provider reports', async () => {
+  fixture.upstream.script('m', { kind: 'whole', content: `It is ${SAID}`, usage: usageText(100, 50) })
+  const answer = await fixture.chat('stopped', ask('m'))
+  expect(JSON.parse(answer.text)).toMatchObject({
+    choices: [{ message: { content: null }, finish_reason: 'content_filter' }],
+    usage: { prompt_tokens: 100, completion_tokens: 50 },
+  })
+  expect(await rowOf(answer)).toMatchObject({ quota: 300, prompt_tokens: 100, completion_tokens: 50 })
+})
+
+test('a blocked request costs nothing, has no row, and is among the refused calls', async () => {
+  const before = (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data
+  const body = ask('m', { messages: [{ role: 'user', content: `tell ${ASKED}` }] })
+  const answer = await fixture.chat('strict', body)
+  expect(answer.status).toBe(400)
+  expect(
+    fixture.upstream
+      .received('m')
+      .map(({ text }) => text)
+      .join(''),
+  ).not.toContain(ASKED)
+  const after = (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data
+  expect(after.used_quota).toBe(before.used_quota)
+})
+
+test('what repeats a redacted text token by token is left out', async () => {
+  const logprobs = { content: [{ token: SAID, logprob: -1, bytes: [99], top_logprobs: [] }] }
+  const choice = (rest: object): object => ({ index: 0, ...rest, logprobs })
+  const body = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
+  fixture.upstream.script('m', {
+    kind: 'whole',
+    body: JSON.stringify({
+      ...body,
+      choices: [choice({ message: { role: 'assistant', content: SAID }, finish_reason: 'stop' })],
+      usage: JSON.parse(usageText(1, 1)),
+    }),
+  })
+  expect((await fixture.chat('ann', ask('m'))).text).not.toContain(SAID)
+  const chunk = {
+    ...body,
+    object: 'chat.completion.chunk',
+    choices: [choice({ delta: { content: SAID }, finish_reason: null })],
+  }
+  const frames = [
+    `data: ${JSON.stringify(chunk)}\n\n`,
+    finishFrame(),
+    usageFrame(usageText(1, 1)),
+    DONE_FRAME,
+  ]
+  fixture.upstream.script('m', { kind: 'stream', frames, ending: 'no done' })
+  const streamed = await fixture.chat('ann', askStream('m'))
+  expect(streamed.text).toContain('[REDACTED]')
+  expect(streamed.text).not.toContain(SAID)
+})
+
+test('the choices of a stream are guarded each by itself', async () => {
+  const piece = (index: number, content: string): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: { content }, finish_reason: null }] })}\n\n`
+  const end = (index: number): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: {}, finish_reason: 'stop' }] })}\n\n`
+  // Put together, the pieces of both would match; each by itself only that of the first.
+  const frames = [
+    piece(0, 'a code-47'),
+    piece(1, 'b code-1'),
+    piece(0, '11-x!'),
+    piece(1, 'y-x'),
+    end(0),
+    end(1),
+    DONE_FRAME,
+  ]
+  fixture.upstream.script('m', { kind: 'stream', frames, ending: 'no done' })
+  const { text } = await fixture.chat('ann', askStream('m', { n: 2 }))
+  const said = ['', '']
+  for (const line of text.split('\n').filter((one) => one.startsWith('data: {')))
+    for (const { index, delta } of (
+      JSON.parse(line.slice(6)) as { choices: { index: number; delta: { content?: string } }[] }
+    ).choices)
+      said[index] += delta.content ?? ''
+  expect(said).toEqual(['a [REDACTED]!', 'b code-1y-x'])
+})
+
+test('a stream cut at any byte is redacted alike', async () => {
+  const text = `It is ${SAID}, and "${SAID}".`
+  for (const upstream of [streamedResponse({ text }), { ...streamedResponse({ text }), drip: true }]) {
+    fixture.upstream.script('native', upstream)
+    const answer = await respond('ann', { model: 'native', input: 'hi', stream: true })
+    const deltas = answer.text.split('\n').flatMap((line) => {
+      const event = line.startsWith('data: ')
+        ? (JSON.parse(line.slice(6)) as { type: string; delta?: string })
+        : undefined
+      return event?.type === 'response.output_text.delta' ? [event.delta ?? ''] : []
+    })
+    expect(deltas.join('')).toBe('It is [REDACTED], and "[REDACTED]".')
+    expect(answer.text).not.toContain(SAID)
+  }
+})
+
+// The last test: it searches what all others have left.
+test('nothing that the gateway has written contains a match', async () => {
+  const { data } = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/?page_size=100')
+  const refused = await vi.waitFor(
+    async () => {
+      const found = await manage<{ total: number }>(fixture.gateway.url, ADMIN, 'GET /api/log/refused')
+      expect(found.data.total).toBeGreaterThan(0)
+      return found
+    },
+    { timeout: 10_000, interval: 200 },
+  )
+  const guards = await manage(fixture.gateway.url, ADMIN, 'GET /api/guards')
+  const metrics = await call(fixture.gateway.url, '', { path: '/metrics', method: 'GET' })
+  const files = readdirSync(fixture.gateway.dataDir, { recursive: true })
+    .map((name) => join(fixture.gateway.dataDir, String(name)))
+    .filter((path) => statSync(path).isFile())
+  const places = {
+    rows: JSON.stringify(data),
+    refused: JSON.stringify(refused.data),
+    guards: JSON.stringify(guards.data),
+    metrics: metrics.text,
+    log: fixture.gateway.logs(),
+    ...Object.fromEntries(files.map((path) => [path, readFileSync(path, 'latin1')])),
+  }
+  expect(places.refused).toContain('guard_blocked')
+  for (const [place, text] of Object.entries(places))
+    for (const secret of SECRETS) expect(text.includes(secret), `${secret} in ${place}`).toBe(false)
+})
+
+async function rowOf({ headers }: FullResponse): Promise<Readonly<Record<string, unknown>>> {
+  const id = String(headers['x-request-id'])
+  const { data } = await manage<{ items: Readonly<Record<string, unknown>>[] }>(
+    fixture.gateway.url,
+    ADMIN,
+    'GET /api/log/?page_size=100',
+  )
+  const row = data.items.find((one) => one['id'] === id)
+  if (!row) throw new Error(`the call ${id} has no row`)
+  return row
+}
