@@ -28,17 +28,18 @@ export const earlier: Candidate = {
 /** The folder of another checkout; empty if there is none. */
 export const earlierCheckout = { folder: '' }
 
-/** Starts this gateway, or that of another checkout, with this number of workers and more environment. */
+/** Starts this gateway, or that of another checkout, with this number of workers, more environment and more configuration. */
 export async function startSluice(
   upstreamPort: number,
   folder: string,
   workers: number,
   checkout = REPOSITORY,
   env: Readonly<Record<string, string>> = {},
+  more: object = {},
 ): Promise<Running> {
   const port = await freePort()
   const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, stringify(configuration(upstreamPort)))
+  writeFileSync(file, stringify({ ...configuration(upstreamPort), ...more }))
   const started = await startMeasured({
     // The program itself, which sets the same Node flags as `npm start`.
     command: [join(checkout, 'bin/sluice.mjs'), 'start', '--config', file, '--workers', String(workers)],

@@ -6,6 +6,7 @@ import { call } from './en/call.ts'
 import { channelKeys } from './en/channel-keys.ts'
 import { channels } from './en/channels.ts'
 import { common } from './en/common.ts'
+import { content } from './en/content.ts'
 import { errors } from './en/errors.ts'
 import { failures } from './en/failures.ts'
 import { imports } from './en/imports.ts'
@@ -50,6 +51,7 @@ export const texts = {
   live,
   logs,
   call,
+  content,
   caches,
   sessions,
   channels,

@@ -7,6 +7,7 @@ import { call } from './zh/call.ts'
 import { channelKeys } from './zh/channel-keys.ts'
 import { channels } from './zh/channels.ts'
 import { common } from './zh/common.ts'
+import { content } from './zh/content.ts'
 import { errors } from './zh/errors.ts'
 import { failures } from './zh/failures.ts'
 import { imports } from './zh/imports.ts'
@@ -51,6 +52,7 @@ export const texts: Texts = {
   live,
   logs,
   call,
+  content,
   caches,
   sessions,
   channels,

@@ -394,7 +394,7 @@ const LIMITS_AND_GROUPS: Case[] = [
   [
     'a level of the content log that there is not',
     'content_log:\n  what: ful\n',
-    'gateway.yaml:2: content_log.what: expected one of none, metadata, full (full?), found "ful"',
+    'gateway.yaml:2: content_log.what: expected one of none, metadata, redacted, full (full?), found "ful"',
   ],
   [
     'a share above one',

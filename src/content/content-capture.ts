@@ -43,6 +43,8 @@ export class ContentCapture {
   #isOver = false
   #isRelayed = false
   #isClosed = false
+  /** Called once with what is kept of the call; with undefined if it is dropped. */
+  onOver: ((content: ContentBytes | undefined) => void) | undefined
   readonly #take = (bytes: number): boolean => {
     if (!this.#queue.take(this.#call, bytes)) return false
     this.#taken += bytes
@@ -120,6 +122,7 @@ export class ContentCapture {
       ...(!isDelivered && { answer_sent: answered }),
     }
     this.#queue.add(this.#call, content, this.#taken)
+    this.onOver?.(content)
   }
 
   #drop(reason: DropReason): void {
@@ -130,5 +133,6 @@ export class ContentCapture {
     this.#answerReceived = new GrowingBytes()
     this.#answerSent = undefined
     this.#queue.dropped(reason)
+    this.onOver?.(undefined)
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
 import { compress, decompress, type DataKey, digestOf, sealContent, unsealContent } from './entries.ts'
 import { contentFacts } from './content-facts.ts'
+import { redactedContent } from './redact-content.ts'
 import type {
   BatchedCall,
   ContentBatch,
@@ -215,12 +216,39 @@ function packedCalls(calls: readonly BatchedCall[], bytes: Uint8Array): Packed[]
     const length = call.lengths.reduce((sum, part) => sum + Math.max(0, part), 0)
     const content = bytes.subarray(at, at + length)
     at += length
-    const sha256 = digestOf(content)
-    if (call.what === 'full') {
-      const lengths = JSON.stringify(call.lengths)
-      return { call, bytes: length, sha256, lengths, compressed: compress(content) }
+    if (call.what !== 'metadata') {
+      const kept =
+        call.what === 'redacted' ? redactedParts(content, call.lengths) : { content, lengths: call.lengths }
+      const { length: size } = kept.content
+      const lengths = JSON.stringify(kept.lengths)
+      return {
+        call,
+        bytes: size,
+        sha256: digestOf(kept.content),
+        lengths,
+        compressed: compress(kept.content),
+      }
     }
+    const sha256 = digestOf(content)
     const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
     return { call, bytes: facts.length, sha256, lengths: '[]', compressed: compress(facts) }
   })
+}
+
+/** The parts of a content, each without secrets and personal data. */
+function redactedParts(
+  content: Uint8Array,
+  lengths: readonly number[],
+): { readonly content: Buffer; readonly lengths: readonly number[] } {
+  let at = 0
+  const parts = lengths.map((length) => {
+    if (length < 0) return undefined
+    const part = redactedContent(Buffer.from(content.buffer, content.byteOffset + at, length))
+    at += length
+    return part
+  })
+  return {
+    content: Buffer.concat(parts.filter((part) => part !== undefined)),
+    lengths: parts.map((part) => part?.length ?? -1),
+  }
 }

@@ -46,6 +46,8 @@ export interface CallParticulars extends Readonly<Partial<Record<TokenLine, numb
   readonly connect_ms?: number
   /** Fields of the request that were not sent to the upstream. */
   readonly dropped?: readonly string[]
+  /** Set if the call had an idempotency key. */
+  readonly idempotent?: true
 }
 
 /** Delays of a call before its upstream started working, in milliseconds. */
@@ -61,17 +63,19 @@ export function particularsText(
     form,
     tools,
     served,
+    isIdempotent,
   }: {
     readonly form: ImageForm | undefined
     readonly tools: readonly PricedTool[]
     readonly served?: ServedTerms | undefined
+    readonly isIdempotent?: boolean | undefined
   },
   { queuedMs, connectMs }: CallDelays,
   dropped: readonly string[],
 ): string | undefined {
   const hasForm = usage.images > 0 && form?.size !== undefined
   const isStored = UNSTORED_KINDS.every(({ count }) => !usage[count])
-  if (isStored && !hasForm && !served && tools.length === 0 && dropped.length === 0)
+  if (isStored && !hasForm && !served && !isIdempotent && tools.length === 0 && dropped.length === 0)
     return delaysText(queuedMs, connectMs)
   return JSON.stringify({
     ...(!isStored && unstoredCounts(usage)),
@@ -81,6 +85,7 @@ export function particularsText(
     ...(queuedMs > 0 && { queued_ms: queuedMs }),
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),
+    ...(isIdempotent && { idempotent: true as const }),
   } satisfies CallParticulars)
 }
 

@@ -2,12 +2,15 @@ import type { Role } from './role.ts'
 
 /**
  * What the content log keeps of a call, from least to most. `metadata` contains sizes, digests, roles, names of
- * tools, parameters and the finish reason, but no texts.
+ * tools, parameters and the finish reason, but no texts; `redacted` is `full` without secrets and personal data.
  */
-export const CONTENT_LEVELS = ['none', 'metadata', 'full'] as const
+export const CONTENT_LEVELS = ['none', 'metadata', 'redacted', 'full'] as const
 
 /** What the content log keeps of a call. */
 export type ContentLevel = (typeof CONTENT_LEVELS)[number]
+
+/** Levels whose texts telemetry exports; what it gets is what is kept. */
+export const EXPORTED_LEVELS: ReadonlySet<ContentLevel> = new Set(['full'])
 
 /** What one place says about the content log; absent values follow the next more general place. */
 export interface ContentTerms {

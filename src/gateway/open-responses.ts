@@ -64,6 +64,8 @@ export async function openResponses(
     background.close()
     room?.close()
   }
+  // No process but this one can have claims, or none with this name.
+  if (!others || 'names' in others) await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   return { responses, background, signatures, answers, claims, close }
 }

@@ -111,6 +111,8 @@ export class Call implements MediaRequester {
   content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
   sessionName: string | undefined
+  /** Whether telemetry gets the content of the call when that is complete. */
+  awaitsContent = false
   /** Set if telemetry is on and the call is a stream. */
   readonly chunkGaps: ChunkGaps | undefined
   #names: AnswerNames | undefined
@@ -349,7 +351,7 @@ export class Call implements MediaRequester {
       attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
       particulars: particularsText(
         usage,
-        { form, tools, served: this.#served?.terms },
+        { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),

@@ -46,6 +46,8 @@ export interface IncomingCall {
   readonly render?: (error: unknown) => RenderedRefusal
   /** The error that the caller gets unless the answer was kept: its key has no quota. */
   readonly unlessKept?: GatewayError
+  /** Set if the call has an idempotency key under which its answer may be kept. */
+  readonly isIdempotent?: true
   /** Set once the call, or the response to it, has ended in an error. */
   hasFailed?: boolean
 }

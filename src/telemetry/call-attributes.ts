@@ -49,7 +49,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
 }
 
 /** Why the choices ended; `error` for one that did not end as its protocol demands. */
-function finishReasons({ names, settlement }: TracedCall): string[] {
+export function finishReasons({ names, settlement }: Pick<TracedCall, 'names' | 'settlement'>): string[] {
   const reasons = names?.reasons ?? []
   const isWhole = settlement.reason === 'complete' || settlement.reason === 'estimated'
   if (reasons.length === 0) return isWhole ? [] : ['error']

@@ -35,6 +35,8 @@ export interface TelemetrySettings {
   readonly batchDelayMs: number
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number
+  /** Whether the content of calls is exported, where it is kept. */
+  readonly takesContent: boolean
 }
 
 /** Timeout of an export including retries, unless a variable sets one. A stop waits as long. */
@@ -127,6 +129,7 @@ export function readTelemetrySettings(
     maxBatchSize: Math.min(number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, 100_000), maxQueueSize),
     batchDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', 1_000, MAX_MS),
     metricIntervalMs: interval,
+    takesContent: given('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT')?.toLowerCase() === 'true',
     metricTimeoutMs: Math.min(number('OTEL_METRIC_EXPORT_TIMEOUT', 30_000, MAX_MS), interval),
   }
 }

@@ -37,6 +37,13 @@ export interface TracedAttempt extends Omit<AttemptEntry, 'message'> {
   readonly server: ServerAddress | undefined
 }
 
+/** Bytes of a call whose content is kept, as its client sent and got them. */
+export interface CallContent {
+  readonly request: Buffer
+  /** Undefined if the client got nothing. */
+  readonly answer: Buffer | undefined
+}
+
 /** A settled call. Only the names of models, channels and sessions are texts of an operator or a client. */
 export interface TracedCall {
   readonly facts: HoldFacts
@@ -60,15 +67,21 @@ export interface TracedCall {
   readonly attempts: readonly TracedAttempt[]
   /** Milliseconds between two reads of the stream, in their order. */
   readonly chunkGapsMs: readonly number[]
+  /** Whether `content` is called for it, once the client has got its answer. */
+  readonly awaitsContent: boolean
 }
 
 /** Exports spans and metrics. */
 export interface Telemetry {
   readonly counts: ExportCounts
+  /** Whether the content of calls is exported, where it is kept. */
+  readonly takesContent: boolean
   /** Records a request that is not a call. */
   request(traced: TracedRequest): void
   /** Records a call, once it is settled. */
   call(traced: TracedCall): void
+  /** Adds what was said in a call that awaits it; undefined if that was not kept after all. */
+  content(id: string, content: CallContent | undefined): void
   /** Sends what has not been sent. Never rejects. */
   close(): Promise<void>
 }

@@ -35,6 +35,7 @@ beforeAll(async () => {
         [
           token('ann'),
           token('little', { content_log: { what: 'metadata' } }),
+          token('redacted', { content_log: { what: 'redacted' } }),
           token('none', { content_log: { what: 'none' } }),
           token('never', { content_log: { sample: 0 } }),
           token('moment', { content_log: { keep: '1s' } }),
@@ -198,6 +199,32 @@ describe('how much is kept', () => {
       },
     })
     expect(JSON.stringify(content)).not.toContain('secret')
+  })
+
+  test('level redacted keeps everything but secrets and personal data, in streams too', async () => {
+    const key = `sk-proj-${'aB3'.repeat(16)}`
+    const frames = [
+      contentFrame('write to ann.lee@exa'),
+      contentFrame('mple.com now'),
+      finishFrame(),
+      DONE_FRAME,
+    ]
+    fixture.upstream.script('m', { kind: 'stream', frames })
+    const request = JSON.stringify({
+      model: 'm',
+      messages: [{ role: 'user', content: `my key is ${key}, my card 4111 1111 1111 1111, my name Ann` }],
+      stream: true,
+    })
+    const { id } = await say('redacted', request)
+    const { what, parts } = await contentOf(url(), ANN, id)
+    expect(what).toBe('redacted')
+    const kept = JSON.stringify(parts)
+    expect(parts.request_received?.text).toContain('my key is [REDACTED], my card [REDACTED], my name Ann')
+    expect(parts.answer_received?.text).toContain('write to [REDACTED]')
+    expect(parts.answer_received?.text).toContain('" now"')
+    for (const secret of [key, '4111', 'ann.lee', 'mple.com']) expect(kept).not.toContain(secret)
+    const texts = Object.values(parts).map((part) => part.text ?? '')
+    expect((await rowOf(ANN, id))['content_sha256']).toBe(sha256(...texts))
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { type Behaviour, completionText, usageText } from '../fixtures/behaviour.ts'
@@ -255,7 +256,6 @@ describe('a second attempt with the same idempotency key', () => {
   })
 
   test('the answer is the same bytes for a client that sends the same JSON in another content encoding', async () => {
-    const { gzipSync } = await import('node:zlib')
     fixture.upstream.script('chat', { kind: 'whole' })
     const key = randomUUID()
     const text = JSON.stringify(ask('chat'))

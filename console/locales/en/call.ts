@@ -87,6 +87,8 @@ export const call = {
   answered: 'Answered',
   attemptTime: (taken: string, start: string) => `${taken}, from ${start} on`,
   dropped: 'Fields left out',
+  idempotencyKey: 'Idempotency key',
+  isIdempotent: 'Sent: repeated attempts get this answer, and cost nothing.',
   incompletePrice: 'Price',
   isIncomplete: 'Incomplete: a tool that the request offered, or the tier of service, has no known price.',
   tierRow: 'Tier of service',

@@ -81,6 +81,8 @@ export const call: Texts['call'] = {
   answered: '已返回',
   attemptTime: (taken, start) => `耗时 ${taken}，始于 ${start}`,
   dropped: '未转发的字段',
+  idempotencyKey: '幂等键',
+  isIdempotent: '已提供：重复的请求会得到同一答复，不再收费。',
   incompletePrice: '价格',
   isIncomplete: '不完整：请求提供的工具或服务层级的价格未知。',
   tierRow: '服务层级',

@@ -6,6 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
 import classes from './call-details.module.css'
 import { CacheDetails } from './cache-details.tsx'
+import { CallContentSection } from './call-content.tsx'
 import { CostLines } from './cost-lines.tsx'
 import { type DetailRows, DetailsFrame } from './details-frame.tsx'
 import { TimingBar } from './timing-bar.tsx'
@@ -26,6 +27,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.tierRow, tiers.textOf(call)],
     [texts.call.regionRow, call.region],
     [texts.call.dropped, call.dropped.join(', ')],
+    [texts.call.idempotencyKey, call.idempotent ? texts.call.isIdempotent : ''],
     [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
     [texts.call.note, call.note === '' ? '' : texts.call.notes[call.note]],
   ]
@@ -41,6 +43,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       rows={rows}
     >
       <FailureExplanation call={call} />
+      <CallContentSection call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />
       <CacheDetails call={call} />

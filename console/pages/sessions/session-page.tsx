@@ -15,6 +15,7 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useBreaksText } from './use-breaks-text.ts'
 import { SessionCalls } from './session-calls.tsx'
+import { SessionThread } from './session-thread.tsx'
 import classes from './sessions.module.css'
 
 const REFRESH_MS = 60_000
@@ -43,11 +44,12 @@ export function SessionPage() {
 }
 
 function OneSession({ session }: { readonly session: Session }) {
-  const { sessions } = useTexts()
+  const { sessions, content } = useTexts()
   const { profile, isAdmin } = useSignedIn()
   const { timeZone } = usePreferences()
   const { time } = useFormats()
-  const [{ p = '1' }, setSearch] = useSearchState()
+  const [{ p = '1', as }, setSearch] = useSearchState()
+  const isThread = as === 'thread'
   const page = Number(p)
   const filter: CallFilter = { session: session.session }
   const calls = useQuery({
@@ -70,6 +72,9 @@ function OneSession({ session }: { readonly session: Session }) {
           )
         }
       >
+        <Button variant="default" onClick={() => setSearch({ as: isThread ? undefined : 'thread' })}>
+          {isThread ? content.table : content.thread}
+        </Button>
         <Button component={Link} variant="default" to="/logs" search={log as never}>
           {sessions.inLog}
         </Button>
@@ -83,7 +88,11 @@ function OneSession({ session }: { readonly session: Session }) {
       <QueryResult query={calls} rows={12}>
         {({ items, total }) => (
           <>
-            <SessionCalls calls={items} isStale={calls.isPlaceholderData} log={log} />
+            {isThread ? (
+              <SessionThread calls={items} />
+            ) : (
+              <SessionCalls calls={items} isStale={calls.isPlaceholderData} log={log} />
+            )}
             <Pager
               page={page}
               pageSize={CALL_PAGE_SIZE}

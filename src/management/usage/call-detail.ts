@@ -57,6 +57,7 @@ const costFields = {
     .nullable()
     .meta({ description: 'Why the call failed; null if it did not, or if the client left' }),
   dropped: z.array(z.string()).meta({ description: 'Fields of the request that the upstream did not get' }),
+  idempotent: z.boolean().meta({ description: 'Whether the call had an idempotency key' }),
 }
 
 /** A call in responses to its user; `docs/api.md: Usage log`, one call. */
@@ -118,10 +119,11 @@ const NO_ERROR: StoredError = { type: '', code: '', message: '' }
 
 function explained(detail: CallDetail) {
   const { entry, particulars, priceSet } = detail
-  const { queued_ms = 0, connect_ms = 0, dropped = [], ...chargedBy } = particulars
+  const { queued_ms = 0, connect_ms = 0, dropped = [], idempotent = false, ...chargedBy } = particulars
   const told = {
     timing: { queued_ms, connect_ms, first_byte_ms: entry.first_byte_ms, total_ms: entry.duration_ms },
     dropped: [...dropped],
+    idempotent,
     error: errorOf(detail),
   }
   const unknown = {

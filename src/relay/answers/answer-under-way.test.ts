@@ -99,6 +99,16 @@ describe('an answer under way', () => {
     expect(answer.recorder.isFinished).toBe(true)
   })
 
+  test('who watches the pieces of the recorded response gets them all, too', () => {
+    const answer = underWay()
+    const pieces: string[] = []
+    answer.recorder.onPiece = (piece) => pieces.push(String(piece))
+    answer.recorder.write(Buffer.from('a'))
+    answer.recorder.end('c', Buffer.from('b'))
+    answer.recorder.write(Buffer.from('d'))
+    expect(pieces).toEqual(['a', 'b', 'c'])
+  })
+
   test('the call goes on when all clients have left, if it is to', async () => {
     const answer = underWay()
     const client = new Client()

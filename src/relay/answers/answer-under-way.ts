@@ -292,14 +292,14 @@ class AnswerRecorder extends Response {
   }
 
   override write(piece: Buffer): boolean {
-    return this.#isOver || this.#recording.write(piece)
+    return this.#isOver || this.#record(piece)
   }
 
   override end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#isOver) return
     this.#hasRecordedEnd = true
-    if (before) this.#recording.write(before)
-    if (rest !== undefined) this.#recording.write(typeof rest === 'string' ? Buffer.from(rest) : rest)
+    if (before) this.#record(before)
+    if (rest !== undefined) this.#record(typeof rest === 'string' ? Buffer.from(rest) : rest)
     this.#recording.complete()
     this.onConnectionEnd('finished')
   }
@@ -312,6 +312,11 @@ class AnswerRecorder extends Response {
     if (this.isAborted || this.isFinished) return
     this.onConnectionEnd('aborted')
     this.#recording.breakOff()
+  }
+
+  #record(piece: Buffer): boolean {
+    this.onPiece?.(piece)
+    return this.#recording.write(piece)
   }
 
   get #isOver(): boolean {

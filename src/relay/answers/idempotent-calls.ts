@@ -208,7 +208,7 @@ export class IdempotentCalls {
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
     const delivered = Promise.allSettled([answer.attach(incoming.response)])
-    const made: IncomingCall = { ...incoming, response: answer.recorder }
+    const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
     let failure: { readonly error: unknown } | undefined
     try {
@@ -217,6 +217,7 @@ export class IdempotentCalls {
     } catch (error) {
       failure = { error }
     }
+    if (made.isTraced) incoming.isTraced = true
     const rendered = failure && !answer.recorder.headersSent && lastingRefusal(failure.error, incoming)
     if (rendered) answer.recorder.writeHead(rendered.status, rendered.headers).end(rendered.body)
     else if (failure) answer.fail(failure.error)
@@ -246,7 +247,7 @@ export class IdempotentCalls {
       claims: { rows },
     } = this.#services
     if (end?.kind !== 'complete')
-      return this.#writes.run(() => rows.write('releaseClaims', { lookup, claim }), 0)
+      return this.#writes.run(() => rows.write('releaseClaim', { lookup, claim }), 0)
     const { head, pieces } = end
     const nowMs = Date.now()
     const isKept =

@@ -29,6 +29,7 @@ export function tracedBackgroundCall(
     names: undefined,
     attempts: [],
     chunkGapsMs: [],
+    awaitsContent: false,
   }
 }
 

@@ -36,6 +36,7 @@ export function tracedCall(
     parameters: requestParameters(request),
     names,
     attempts: call.attempts.traced(call.cut),
+    awaitsContent: call.awaitsContent,
     chunkGapsMs: call.chunkGaps?.ms ?? NO_GAPS,
   }
 }

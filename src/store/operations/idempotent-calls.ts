@@ -79,23 +79,23 @@ export async function endClaim(
     .execute()
 }
 
-/**
- * Releases a claim, so that another attempt asks the provider; without `lookup` and `claim`, all claims of a
- * process that has ended; without `node` as well, those of all processes.
- */
-export async function releaseClaims(
+/** Releases a claim, so that the next attempt asks the provider. */
+export async function releaseClaim(
   db: Db,
-  {
-    lookup,
-    claim,
-    node,
-  }: { readonly lookup?: string; readonly claim?: string; readonly node?: string | undefined },
+  { lookup, claim }: { readonly lookup: string; readonly claim: string },
 ): Promise<void> {
-  let released = db.deleteFrom('idempotent_calls').where('until_ms', 'is not', null)
-  if (node !== undefined) released = released.where('node', '=', node)
-  if (lookup !== undefined && claim !== undefined)
-    released = released.where('lookup', '=', lookup).where('claim', '=', claim)
-  await released.execute()
+  await db
+    .deleteFrom('idempotent_calls')
+    .where('lookup', '=', lookup)
+    .where('claim', '=', claim)
+    .where('until_ms', 'is not', null)
+    .execute()
+}
+
+/** Ends the claims that an earlier run of a process left behind, or those of all processes. */
+export async function lapseClaims(db: Db, { node }: { readonly node: string | undefined }): Promise<void> {
+  const lapsed = db.updateTable('idempotent_calls').set({ until_ms: 0 }).where('until_ms', 'is not', null)
+  await (node === undefined ? lapsed : lapsed.where('node', '=', node)).execute()
 }
 
 /** Removes at most `limit` expired calls; resolves to their number. */

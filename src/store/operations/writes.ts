@@ -31,8 +31,9 @@ export {
 export {
   claimCall,
   endClaim,
+  lapseClaims,
   pruneIdempotentCalls,
-  releaseClaims,
+  releaseClaim,
   renewClaims,
 } from './idempotent-calls.ts'
 export {

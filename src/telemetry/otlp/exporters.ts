@@ -26,16 +26,16 @@ const METRIC_EXPORTERS: Readonly<
     new (await import('@opentelemetry/exporter-metrics-otlp-http')).OTLPMetricExporter(options),
 }
 
-/** Creates an exporter of spans. `onHandedOver` is called with the number of spans that leave the queue. */
+/** Creates an exporter of spans. `onHandedOver` is called with the spans that leave the queue. */
 export async function spanExporter(
   { protocol, timeoutMs }: SignalSettings,
   counts: ExportCounts,
-  onHandedOver: (spans: number) => void,
+  onHandedOver: (spans: readonly ReadableSpan[]) => void,
 ): Promise<SpanExporter> {
   const exporter = await SPAN_EXPORTERS[protocol](optionsOf(timeoutMs))
   return {
     export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
-      onHandedOver(spans.length)
+      onHandedOver(spans)
       exporter.export(spans, counted(counts, 'TRACES', spans.length, done))
     },
     shutdown: () => exporter.shutdown(),

@@ -26,14 +26,15 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { attemptAttributes, callAttributes, requestAttributes } from '../call-attributes.ts'
+import { attemptAttributes, callAttributes, finishReasons, requestAttributes } from '../call-attributes.ts'
 import { ExportCounts } from '../export-counts.ts'
 import { errorType } from '../gen-ai.ts'
 import type { SamplerSettings, TelemetrySettings } from '../telemetry-settings.ts'
-import type { Telemetry, TelemetryServices, TracedCall, TracedRequest } from '../telemetry.ts'
+import type { CallContent, Telemetry, TelemetryServices, TracedCall, TracedRequest } from '../telemetry.ts'
 import { CallMetrics } from './call-metrics.ts'
 import { metricExporter, spanExporter } from './exporters.ts'
 import { present } from './present.ts'
+import { lengthOfContent, saidIn } from './said.ts'
 import { SpanRoom } from './span-room.ts'
 
 /** Calls that are turned into spans before other work of the process goes on. */
@@ -52,10 +53,12 @@ export async function otlpTelemetry(
   const room = new SpanRoom(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
   const tracing = await openTracing(settings, resource, counts, room)
   const metering = await openMetering(settings, resource, counts)
-  const waiting: TracedCall[] = []
+  const waiting: FinishedCall[] = []
+  /** Calls whose content is not complete yet, by id. */
+  const awaiting = new Map<string, TracedCall>()
   let isScheduled = false
 
-  const take = (call: TracedCall): void => {
+  const take = (call: FinishedCall): void => {
     metering?.calls.record(call)
     if (tracing) traceCall(tracing.tracer, room, call)
   }
@@ -64,26 +67,43 @@ export async function otlpTelemetry(
     isScheduled = waiting.length > 0
     if (isScheduled) setImmediate(takeSome)
   }
+  const add = (call: FinishedCall): void => {
+    // Without a bound, a process that never has time would keep the calls of a flood.
+    if (waiting.length >= settings.maxQueueSize) return take(call)
+    waiting.push(call)
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(takeSome)
+  }
   return {
     counts,
+    takesContent: settings.takesContent && tracing !== undefined,
     request(traced) {
       if (tracing) traceRequest(tracing.tracer, room, traced)
     },
     call(traced) {
-      // Without a bound, a process that never has time would keep the calls of a flood.
-      if (waiting.length >= settings.maxQueueSize) return take(traced)
-      waiting.push(traced)
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(takeSome)
+      if (traced.awaitsContent && awaiting.size < settings.maxQueueSize) awaiting.set(traced.facts.id, traced)
+      else add(traced)
+    },
+    content(id, content) {
+      const call = awaiting.get(id)
+      if (!call) return
+      awaiting.delete(id)
+      const bytes = content ? content.request.length + (content.answer?.length ?? 0) : 0
+      if (bytes > 0 && !room.takeContent(bytes)) add(call)
+      else add({ ...call, ...(content && { content }) })
     },
     // With an unreachable collector the last spans are lost, but the stop is not delayed.
     async close() {
-      for (const call of waiting.splice(0)) take(call)
+      for (const call of [...waiting.splice(0), ...awaiting.values()]) take(call)
+      awaiting.clear()
       await Promise.allSettled([tracing?.provider.shutdown(), metering?.provider.shutdown()])
     },
   }
 }
+
+/** A call, with its content if that is exported. */
+type FinishedCall = TracedCall & { readonly content?: CallContent }
 
 /**
  * What identifies the process. Each process has an id of its own: without one, a backend would take the series of
@@ -111,7 +131,10 @@ async function openTracing(
 ): Promise<{ readonly provider: TracerProvider; readonly tracer: Tracer } | undefined> {
   const options = signals.get('TRACES')
   if (!options) return undefined
-  const exporter = await spanExporter(options, counts, (spans) => room.leave(spans))
+  const exporter = await spanExporter(options, counts, (spans) => {
+    room.leave(spans.length)
+    room.giveContent(lengthOfContent(spans))
+  })
   const provider = new TracerProvider({
     resource,
     sampler: samplerFor(sampler),
@@ -174,9 +197,9 @@ function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): vo
 }
 
 /** One span for the call, which carries its usage, and one below it for each request to an upstream. */
-function traceCall(tracer: Tracer, room: SpanRoom, call: TracedCall): void {
+function traceCall(tracer: Tracer, room: SpanRoom, call: FinishedCall): void {
   const { facts, settlement, attempts } = call
-  if (!room.has(1 + attempts.length)) return
+  if (!room.has(1 + attempts.length)) return room.giveContent(contentBytes(call))
   const attributes = present(callAttributes(call))
   const parent = contextOf(call.traceparent)
   const span = tracer.startSpan(
@@ -195,7 +218,25 @@ function traceCall(tracer: Tracer, room: SpanRoom, call: TracedCall): void {
       )
       end(child, room, startTime + attempt.duration_ms, attempt.cause !== null)
     }
+  addContent(span, room, call)
   end(span, room, Math.max(settlement.ended_ms, facts.started_ms), errorType(call) !== undefined)
+}
+
+/** Adds what was said. Until the span is sent, its texts count against the room for content. */
+function addContent(span: Span, room: SpanRoom, call: FinishedCall): void {
+  const { content, facts } = call
+  if (!content) return
+  room.giveContent(contentBytes(call))
+  if (!span.isRecording()) return
+  const said = saidIn(facts.kind, content, facts.stream, finishReasons(call))
+  for (const [name, value] of Object.entries(said)) {
+    const text = JSON.stringify(value)
+    if (room.takeContent(text.length)) span.setAttribute(name, text)
+  }
+}
+
+function contentBytes({ content }: FinishedCall): number {
+  return content ? content.request.length + (content.answer?.length ?? 0) : 0
 }
 
 function end(span: Span, room: SpanRoom, endedMs: number, isFailed: boolean): void {

@@ -1,0 +1,30 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { z } from 'zod'
+import type { callContentSchema } from '../../src/management/usage/call-content.ts'
+import { ApiError } from './api-error.ts'
+import { request } from './client.ts'
+
+/** What was said in a call, where it is kept. */
+export type CallContent = z.output<typeof callContentSchema>
+
+/** A part of a call's content. */
+export type ContentPart = NonNullable<CallContent['parts'][keyof CallContent['parts']]>
+
+/** The content of a call; null if nothing is kept of it, or if the account may not read it. */
+export function contentQuery(userId: number, id: string) {
+  return queryOptions({
+    queryKey: [userId, 'content', id],
+    // A look at another's content is recorded: it is made when it is asked for, and not repeated by itself.
+    staleTime: Infinity,
+    retry: false,
+    refetchOnWindowFocus: false,
+    queryFn: async () => {
+      try {
+        return await request<CallContent>('GET', `/api/content/${encodeURIComponent(id)}`)
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null
+        throw error
+      }
+    },
+  })
+}

@@ -1,0 +1,127 @@
+import { chatCall, geminiPieces, itemPieces, piecesOf } from './said-requests.ts'
+import { asText, isMembers, type Members, objectsIn, parsed, type Piece } from './said.ts'
+
+/** What an answer says, whole or as events, in any of the dialects. */
+export function answerOf(answer: string): readonly Piece[] {
+  const whole = parsed(answer)
+  if (Array.isArray(whole)) return merged(objectsIn(whole).flatMap(geminiAnswer))
+  if (isMembers(whole)) return wholeAnswer(whole)
+  const events = answer
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data:') ? [parsed(line.slice('data:'.length))] : []))
+    .filter(isMembers)
+  return streamed(events)
+}
+
+function wholeAnswer(answer: Members): readonly Piece[] {
+  if (isMembers(answer['error'])) return [{ kind: 'other', name: 'error', text: asText(answer['error']) }]
+  if (Array.isArray(answer['candidates'])) return geminiAnswer(answer)
+  if (Array.isArray(answer['output'])) return objectsIn(answer['output']).flatMap(itemPieces)
+  if (Array.isArray(answer['choices'])) return objectsIn(answer['choices']).flatMap(choicePieces)
+  return piecesOf(answer['content'])
+}
+
+function choicePieces(choice: Members): readonly Piece[] {
+  const message = isMembers(choice['message']) ? choice['message'] : {}
+  const thinking = message['reasoning_content'] ?? message['reasoning']
+  return [
+    ...(typeof thinking === 'string' ? [{ kind: 'thinking', name: '', text: thinking } as const] : []),
+    ...piecesOf(message['content'] ?? message['refusal'] ?? choice['text']),
+    ...objectsIn(message['tool_calls']).map(chatCall),
+  ]
+}
+
+function geminiAnswer(answer: Members): readonly Piece[] {
+  return objectsIn(answer['candidates']).flatMap(({ content }) =>
+    isMembers(content) ? geminiPieces(content) : [],
+  )
+}
+
+/** A piece of a stream that grows; pieces of the same `at` belong together. */
+interface Part extends Piece {
+  readonly at: string
+}
+
+function streamed(events: readonly Members[]): readonly Piece[] {
+  const end = events.find(({ type }) => type === 'response.completed' || type === 'response.incomplete')
+  if (end && isMembers(end['response'])) return wholeAnswer(end['response'])
+  const parts = events.flatMap(partsOfEvent)
+  const byPlace = Map.groupBy(parts, ({ at }) => at)
+  return [...byPlace.values()].map((some) => ({
+    kind: some[0]?.kind ?? 'text',
+    name: some.map(({ name }) => name).join(''),
+    text: some.map(({ text }) => text).join(''),
+  }))
+}
+
+function partsOfEvent(event: Members): readonly Part[] {
+  if (isMembers(event['error']))
+    return [{ at: 'error', kind: 'other', name: 'error', text: asText(event['error']) }]
+  if (Array.isArray(event['choices'])) return objectsIn(event['choices']).flatMap(chatParts)
+  if (Array.isArray(event['candidates']))
+    return geminiAnswer(event).map((piece, index) => ({ ...piece, at: placeOf(piece, index) }))
+  const type = asText(event['type'])
+  if (type.startsWith('response.')) return responsesPart(type, event)
+  return messagesPart(type, event)
+}
+
+const placeOf = ({ kind, name }: Piece, index: number): string =>
+  kind === 'text' || kind === 'thinking' ? kind : `${kind} ${name} ${index}`
+
+function chatParts({ index, delta, text }: Members): readonly Part[] {
+  const at = asText(index)
+  if (typeof text === 'string') return [{ at: `${at} text`, kind: 'text', name: '', text }]
+  if (!isMembers(delta)) return []
+  const grown = (kind: Piece['kind'], value: unknown): Part[] =>
+    typeof value === 'string' && value !== '' ? [{ at: `${at} ${kind}`, kind, name: '', text: value }] : []
+  const calls = objectsIn(delta['tool_calls']).map(
+    (call): Part => ({ ...chatCall(call), at: `${at} call ${asText(call['index'])}` }),
+  )
+  return [
+    ...grown('thinking', delta['reasoning_content'] ?? delta['reasoning']),
+    ...grown('text', delta['content'] ?? delta['refusal']),
+    ...calls,
+  ]
+}
+
+function messagesPart(type: string, event: Members): readonly Part[] {
+  const at = `block ${asText(event['index'])}`
+  const block = event['content_block']
+  if (type === 'content_block_start' && isMembers(block)) {
+    const [piece] = piecesOf([block])
+    const isCall = piece?.kind === 'call'
+    return piece ? [{ ...piece, at, text: isCall && piece.text === '{}' ? '' : piece.text }] : []
+  }
+  const delta = event['delta']
+  if (type !== 'content_block_delta' || !isMembers(delta)) return []
+  const said = delta['text'] ?? delta['thinking'] ?? delta['partial_json']
+  return typeof said === 'string' ? [{ at, kind: 'text', name: '', text: said }] : []
+}
+
+const DELTAS: Readonly<Record<string, Piece['kind']>> = {
+  'response.output_text.delta': 'text',
+  'response.refusal.delta': 'text',
+  'response.reasoning_summary_text.delta': 'thinking',
+  'response.reasoning_text.delta': 'thinking',
+  'response.function_call_arguments.delta': 'call',
+  'response.custom_tool_call_input.delta': 'call',
+}
+
+// Only of a stream that broke off: a complete one ends with the whole answer.
+function responsesPart(type: string, event: Members): readonly Part[] {
+  const kind = DELTAS[type]
+  const at = `item ${asText(event['item_id'])} ${asText(event['content_index'] ?? event['summary_index'])}`
+  return kind ? [{ at, kind, name: '', text: asText(event['delta']) }] : []
+}
+
+/** Texts and thoughts that follow each other, joined. */
+function merged(pieces: readonly Piece[]): readonly Piece[] {
+  const joined: Piece[] = []
+  for (const piece of pieces) {
+    const last = joined.at(-1)
+    const grows = last?.kind === piece.kind && (piece.kind === 'text' || piece.kind === 'thinking')
+    if (grows) joined[joined.length - 1] = { ...last, text: last.text + piece.text }
+    else joined.push(piece)
+  }
+  return joined
+}

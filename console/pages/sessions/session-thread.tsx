@@ -1,0 +1,43 @@
+import { useQueries } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Call } from '../../api/calls.ts'
+import { contentQuery } from '../../api/content.ts'
+import { Conversation } from '../../components/conversation.tsx'
+import { conversationOf, newTurns } from '../../components/conversation-turns.ts'
+import type { Turn } from '../../components/said.ts'
+import { useSignedIn } from '../../components/session.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './sessions.module.css'
+
+/** The calls of a session as one thread: of each, what was not said before. */
+export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
+  const { content } = useTexts()
+  const { profile } = useSignedIn()
+  const kept = calls.filter(({ content_address: address }) => address !== '')
+  const found = useQueries({ queries: kept.map(({ id }) => contentQuery(profile.id, id)) })
+  if (kept.length === 0) return <p className={classes['hint']}>{content.nothingKept}</p>
+  let before: readonly Turn[] = []
+  return kept.map((call, index) => {
+    const parts = found[index]?.data?.parts
+    const answer = (parts?.answer_sent ?? parts?.answer_received)?.text ?? ''
+    const turns = conversationOf(parts?.request_received?.text ?? '', answer) ?? []
+    const shown = newTurns(turns, before)
+    if (turns.length > 0) before = turns
+    return (
+      <section key={call.id} aria-label={call.id}>
+        <h3 className={classes['heading']}>
+          <Link to="/logs/$id" params={{ id: call.id }}>
+            <TimeText at={call.created_at} />
+          </Link>{' '}
+          {call.model_name}
+        </h3>
+        {shown.length > 0 ? (
+          <Conversation turns={shown} label={content.conversation} />
+        ) : (
+          <p className={classes['hint']}>{found[index]?.isPending ? content.loading : content.noText}</p>
+        )}
+      </section>
+    )
+  })
+}

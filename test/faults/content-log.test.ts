@@ -1,0 +1,139 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { contentOf, lookAt, sha256 } from '../fixtures/content.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const OPERATOR = { id: 1, accessToken: 'root-access-token' }
+const NAMES = ['ann', 'ben', 'cyd', 'dan'] as const
+const MIB = 1024 * 1024
+
+interface Row {
+  readonly id: string
+  readonly user_id: number
+  readonly content_address: string
+  readonly content_sha256: string
+}
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: { requests: 0 }, key: { requests: 0 } },
+    content_log: { what: 'full', readers: 100 },
+    models: priced(['m', 'large']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('large', upstream.baseUrl('large'))],
+    users: [
+      ROOT,
+      ...NAMES.map((name, index) =>
+        user(index + 2, name, [token(name)], { access_token: `the-access-token-of-${name}` }),
+      ),
+    ],
+  }))
+  fixture.upstream.decide('m', ({ text }) => ({
+    kind: 'whole',
+    body: completionText(`said to ${JSON.parse(text).messages[0].content}`, usageText(3, 2)),
+  }))
+})
+afterAll(() => fixture?.close())
+
+const url = (): string => fixture.gateway.url
+const accountOf = (index: number) => ({ id: index + 2, accessToken: `the-access-token-of-${NAMES[index]}` })
+
+const say = (name: string, words: string, model = 'm') =>
+  call(url(), { model, messages: [{ role: 'user', content: words }] }, { key: name })
+
+async function rows(): Promise<readonly Row[]> {
+  const all: Row[] = []
+  for (let page = 1; ; page += 1) {
+    const { data } = await manage<{ items: Row[] }>(url(), OPERATOR, `GET /api/log/?page_size=100&p=${page}`)
+    all.push(...data.items)
+    if (data.items.length < 100) return all
+  }
+}
+
+describe('a gateway that is killed while it writes content', () => {
+  test('the content of each call is whole or absent, never mixed, and belongs to a row', async () => {
+    let spoken = 0
+    for (let round = 0; round < 4; round += 1) {
+      let isKilled = false
+      const talking = Promise.all(
+        NAMES.map(async (name) => {
+          while (!isKilled) {
+            spoken += 1
+            const words = `${name} ${spoken} ${'word '.repeat(spoken % 200)}`
+            await say(name, words).catch(() => {})
+          }
+        }),
+      )
+      await sleep(1_200 + 137 * round)
+      await fixture.gateway.kill()
+      isKilled = true
+      await talking
+      await fixture.gateway.restart()
+    }
+    let found = 0
+    for (const row of await rows()) {
+      const { status, data } = await lookAt(url(), OPERATOR, row.id)
+      expect(status).toBe(row.content_address === '' ? 404 : 200)
+      if (status !== 200) continue
+      found += 1
+      const request = data.parts.request_received?.text ?? ''
+      const answer = data.parts.answer_received?.text ?? ''
+      expect(row.content_sha256).toBe(sha256(request, answer))
+      const { content } = JSON.parse(request).messages[0]
+      expect(content.split(' ')[0]).toBe(NAMES[row.user_id - 2])
+      expect(JSON.parse(answer).choices[0].message.content).toBe(`said to ${content}`)
+    }
+    expect(found).toBeGreaterThan(50)
+  })
+
+  test('of 1,000 random looks, none shows what another user said', async () => {
+    const kept = (await rows()).filter(({ content_address: address }) => address !== '')
+    const seen = { own: 0, others: 0 }
+    for (let look = 0; look < 1_000; look += 1) {
+      const reader = look % NAMES.length
+      const row = kept[Math.floor(Math.random() * kept.length)]!
+      const isOwn = row.user_id === accountOf(reader).id
+      const { status, data } = await lookAt(url(), accountOf(reader), row.id)
+      expect(status).toBe(isOwn ? 200 : 404)
+      expect(data === undefined).toBe(!isOwn)
+      seen[isOwn ? 'own' : 'others'] += 1
+    }
+    expect(Math.min(seen.own, seen.others)).toBeGreaterThan(100)
+  })
+})
+
+test('a database that takes no content delays no call; what finds no room is dropped and counted, and later content is kept', async () => {
+  const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
+  fixture.upstream.script('large', { kind: 'whole', body })
+  const quick = async (): Promise<number> => {
+    const start = performance.now()
+    expect((await say('ben', 'quick')).status).toBe(200)
+    return performance.now() - start
+  }
+  await quick()
+  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
+  blocked.exec('BEGIN EXCLUSIVE')
+  const times: number[] = []
+  try {
+    for (let one = 0; one < 8; one += 1) {
+      expect((await say('ann', `large ${one}`, 'large')).status).toBe(200)
+      times.push(await quick())
+    }
+  } finally {
+    blocked.exec('ROLLBACK')
+    blocked.close()
+  }
+  expect(Math.max(...times)).toBeLessThan(1_000)
+  const metrics = await call(url(), undefined, { method: 'GET', path: '/metrics' })
+  const [, dropped = '0'] = /sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(metrics.text) ?? []
+  expect(Number(dropped)).toBeGreaterThan(0)
+  await sleep(1_000)
+  const after = await say('cyd', 'afterwards')
+  expect((await contentOf(url(), OPERATOR, String(after.headers['x-request-id']))).what).toBe('full')
+})

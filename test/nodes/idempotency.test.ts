@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call, type FullResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
+
+const GRANTED = 1_000_000_000
+/** Ten prompt and five output tokens. */
+const COST = 30
+/** Time after which the calls of a dead node are free again. */
+const FREE_AGAIN_MS = 90_000
+
+function configuration(upstream: ScriptedUpstream) {
+  return {
+    options: { retries: 0 },
+    rate_limits: {},
+    models: priced(['m', 'slow']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('slow', upstream.baseUrl('slow'))],
+    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: GRANTED })])],
+  }
+}
+
+const withKey = (key: string) => ({ headers: { 'idempotency-key': key } })
+const isReplayed = ({ headers }: FullResponse): boolean => headers['idempotency-replayed'] === 'true'
+
+/** Starts a stream, and kills its gateway in the middle of it. */
+async function killedDuring(gateway: RunningGateway, upstream: ScriptedUpstream, key: string): Promise<void> {
+  upstream.script('slow', { kind: 'stream', events: 3, ending: 'stall' }, { kind: 'stream', events: 3 })
+  const live = await open(gateway.url, askStream('slow'), { key: 'ann', ...withKey(key) })
+  await live.until('word')
+  await gateway.kill()
+}
+
+describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
+  const started = (): Promise<Nodes> => setNodes(engine, 2, configuration)
+  const charged = async ({ token: tokenOf }: Nodes): Promise<number> => (await tokenOf('token-ann')).used
+
+  test('attempts on both nodes during a call make one upstream call, and get equal answers for one charge', async () => {
+    const nodes = await started()
+    const go = Promise.withResolvers<void>()
+    const { upstream } = nodes
+    upstream.script('slow', { kind: 'stream', endsAfter: go.promise, usage: usageText(10, 5) })
+    const key = randomUUID()
+    const attempts = Array.from({ length: 30 }, (_, index) =>
+      nodes.chat(index % 2, 'ann', askStream('slow'), withKey(key)),
+    )
+    await upstream.receivedAtLeast('slow', 1)
+    await sleep(300)
+    go.resolve()
+    const answers = await Promise.all(attempts)
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(answers.filter((answer) => !isReplayed(answer))).toHaveLength(1)
+    expect(upstream.received('slow')).toHaveLength(1)
+    await expect.poll(() => charged(nodes), { timeout: 10_000 }).toBe(COST)
+  })
+
+  test('the other node replays an answer, and knows conflicts', async () => {
+    const nodes = await started()
+    const key = randomUUID()
+    const first = await nodes.chat(0, 'ann', ask('m'), withKey(key))
+    const second = await nodes.chat(1, 'ann', ask('m'), withKey(key))
+    expect(isReplayed(second)).toBe(true)
+    expect(second.bytes.equals(first.bytes)).toBe(true)
+    const conflict = await nodes.chat(1, 'ann', ask('m', { temperature: 1 }), withKey(key))
+    expect(conflict.status).toBe(422)
+    expect(nodes.upstream.received('m')).toHaveLength(1)
+  })
+
+  test('an attempt that waits for another node makes the call if that node fails', async () => {
+    const nodes = await started()
+    const go = Promise.withResolvers<void>()
+    nodes.upstream.script('slow', { kind: 'status', status: 500, after: go.promise }, { kind: 'whole' })
+    const key = randomUUID()
+    const failing = nodes.chat(0, 'ann', ask('slow'), withKey(key))
+    await nodes.upstream.receivedAtLeast('slow', 1)
+    const waiting = nodes.chat(1, 'ann', ask('slow'), withKey(key))
+    await sleep(200)
+    go.resolve()
+    expect((await failing).status).toBe(500)
+    expect((await waiting).status).toBe(200)
+    expect(isReplayed(await waiting)).toBe(false)
+    expect(nodes.upstream.received('slow')).toHaveLength(2)
+  })
+
+  test('the call of a node that was killed is made once more, by the other node within 90 s', {
+    timeout: 150_000,
+  }, async () => {
+    const nodes = await started()
+    const [first] = nodes.gateways
+    const key = randomUUID()
+    if (first) await killedDuring(first, nodes.upstream, key)
+    const sinceMs = performance.now()
+    const attempts = await Promise.all(
+      Array.from({ length: 3 }, () => nodes.chat(1, 'ann', askStream('slow'), withKey(key))),
+    )
+    expect(performance.now() - sinceMs).toBeLessThan(FREE_AGAIN_MS)
+    expect(attempts.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(attempts.map(({ text }) => text)).size).toBe(1)
+    expect(nodes.upstream.received('slow')).toHaveLength(2)
+  })
+
+  test('a node that was killed makes its own calls again as soon as it is back', async () => {
+    const nodes = await started()
+    const [first] = nodes.gateways
+    const key = randomUUID()
+    if (first) await killedDuring(first, nodes.upstream, key)
+    await first?.restart()
+    const sinceMs = performance.now()
+    const answer = await nodes.chat(0, 'ann', askStream('slow'), withKey(key))
+    expect(answer.status).toBe(200)
+    expect(performance.now() - sinceMs).toBeLessThan(10_000)
+    expect(nodes.upstream.received('slow')).toHaveLength(2)
+  })
+})
+
+describe('idempotency keys after a crash of a gateway with the embedded database', () => {
+  test('kept answers are replayed after kill -9, and a call that it cut off is made once more', async () => {
+    const upstream = await startUpstream()
+    onTestFinished(() => upstream.stop())
+    const gateway = await startGateway({ config: configuration(upstream) })
+    onTestFinished(() => gateway.discard())
+    const [kept, cut] = [randomUUID(), randomUUID()]
+    const first = await call(gateway.url, ask('m'), { key: 'ann', ...withKey(kept) })
+    // The answer is kept after it was delivered.
+    await sleep(500)
+    await killedDuring(gateway, upstream, cut)
+    await gateway.restart()
+    const second = await call(gateway.url, ask('m'), { key: 'ann', ...withKey(kept) })
+    expect(isReplayed(second)).toBe(true)
+    expect(second.bytes.equals(first.bytes)).toBe(true)
+    expect(upstream.received('m')).toHaveLength(1)
+    const again = await call(gateway.url, askStream('slow'), { key: 'ann', ...withKey(cut) })
+    expect(again.status).toBe(200)
+    const third = await call(gateway.url, askStream('slow'), { key: 'ann', ...withKey(cut) })
+    expect(isReplayed(third)).toBe(true)
+    expect(upstream.received('slow')).toHaveLength(2)
+  })
+})
+
+describe('idempotency keys with two workers', () => {
+  test('attempts on all workers make one upstream call, and get equal answers for one charge', async () => {
+    const fixture: Fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
+    onTestFinished(() => fixture.close())
+    const serving = (from: number): number => workersIn(fixture.gateway.logs().slice(from)).size
+    // Connections are distributed among those that have started to serve.
+    await vi.waitFor(
+      async () => {
+        await Promise.all(Array.from({ length: 8 }, () => fixture.chat('nobody', ask('m'))))
+        expect(serving(0)).toBe(2)
+      },
+      { timeout: 60_000, interval: 50 },
+    )
+    const before = fixture.gateway.logs().length
+    const go = Promise.withResolvers<void>()
+    fixture.upstream.script('slow', { kind: 'stream', endsAfter: go.promise, usage: usageText(10, 5) })
+    const key = randomUUID()
+    const attempts = Array.from({ length: 40 }, () => fixture.chat('ann', askStream('slow'), withKey(key)))
+    await fixture.upstream.receivedAtLeast('slow', 1)
+    await sleep(300)
+    go.resolve()
+    const answers = await Promise.all(attempts)
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(fixture.upstream.received('slow')).toHaveLength(1)
+    await expect
+      .poll(() => databaseOf(fixture.gateway.dataDir).token('token-ann').used_quota, { timeout: 10_000 })
+      .toBe(COST)
+    await expect.poll(() => serving(before)).toBe(2)
+  })
+})

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { type Collector, type Span, startCollector, textIn } from '../fixtures/collector.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { discard, type Program, runProgram } from './program.ts'
+
+const CAPTURE = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' }
+/** Attributes that have what was said. */
+const SAID = [
+  'gen_ai.system_instructions',
+  'gen_ai.input.messages',
+  'gen_ai.output.messages',
+  'gen_ai.tool.definitions',
+] as const
+
+const SCHEMA = { type: 'object', properties: { city: { type: 'string' } } }
+const ARGUMENTS = { city: 'Paris' }
+
+let upstream: ScriptedUpstream
+beforeAll(async () => {
+  upstream = await startUpstream()
+  upstream.decide('m', ({ text }) =>
+    text.includes('"stream":true')
+      ? { kind: 'stream', events: 3, word: 'canaryanswer ' }
+      : { kind: 'whole', body: completionText('canaryanswer', usageText(40, 6)) },
+  )
+})
+afterAll(() => upstream?.stop())
+
+/** Runs a gateway, makes the calls of the work, stops it, and returns its spans of calls by their request id. */
+async function traced(
+  what: string,
+  env: Record<string, string>,
+  work: (say: (path: string, body: object, key?: string) => Promise<string>) => Promise<void>,
+): Promise<{ readonly collector: Collector; readonly spanOf: (id: string) => Span }> {
+  const collector = await startCollector()
+  const config: Configuration = {
+    content_log: { what },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('less', { content_log: { what: 'metadata' } })])],
+  }
+  let program: Program | undefined
+  try {
+    program = await runProgram({ config, env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } })
+    await program.ready()
+    const { url } = program
+    await work(async (path, body, key = 'ann') => {
+      const { headers } = await call(url, body, { key, path })
+      return String(headers['x-request-id'])
+    })
+    program.kill('SIGTERM')
+    await program.exit
+  } finally {
+    if (program) await discard(program)
+    await collector.stop()
+  }
+  const spanOf = (id: string): Span => {
+    const own = collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
+    if (own.length !== 1) throw new Error(`${own.length} spans of ${id}`)
+    return own[0] as Span
+  }
+  return { collector, spanOf }
+}
+
+const HELLO = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt' }] }
+
+describe('texts are exported only if they are kept, and if the variable says so', () => {
+  test.each<[string, string, Record<string, string>, string]>([
+    ['nothing is kept', 'none', CAPTURE, 'ann'],
+    ['only metadata are kept', 'metadata', CAPTURE, 'ann'],
+    ['the key lessens it', 'full', CAPTURE, 'less'],
+    ['the variable is not set', 'full', {}, 'ann'],
+  ])('not if %s', async (_, what, env, key) => {
+    let id = ''
+    const { collector, spanOf } = await traced(what, env, async (say) => {
+      id = await say('/v1/chat/completions', HELLO, key)
+    })
+    expect(collector.raw()).not.toMatch(/canary/)
+    const { attributes } = spanOf(id)
+    for (const name of SAID) expect(attributes).not.toHaveProperty([name])
+  })
+})
+
+describe('what was said in calls whose content is kept in full', () => {
+  const ids: Record<string, string> = {}
+  let spanOf: (id: string) => Span
+  beforeAll(async () => {
+    ;({ spanOf } = await traced('full', CAPTURE, async (say) => {
+      ids['chat'] = await say('/v1/chat/completions', {
+        model: 'm',
+        messages: [
+          { role: 'system', content: 'Be short.' },
+          { role: 'user', content: 'canaryprompt' },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [
+              {
+                id: 'call_1',
+                type: 'function',
+                function: { name: 'look', arguments: JSON.stringify(ARGUMENTS) },
+              },
+            ],
+          },
+          { role: 'tool', tool_call_id: 'call_1', content: 'rainy' },
+        ],
+        tools: [{ type: 'function', function: { name: 'look', description: 'Looks', parameters: SCHEMA } }],
+      })
+      ids['stream'] = await say('/v1/chat/completions', { ...HELLO, stream: true })
+      ids['messages'] = await say('/v1/messages', {
+        model: 'm',
+        max_tokens: 20,
+        system: 'Be short.',
+        messages: [
+          { role: 'user', content: 'canaryprompt' },
+          {
+            role: 'assistant',
+            content: [{ type: 'tool_use', id: 'call_1', name: 'look', input: ARGUMENTS }],
+          },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rainy' }] },
+        ],
+        tools: [{ name: 'look', description: 'Looks', input_schema: SCHEMA }],
+      })
+      ids['messages stream'] = await say('/v1/messages', { ...HELLO, max_tokens: 20, stream: true })
+      ids['responses'] = await say('/v1/responses', {
+        model: 'm',
+        instructions: 'Be short.',
+        input: [{ role: 'user', content: 'canaryprompt' }],
+      })
+      ids['gemini'] = await say('/v1beta/models/m:generateContent', {
+        systemInstruction: { parts: [{ text: 'Be short.' }] },
+        contents: [{ role: 'user', parts: [{ text: 'canaryprompt' }] }],
+      })
+      ids['long'] = await say('/v1/chat/completions', {
+        model: 'm',
+        messages: [{ role: 'user', content: 'x'.repeat(1024 * 1024) }],
+      })
+      ids['embeddings'] = await say('/v1/embeddings', { model: 'm', input: 'canaryprompt' })
+    }))
+  })
+
+  const said = (name: string, attribute: (typeof SAID)[number]): unknown => {
+    const text = textIn(spanOf(ids[name] ?? '').attributes, attribute)
+    return text === '' ? undefined : JSON.parse(text)
+  }
+  const QUESTION = { role: 'user', parts: [{ type: 'text', content: 'canaryprompt' }] }
+  const STEP = [
+    QUESTION,
+    { role: 'assistant', parts: [{ type: 'tool_call', id: 'call_1', name: 'look', arguments: ARGUMENTS }] },
+    { role: 'tool', parts: [{ type: 'tool_call_response', id: 'call_1', response: 'rainy' }] },
+  ]
+  const answer = (content: string, finish_reason: string): object => ({
+    role: 'assistant',
+    parts: [{ type: 'text', content }],
+    finish_reason,
+  })
+
+  test.each(['chat', 'messages'])(
+    '%s: messages, calls of tools and their results, in their order',
+    (name) => {
+      expect(said(name, 'gen_ai.input.messages')).toEqual(STEP)
+      expect(said(name, 'gen_ai.tool.definitions')).toEqual([
+        { type: 'function', name: 'look', description: 'Looks', parameters: SCHEMA },
+      ])
+    },
+  )
+
+  test.each(['chat', 'messages', 'responses', 'gemini'])(
+    '%s: instructions are apart, and the answer has its end',
+    (name) => {
+      expect(said(name, 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be short.' }])
+      expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer', 'stop')])
+    },
+  )
+
+  test.each(['responses', 'gemini'])('%s: messages', (name) => {
+    expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
+  })
+
+  test.each(['stream', 'messages stream'])('a %s is put together', (name) => {
+    expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer '.repeat(3), 'stop')])
+    expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
+  })
+
+  test('a call of more than 1 MiB is exported without what was said', () => {
+    const { attributes } = spanOf(ids['long'] ?? '')
+    for (const name of SAID) expect(attributes).not.toHaveProperty([name])
+    expect(attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
+  })
+
+  test('calls that are no conversations are exported without what was said', () => {
+    const { attributes } = spanOf(ids['embeddings'] ?? '')
+    for (const name of SAID) expect(attributes).not.toHaveProperty([name])
+  })
+})
