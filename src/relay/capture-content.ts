@@ -5,37 +5,27 @@ import { contentPolicy, EXPORTED_LEVELS } from '../domain/content-log.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Call } from './call.ts'
 
-/** Services that capturing needs. */
-interface CaptureServices {
-  readonly content: Pick<ContentLog, 'capture'>
-  readonly telemetry: Telemetry | undefined
-}
-
-/** Begins to collect what is said in a call, if that is kept; undefined if it is not. */
-export function captureContent(
-  { content, telemetry }: CaptureServices,
+/** Begins to collect what is said in a call; undefined if nothing of it is kept. */
+export function captureOf(
+  log: Pick<ContentLog, 'capture'>,
   call: Call,
   { user, token }: Caller,
   body: Buffer,
 ): ContentCapture | undefined {
   const { plan, incoming, response } = call
   const { contentLog, groups } = plan.settings
-  const policy = contentPolicy(contentLog, groups.get(plan.group.name)?.contentLog, user, token, Math.random)
+  const ofGroup = groups.get(plan.group.name)?.contentLog
+  const policy = contentPolicy(contentLog, ofGroup, user, token, Math.random)
   if (!policy) return undefined
-  const captured = {
-    ...policy,
-    id: incoming.id,
-    userId: user.id,
-    tokenId: token.id,
-    startedMs: incoming.startedMs,
-  }
-  const capture = content.capture(captured, body)
-  call.content = capture
-  if (telemetry?.takesContent && EXPORTED_LEVELS.has(policy.what)) exportContent(call, capture, telemetry)
-  response.onPiece = (piece) => capture.answerSent(piece)
-  response.onClosed(() => capture.closed())
-  if (response.isAborted) capture.closed()
-  return capture
+  const { id, startedMs } = incoming
+  const content = log.capture({ ...policy, id, userId: user.id, tokenId: token.id, startedMs }, body)
+  call.content = content
+  const { telemetry } = call.services
+  if (telemetry?.takesContent && EXPORTED_LEVELS.has(policy.what)) exportContent(call, content, telemetry)
+  response.onPiece = (piece) => content.answerSent(piece)
+  response.onClosed(() => content.closed())
+  if (response.isAborted) content.closed()
+  return content
 }
 
 /** Hands what is kept of a call to telemetry, as the client sent and got it. */
