@@ -16,7 +16,7 @@ import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import type { Body, FormBody } from './body-reader.ts'
 import { Call, type CallServices } from './call.ts'
-import { captureContent } from './capture-content.ts'
+import { captureOf } from './capture-content.ts'
 import type { DialectFacts } from './dialects/dialect.ts'
 import { answeredError, GATEWAY_STOPPING } from './failure.ts'
 import type { CallGuards } from './guards/call-guards.ts'
@@ -124,7 +124,7 @@ export class CallAdmission {
     call.affinity = affinity
     call.breaks = breaks
     call.guards = guards
-    const content = request.isFree ? undefined : captureContent(this.#services, call, caller, bytes)
+    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
     try {
