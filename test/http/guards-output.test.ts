@@ -260,7 +260,7 @@ const SAID = `It is ${CODE}, yes: "${CODE}"`
 const ARGS = { to: `a "${CODE}"\n`, x: 1 }
 
 /** Whether an event has a piece of the text, and whether it ends the text, by the dialect of the client. */
-const ORDER: Record<Protocol, { piece(event: Loose): boolean; end(event: Loose): boolean }> = {
+const ORDER: Record<Protocol, { piece: (event: Loose) => unknown; end: (event: Loose) => unknown }> = {
   chat: {
     piece: ({ choices }) => choices?.[0]?.['delta']?.['content'],
     end: ({ choices }) => choices?.[0]?.['finish_reason'],
@@ -287,9 +287,9 @@ describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] a
       const given = await ask(client, to, 'streamed', 'redacttext', { text })
       expect([given.text, given.status]).toEqual([text, 200])
       const events = eventsOf(given.raw)
-      const { piece, end } = ORDER[client]
-      const last = events.findLastIndex((event) => Boolean(piece(event)))
-      const first = events.findIndex((event) => Boolean(end(event)))
+      const order = ORDER[client]
+      const last = events.findLastIndex((event) => order.piece(event))
+      const first = events.findIndex((event) => order.end(event))
       expect(last).toBeGreaterThan(0)
       expect(last).toBeLessThanOrEqual(first)
     })
