@@ -84,6 +84,11 @@ describe('gateway.yaml is refused, with file and line, for', () => {
       /^gateway\.yaml:4: guards\[0\]\.match\.pii\[0\]: expected one of email, phone/,
     ],
     [
+      'a charge without a service',
+      `${guard('{ secrets: true }')}    charge: true\n`,
+      /^gateway\.yaml:5: guards\[0\]\.charge: expected false, as no service checks the texts$/,
+    ],
+    [
       'a share above 1',
       `${guard('{ secrets: true }')}    sample: 2\n`,
       /^gateway\.yaml:5: guards\[0\]\.sample: expected a share from 0 to 1, found 2$/,

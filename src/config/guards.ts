@@ -136,6 +136,20 @@ export const guardSchema: Field<Guard> = section({
   charge: flag.default(false),
   most_delay: integer(0, MAX_DELAY).default(0),
   with: written.default('[REDACTED]'),
+}).superRefine(({ charge, most_delay }, ctx) => {
+  // Both are about services, which no kind of match calls yet.
+  if (charge)
+    ctx.addIssue({
+      code: 'custom',
+      path: ['charge'],
+      message: 'expected false, as no service checks the texts',
+    })
+  if (most_delay > 0)
+    ctx.addIssue({
+      code: 'custom',
+      path: ['most_delay'],
+      message: 'expected 0, as no service checks the texts',
+    })
 })
 
 /** `docs/configuration.md: Guards`. */

@@ -199,6 +199,17 @@ describe.each(CLIENTS)('a %s client', (client) => {
   })
 })
 
+test('a long text is checked like a short one, wherever the match is', async () => {
+  for (const before of [16_380, 16_390, 100_000]) {
+    const text = `${'x '.repeat(before / 2)}${CODE}${' y'.repeat(20_000)}`
+    const body = JSON.stringify({ model: 'chat', messages: [{ role: 'user', content: text }] })
+    const { sent } = await post('/v1/chat/completions', body, 'everything', 'chat')
+    expect(sent).toEqual([body.replace(CODE, '***')])
+    const { answer } = await post('/v1/chat/completions', body, 'blockinput', 'chat')
+    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'block-input=blocked;count=1'])
+  }
+})
+
 describe('other endpoints', () => {
   const OTHERS = [
     ['/v1/completions', 'chat', { model: 'chat', prompt: `a ${CODE}` }],

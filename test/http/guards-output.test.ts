@@ -259,6 +259,43 @@ const ROADS = PROTOCOLS.flatMap((client) =>
 const SAID = `It is ${CODE}, yes: "${CODE}"`
 const ARGS = { to: `a "${CODE}"\n`, x: 1 }
 
+/** Whether an event has a piece of the text, and whether it ends the text, by the dialect of the client. */
+const ORDER: Record<Protocol, { piece: (event: Loose) => unknown; end: (event: Loose) => unknown }> = {
+  chat: {
+    piece: ({ choices }) => choices?.[0]?.['delta']?.['content'],
+    end: ({ choices }) => choices?.[0]?.['finish_reason'],
+  },
+  messages: {
+    piece: ({ delta }) => delta?.['text'],
+    end: ({ type }) => type === 'content_block_stop',
+  },
+  responses: {
+    piece: ({ type }) => type === 'response.output_text.delta',
+    end: ({ type }) => type === 'response.output_text.done',
+  },
+  gemini: {
+    piece: ({ candidates }) => candidates?.[0]?.['content']?.['parts']?.[0]?.['text'],
+    end: ({ candidates }) => candidates?.[0]?.['finishReason'],
+  },
+}
+
+describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] as const)))(
+  'a stream of a %s client from a %s channel',
+  (client, to) => {
+    test('that ends like the beginning of a match is sent in full, before its end', async () => {
+      const text = 'It is code-47'
+      const given = await ask(client, to, 'streamed', 'redacttext', { text })
+      expect([given.text, given.status]).toEqual([text, 200])
+      const events = eventsOf(given.raw)
+      const order = ORDER[client]
+      const last = events.findLastIndex((event) => order.piece(event))
+      const first = events.findIndex((event) => order.end(event))
+      expect(last).toBeGreaterThan(0)
+      expect(last).toBeLessThanOrEqual(first)
+    })
+  },
+)
+
 describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
   test('a redacted answer is what the model said without the matches', async () => {
     const given = await ask(client, to, form, 'redacttext', { text: SAID })

@@ -90,6 +90,32 @@ export class CallGuards {
     return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms))
   }
 
+  /**
+   * Checks a text of the request in pieces: `push` and `end` throw `GuardBlock`. Undefined if a guard replaces, because
+   * tokens are made for whole texts only.
+   */
+  requestChannel(
+    spot: TextSpot,
+  ): { readonly push: (text: string) => string; readonly end: () => string } | undefined {
+    const place = this.screenOf(spot)
+    if (!place || place.guards.some(({ guard }) => actionOf(guard, spot.isSigned) === 'replace'))
+      return undefined
+    const stream = place.screen.stream()
+    let counted: readonly number[] = []
+    const step = (work: () => string): string => {
+      const beganMs = performance.now()
+      const text = work()
+      const counts = [...stream.counts]
+      const added = counts.map((count, index) => count - (counted[index] ?? 0))
+      counted = counts
+      this.record(place, added, spot.isSigned, performance.now() - beganMs)
+      const blocking = stream.blockedBy === undefined ? undefined : place.guards[stream.blockedBy]
+      if (blocking) throw new GuardBlock(blocking)
+      return text
+    }
+    return { push: (text) => step(() => stream.push(text)), end: () => step(() => stream.end()) }
+  }
+
   /** Checks the arguments of a tool call in the request: the strings in their JSON. */
   checkRequestJson(text: string, spot: TextSpot): string {
     return this.#check(spot, text, ({ screen }) => applyToJson(screen, text, this.pseudonyms))

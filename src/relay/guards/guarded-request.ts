@@ -88,10 +88,31 @@ async function changesOf(
     const { from, to } = found
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
-    const change = size < TURN_CHARACTERS ? piece() : await TURN_BUDGET.work(piece)
+    const change =
+      to - from > TURN_CHARACTERS && !found.isJson
+        ? await longChange(guards, bytes, found)
+        : size < TURN_CHARACTERS
+          ? piece()
+          : await TURN_BUDGET.work(piece)
     if (change) changes.push(change)
   }
   return changes
+}
+
+// A long text is checked in pieces, so that other calls have their turn in between.
+async function longChange(
+  guards: CallGuards,
+  bytes: Buffer,
+  found: FoundText,
+): Promise<TextChange | undefined> {
+  const text = textAt(bytes, found.from, found.to)
+  const channel = guards.requestChannel(found)
+  if (!channel) return TURN_BUDGET.work(() => changeOf(guards, bytes, found))
+  let checked = ''
+  for (let at = 0; at < text.length; at += TURN_CHARACTERS)
+    checked += await TURN_BUDGET.work(() => channel.push(text.slice(at, at + TURN_CHARACTERS)))
+  checked += channel.end()
+  return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
 }
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
