@@ -151,6 +151,11 @@ describe('a screen', () => {
     )
   })
 
+  it('hides what a match gains when it goes on in the next piece', () => {
+    const screen = new Screen([{ rule: compile({ regex: 'a(?:bc)*' }), do: 'redact', with: '#' }])
+    expect(streamed(screen, ['xa', 'bc', 'b', 'cbx']).outputs).toEqual(['x#', '', '', 'bx', ''])
+  })
+
   it('never gives out a part of a match', () => {
     fc.assert(
       fc.property(
