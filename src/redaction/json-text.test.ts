@@ -142,6 +142,7 @@ describe('a text that is JSON', () => {
   it('is screened as plain text if it is no JSON', () => {
     expect(applyToJson(redacting, 'call aab with 1234-1234').text).toBe('call <"#"> with <"#">')
     expect(applyToJson(redacting, '{hello aab}').text).toBe('{hello <"#">}')
+    expect(applyToJson(redacting, '[12345678x]').text).toBe('[<"#">x]')
   })
 
   it('takes tokens, which are put back with their escapes', () => {

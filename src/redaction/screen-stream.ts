@@ -116,7 +116,7 @@ export class ScreenStream {
     if (this.#alsoFound.length > 0) this.#countFlagged(isEnd)
     const result = this.#compose(isEnd ? Infinity : safe)
     const drop = Math.min(needed, this.#passed) - this.#base
-    if (drop > 0) {
+    if (drop > 0 && this.#blockedBy === undefined) {
       this.#text = text.slice(drop)
       this.#base += drop
     }

@@ -151,6 +151,21 @@ describe('a screen', () => {
     )
   })
 
+  it('hides what a match gains when it goes on in the next piece', () => {
+    const screen = new Screen([{ rule: compile({ regex: 'a(?:bc)*' }), do: 'redact', with: '#' }])
+    expect(streamed(screen, ['xa', 'bc', 'b', 'cbx']).outputs).toEqual(['x#', '', '', 'bx', ''])
+  })
+
+  it('keeps nothing of a text that it has blocked', () => {
+    const screen = new Screen([
+      { rule: compile({ words: ['a'] }), do: 'block' },
+      { rule: compile({ words: ['密'] }), do: 'redact', with: '#' },
+    ])
+    const stream = screen.stream()
+    expect(stream.push('密a密')).toBe('#')
+    expect([stream.blockedBy, stream.held, stream.retained]).toEqual([0, 0, 0])
+  })
+
   it('never gives out a part of a match', () => {
     fc.assert(
       fc.property(
