@@ -66,6 +66,7 @@ export const audit = {
     model_limits: 'Models',
     allow_ips: 'Addresses',
     vendor_routes: 'Routes of vendors',
+    guards: 'Guards',
     key: 'Key',
     limits_by: 'Limits set by',
     protocol: 'Protocols',

@@ -68,6 +68,7 @@ export const audit: Texts['audit'] = {
     model_limits: '模型',
     allow_ips: '地址',
     vendor_routes: '供应商路由',
+    guards: '防护规则',
     key: '密钥',
     limits_by: '限制设定者',
     protocol: '协议',
