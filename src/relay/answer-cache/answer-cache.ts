@@ -17,7 +17,7 @@ import type { KeptAnswers } from '../answers/kept-answers.ts'
 import type { Body, FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { DialectFacts } from '../dialects/dialect.ts'
-import type { CallGuards } from '../guards/call-guards.ts'
+import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
 import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
 import type { Routes } from '../routing.ts'
 import { type BodyForm, CONTENT_TYPES, isSameBody, mayBeKept, type WantedBody } from './answer-bodies.ts'
@@ -342,7 +342,7 @@ export class AnswerCache {
         ...sharedHeaders(head),
         'content-type':
           call.wanted.form === facts.form ? (head['content-type'] ?? '') : CONTENT_TYPES[call.wanted.form],
-        ...headersOf(call, incoming, ageMs),
+        ...headersOf(call, incoming, ageMs, facts),
       })
       .end(body)
     return true
@@ -350,9 +350,16 @@ export class AnswerCache {
 }
 
 /** Headers of a hit that belong to its call. */
-function headersOf({ dialect }: SharableCall, { id }: IncomingCall, ageMs: number): ResponseHeaders {
+function headersOf(
+  { dialect, request, guards }: SharableCall,
+  { id }: IncomingCall,
+  ageMs: number,
+  facts?: AnswerFacts,
+): ResponseHeaders {
+  const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
   return {
     ...idHeaders(id, dialect.name),
+    ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
     'x-gateway-cache': 'hit',
     age: String(Math.floor(ageMs / 1_000)),
   }
@@ -405,6 +412,7 @@ function factsOf(
     model,
     form: wanted.form,
     includeUsage: wanted.includeUsage,
+    ...(settlement.guards && { guards: settlement.guards }),
     ...(equal.keeping.hasUsageOption && { usage: writeUsageCounts(usage) }),
   }
 }

@@ -62,6 +62,7 @@ export class Hits {
       reason,
       delivered: true,
       cache: 'hit',
+      guards: facts?.guards ?? '',
       hit_saved: facts ? facts.quota - quota : 0,
       service_tier: '',
       requested_service_tier: request.serviceTier ?? '',

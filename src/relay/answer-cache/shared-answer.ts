@@ -15,6 +15,8 @@ export interface AnswerFacts {
   /** Form in which its client got the answer. */
   readonly form: BodyForm
   readonly includeUsage: boolean
+  /** Verdicts of the guards that checked it; absent if none did. */
+  readonly guards?: string | undefined
   /** The usage as streams of chat state it; absent in other dialects. */
   readonly usage?: object | undefined
 }
