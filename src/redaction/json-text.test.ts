@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { lawRuns } from '../../test/tier.ts'
 import { applyToJson, JsonTextStream } from './json-text.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule } from './rule.ts'
@@ -91,7 +92,7 @@ describe('a text that is JSON', () => {
         const { text } = applyToJson(redacting, JSON.stringify(value, null, isIndented ? 1 : 0))
         expect(JSON.parse(text)).toEqual(screened(redacting, value))
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 
@@ -109,7 +110,7 @@ describe('a text that is JSON', () => {
           expect(streamed(screen, text, size)).toEqual(applyToJson(screen, text))
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: lawRuns(3000) },
     )
   })
 
@@ -126,7 +127,7 @@ describe('a text that is JSON', () => {
           expect(streamed(screen, text, size).text).toBe(text)
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 

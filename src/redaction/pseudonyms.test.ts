@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { lawRuns } from '../../test/tier.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule } from './rule.ts'
 import { Screen } from './screen.ts'
@@ -103,7 +104,7 @@ describe('Pseudonyms', () => {
         output += restorer.end()
         expect(output).toBe(expected)
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 })

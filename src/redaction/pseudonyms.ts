@@ -38,6 +38,11 @@ export class Pseudonyms {
     return this.#values.size
   }
 
+  /** The tokens that were made, with their values. */
+  entries(): Iterable<readonly [string, string]> {
+    return this.#values.entries()
+  }
+
   /** The token of a value; the same for the same value in every request of the user, unless two values of one request collide. */
   tokenFor(kind: string, value: string): string {
     const name = `${kind} ${value}`

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
+import { lawRuns } from '../../test/tier.ts'
 import { compileRule, type Rule, type TextMatch } from './rule.ts'
 import { Screen } from './screen.ts'
 import type { ScreenRule } from './screen-rule.ts'
@@ -120,7 +121,7 @@ describe('a screen', () => {
         expect(screen.find(text).map(({ start, end }) => ({ start, end }))).toEqual(spans)
         expect(screen.apply(text).text).toBe(redacted(text, spans))
       }),
-      { numRuns: 3000 },
+      { numRuns: lawRuns(3000) },
     )
   })
 
@@ -137,7 +138,7 @@ describe('a screen', () => {
         const together = new Screen([{ rule: compile({ regex: regexes }), do: 'redact', with: '#' }])
         expect(together.apply(text).text).toBe(redacted(text, spans))
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 
@@ -147,7 +148,7 @@ describe('a screen', () => {
         const { outputs: _, ...result } = streamed(screen, cut(text, sizes))
         expect(result).toEqual(screen.apply(text))
       }),
-      { numRuns: 5000 },
+      { numRuns: lawRuns(5000) },
     )
   })
 
@@ -186,7 +187,7 @@ describe('a screen', () => {
           expect(output.replaceAll('#', '').replaceAll('[REDACTED]', '')).toBe(kept.join(''))
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 
@@ -203,7 +204,7 @@ describe('a screen', () => {
           expect(stream.retained).toBeLessThanOrEqual(most + half)
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: lawRuns(3000) },
     )
   })
 
@@ -213,7 +214,7 @@ describe('a screen', () => {
         for (const output of streamed(screen, cut(text, sizes)).outputs)
           expect(output.isWellFormed()).toBe(true)
       }),
-      { numRuns: 2000 },
+      { numRuns: lawRuns(2000) },
     )
   })
 
@@ -258,7 +259,7 @@ describe('a screen', () => {
           expect(continuations.some(isMatched)).toBe(true)
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: lawRuns(1000) },
     )
   })
 

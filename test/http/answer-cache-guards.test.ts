@@ -96,3 +96,19 @@ test('values that a guard has replaced come back to their own user alone', async
     'ann@example.com',
   )
 })
+
+test('nobody gets the values of another by sending the token that stands for them', async () => {
+  const call = (key: string, to: string) =>
+    fixture.chat(key, ask('swapped', { messages: [{ role: 'user', content: `Greet ${to}.` }] }))
+  fixture.upstream.script('swapped', { kind: 'whole', content: 'Hello.' })
+  await call('ann', 'ann@example.org')
+  const [token] =
+    /\[\[EMAIL_[0-9a-f]{8}\]\]/.exec(fixture.upstream.received('swapped').at(-1)?.text ?? '') ?? []
+  fixture.upstream.script('swapped', { kind: 'whole', content: `Hello ${token}.` })
+  const body = ask('swapped', { messages: [{ role: 'user', content: 'Greet ann@example.org once more.' }] })
+  expect((await fixture.chat('ann', body)).text).toContain('Hello ann@example.org.')
+  const forged = ask('swapped', { messages: [{ role: 'user', content: `Greet ${token} once more.` }] })
+  const stolen = await fixture.chat('bob', forged)
+  expect(stolen.headers['x-gateway-cache']).toBe('miss')
+  expect(stolen.text).not.toContain('ann@example.org')
+})

@@ -284,3 +284,32 @@ describe('scopes', () => {
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, undefined])
   })
 })
+
+test.each<[string, string, string]>([
+  [
+    'a property that is called name',
+    '/v1/chat/completions',
+    `{"model":"chat","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"name":{"type":"string","description":"${CODE}"}}}}}]}`,
+  ],
+  [
+    'a property that is called required',
+    '/v1/messages',
+    `{"model":"messages","max_tokens":5,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{"required":{"type":"string","description":"${CODE}"}}}}]}`,
+  ],
+  [
+    'a message that states the type of signed reasoning',
+    '/v1/chat/completions',
+    `{"model":"chat","messages":[{"role":"user","type":"reasoning","signature":"abc","content":"${CODE}"}]}`,
+  ],
+  [
+    'a message that states the type of a result',
+    '/v1/chat/completions',
+    `{"model":"chat","messages":[{"role":"user","type":"x_tool_result","content":"${CODE}"}]}`,
+  ],
+])('a guard of the input finds its match in %s', async (_what, path, body) => {
+  const lane = path === '/v1/messages' ? 'messages' : 'chat'
+  const { answer, sent } = await post(path, body, keyOf('redact-input'), lane)
+  expect(answer.status).toBe(200)
+  expect(sent).toHaveLength(1)
+  expect(sent[0]).not.toContain(CODE)
+})

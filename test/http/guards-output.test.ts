@@ -352,3 +352,26 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect([given.text, given.args]).toEqual([SAID, ARGS])
   })
 })
+
+test('arguments of the former function calls are guarded across events', async () => {
+  const chunk = (delta: object): string =>
+    `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`
+  const pieces = ['{"to":"co', 'de-47', '11-x"}'].map((text) => chunk({ function_call: { arguments: text } }))
+  const end =
+    'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}\n\ndata: [DONE]\n\n'
+  fixture.upstream.script('chat', {
+    kind: 'stream',
+    frames: [chunk({ role: 'assistant', function_call: { name: 'f', arguments: '' } }), ...pieces, end],
+    ending: 'no done',
+  })
+  const answer = await call(
+    fixture.gateway.url,
+    JSON.stringify({ model: 'chat', stream: true, messages: [{ role: 'user', content: 'hi' }] }),
+    { path: '/v1/chat/completions', key: 'redactargs' },
+  )
+  const given = eventsOf(answer.text)
+    .flatMap((event) => event['choices'] ?? [])
+    .map((choice: Loose) => choice['delta']['function_call']?.['arguments'] ?? '')
+    .join('')
+  expect(JSON.parse(given)).toEqual({ to: '[REDACTED]' })
+})

@@ -70,6 +70,9 @@ test('a response that its provider stores is guarded when it is read', async () 
   const again = await read('ann', id)
   expect(again.text).toContain('it is [REDACTED]')
   expect(again.headers['x-gateway-guards']).toBe('out=redacted;count=1')
+  // Both would show parts of answers as they were generated.
+  for (const part of ['/input_items', '?stream=true&starting_after=3'])
+    expect((await read('ann', `${id}${part}`)).status).toBe(400)
 })
 
 test('a blocked stream costs what was generated until then, and its provider is not read to the end', async () => {
@@ -185,8 +188,8 @@ test('nothing that the gateway has written contains a match', async () => {
   const { data } = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/?page_size=100')
   const refused = await vi.waitFor(
     async () => {
-      const found = await manage<{ total: number }>(fixture.gateway.url, ADMIN, 'GET /api/log/refused')
-      expect(found.data.total).toBeGreaterThan(0)
+      const found = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/refused')
+      expect(JSON.stringify(found.data)).toContain('guard_blocked')
       return found
     },
     { timeout: 10_000, interval: 200 },
@@ -204,7 +207,6 @@ test('nothing that the gateway has written contains a match', async () => {
     log: fixture.gateway.logs(),
     ...Object.fromEntries(files.map((path) => [path, readFileSync(path, 'latin1')])),
   }
-  expect(places.refused).toContain('guard_blocked')
   for (const [place, text] of Object.entries(places))
     for (const secret of SECRETS) expect(text.includes(secret), `${secret} in ${place}`).toBe(false)
 })

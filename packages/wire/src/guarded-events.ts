@@ -114,8 +114,15 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
           )
         } else if (key === 'tool_calls' && scan.kindOf(node) === 'array') readCalls(node)
         else if (key === 'reasoning_details' && scan.kindOf(node) === 'array') readDetails(node)
+        else if (isDelta && key === 'function_call' && scan.kindOf(node) === 'object') readFunctionCall(node)
         else if (isDelta) texts.push(...generatedTexts(scan, node, key))
       }
+    }
+    const readFunctionCall = (call: Node): void => {
+      const node = scan.memberOf(call, 'arguments')
+      if (node === undefined || scan.kindOf(node) !== 'string') return
+      const rest = (text: string): string => `"function_call":{"arguments":${JSON.stringify(text)}}`
+      piece(node, channel('function_call', rest, { place: 'tool_arguments', isJson: true }))
     }
     const readCalls = (calls: Node): void => {
       for (const call of scan.elements(calls)) {

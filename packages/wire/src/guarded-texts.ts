@@ -256,8 +256,9 @@ function collectData(scan: ScannedObject, node: Node, around: Surroundings, foun
 }
 
 function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
-  const type = stringIn(scan, node, 'type') ?? ''
   const role = stringIn(scan, node, 'role')
+  // What has a role is a message in every dialect, whatever type it states besides.
+  const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
   const isSigned =
     around.isSigned ||
     (isReasoning(scan, node, type) && (around.signsReasoning === true || isSignedNode(scan, node)))
@@ -290,6 +291,8 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
+  // A schema may have any of these names for its properties.
+  if (scan.kindOf(value) === 'object' && !REPEATING.has(name)) return false
   if (TERMS.has(name) || REPEATING.has(name))
     return !scan.isContainer(value) || REPEATING.has(name) || isWords(name)
   if (name === 'name') return role === undefined

@@ -9,9 +9,8 @@ import type { CacheOptions } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { GatewayError } from '../../errors.ts'
 import { idHeaders } from '../../http/id-headers.ts'
-import type { RequestMemory } from '../../limits/request-memory.ts'
+import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
 import type { KeptAnswers } from '../answers/kept-answers.ts'
 import type { Body, FormBody } from '../body-reader.ts'
@@ -111,8 +110,9 @@ export class AnswerCache {
       [options.scope, owner, first.group.name],
       [dialect.name, equal.keeping.endpoint, first.name],
       [configurationVersion(settings), first.model.priceMoment ?? ''],
-      // Those with other guards would get another answer.
+      // Those with other guards would get another answer, and those with other values another one put back.
       admitted.guards?.all.map(({ guard }) => guard) ?? [],
+      [...(admitted.guards?.pseudonyms.entries() ?? [])],
       equal.identity(),
     ]
     return {
@@ -198,11 +198,9 @@ export class AnswerCache {
       for await (const part of answers.parts(kept, read)) pieces.push(part)
       answer.replay(kept.head, pieces)
       return { kept, facts }
-    } catch (error) {
-      // It was removed meanwhile.
-      if (error instanceof GatewayError && error.code === 'not_found') return 'call'
-      answer.answer.fail(error)
-      throw error
+    } catch {
+      // It was removed meanwhile, or cannot be read now: its call is carried out, like any other.
+      return 'call'
     } finally {
       read.end()
     }
@@ -228,6 +226,7 @@ export class AnswerCache {
       underWay.fail(error)
     }
     if (led.isTraced) incoming.isTraced = true
+    if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
     answer.endedAs(facts)
@@ -306,6 +305,7 @@ export class AnswerCache {
     }
     const facts = response.isAborted ? undefined : await answer.facts
     const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
+    if (reason === 'cut') incoming.hasFailed = true
     await this.#hits.settle(call, incoming, facts, reason)
     return true
   }
@@ -334,9 +334,21 @@ export class AnswerCache {
     incoming: IncomingCall,
   ): Promise<boolean> {
     const body = await answer.bodyFor(facts, call.wanted)
-    if (!body) return false
-    await this.#hits.settle(call, incoming, facts, 'complete')
-    if (incoming.response.isAborted) return true
+    const { token, user } = call.caller
+    const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
+    if (!body || !held.take(body.length)) return false
+    // Until its client has read it.
+    incoming.response.onClosed(() => held.release())
+    try {
+      await this.#hits.settle(call, incoming, facts, 'complete')
+    } catch (error) {
+      held.release()
+      throw error
+    }
+    if (incoming.response.isAborted) {
+      held.release()
+      return true
+    }
     incoming.response
       .writeHead(200, {
         ...sharedHeaders(head),

@@ -52,7 +52,7 @@ export class Hits {
     const { account, budgets } = payer
     const holdFacts = this.#holdFacts(call, incoming, model.name)
     const hold =
-      quota <= affordableAmount(account, budgets)
+      quota === 0 || quota <= affordableAmount(account, budgets)
         ? ledger.admit(account, quota, holdFacts, budgets)
         : await ledger.admitInTime(payer, quota, holdFacts, patienceOf(incoming, settings.options))
     const tookMs = Math.round(performance.now() - incoming.startedAt)

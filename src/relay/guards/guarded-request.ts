@@ -50,6 +50,7 @@ export async function guardedRequest(
   }
   const scan = scanObject(body.bytes, limits)
   const { bytes } = await guardedScan(guards, scan)
+  if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
   if (bytes === body.bytes) return body
   body.hold(bytes.length)
   return { ...body, bytes }

@@ -111,6 +111,8 @@ export class ResponseRequests {
   replayOf(request: StoredResponseRequest): Replay | undefined {
     const { reading, response, isKept, query, ids } = request
     if (isKept || query.get('stream') !== 'true') return undefined
+    // A match may begin before that event.
+    if (request.guards?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
     // From here on its upstream is read, not the store.
     reading.end()
     return {
@@ -157,6 +159,8 @@ export class ResponseRequests {
   /** Responds with a page of the input items of the response. */
   async inputItems(request: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = request
+    // They contain earlier answers as they were generated.
+    if (request.guards?.concernsAnswer) throw notGuarded("'input_items'")
     await reading.hold(PARTS_BYTES)
     if (!isKept)
       return answerPieces(
@@ -233,6 +237,13 @@ export class ResponseRequests {
 function renamed({ ids, response: { previousId } }: StoredResponseRequest, body: Buffer): Buffer {
   if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
   return ids.whole(body)
+}
+
+function notGuarded(what: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `${what} cannot be used with this API key, because guards check its answers`,
+  )
 }
 
 function notStreamed(): GatewayError {
