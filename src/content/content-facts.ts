@@ -27,10 +27,19 @@ export function contentFacts(
     facts[part] = {
       bytes: length,
       sha256: digestOf(bytes),
-      ...(isRequest ? requestFacts(bytes) : answerFacts(bytes)),
+      ...factsOf(bytes, isRequest),
     }
   }
   return facts
+}
+
+// JSON may be nested too deeply for a function that calls itself.
+function factsOf(bytes: Buffer, isRequest: boolean): Omit<PartFacts, 'bytes' | 'sha256'> {
+  try {
+    return isRequest ? requestFacts(bytes) : answerFacts(bytes)
+  } catch {
+    return {}
+  }
 }
 
 const MAX_NAMES = 1_000

@@ -123,16 +123,22 @@ export class ContentKeeper implements ContentWork {
     })
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
+      let isWhole = true
       for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
         const successor = successors.get(key.id)
-        if (!successor) continue
+        if (!successor) {
+          // Another deletion has put entries under this key meanwhile: the mark stays, and is carried out later.
+          const entries = await writer.entriesOfKey(key.id)
+          if (entries.some((entry) => isMarked(mark, entry))) isWhole = false
+          continue
+        }
         for (const entry of await writer.entriesOfKey(key.id))
           if (!isMarked(mark, entry)) await this.#reseal(writer, entry, key, successor)
         gone.push(key.id)
       }
       await writer.removeEntriesOfKeys(gone)
       await writer.removeKeys(gone)
-      await writer.finishMark(mark.id)
+      if (isWhole) await writer.finishMark(mark.id)
       return gone.length > 0
     })
   }

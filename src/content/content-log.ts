@@ -23,6 +23,8 @@ const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 10_000
 /** Time for which the end of the gateway waits for the queue. */
 const CLOSE_MS = 5_000
+/** How long a deletion waits for what is being written. */
+const DELETE_WAIT_MS = 2_000
 /** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
 const READ_COPIES = 8
 
@@ -136,7 +138,8 @@ export class ContentLog implements CaptureQueue {
    * anything of it was kept.
    */
   async delete(deletion: ContentDeletion): Promise<boolean> {
-    await this.flush()
+    // What cannot be written now is covered by the mark that the deletion leaves.
+    await this.#flushWithin(DELETE_WAIT_MS)
     if (this.#isUnused) return false
     return this.#thread.ask('delete', deletion)
   }
@@ -154,11 +157,15 @@ export class ContentLog implements CaptureQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    await this.#flushWithin(CLOSE_MS)
+    await this.#thread.close()
+  }
+
+  async #flushWithin(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)))
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))
     await Promise.race([this.flush(), late])
     clearTimeout(timer)
-    await this.#thread.close()
   }
 
   /** Whether nothing was ever kept here. A shared database is always asked. */

@@ -50,6 +50,7 @@ export class ContentThread {
       const worker = (this.#worker ??= this.#start())
       const number = (this.#number += 1)
       this.#pending.set(number, { resolve, reject })
+      worker.ref()
       worker.postMessage({ number, name, input } satisfies ToContentThread, transferred)
     })
   }
@@ -65,6 +66,7 @@ export class ContentThread {
     worker.on('message', ({ number, output, error }: FromContentThread) => {
       const pending = this.#pending.get(number)
       this.#pending.delete(number)
+      if (this.#pending.size === 0) worker.unref()
       if (error === undefined) pending?.resolve(output as never)
       else pending?.reject(new Error(error))
     })

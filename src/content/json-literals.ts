@@ -80,7 +80,7 @@ function textOf(node: Node): string {
 }
 
 const SPACE = /[ \t\r\n]*/y
-const STRING = /"(?:[^"\\]|\\.)*"/y
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y
 const OTHER = /-?[\w.+-]+/y
 
 /** Reads JSON, and notes where its strings are. */

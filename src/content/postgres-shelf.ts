@@ -118,9 +118,14 @@ export class PostgresShelf implements Shelf {
   async #prepare(query: Query): Promise<void> {
     if (this.#partitions.size > 0 || (await exists(query))) return
     await query('begin')
-    await query('select pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
-    for (const statement of SCHEMA) await query(statement)
-    await query('commit')
+    try {
+      await query('select pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
+      for (const statement of SCHEMA) await query(statement)
+      await query('commit')
+    } catch (error) {
+      await query('rollback').catch(() => {})
+      throw error
+    }
   }
 
   async #partition(query: Query, day: number): Promise<void> {

@@ -69,3 +69,17 @@ test('bytes that are no text stay as they are', () => {
   const bytes = Buffer.from([0xff, 0xfe, 0x00])
   expect(redactedContent(bytes)).toBe(bytes)
 })
+
+test('of a stream that is cut in the middle of an event, all that is kept is without the value', () => {
+  const event = (text: string): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+  const kept = redacted(`${event('ann.lee@exa')}${event('mple.com and more')}data: {"choices":[{"del`)
+  expect(kept).not.toMatch(/ann\.lee|mple\.com/)
+  expect(kept).toContain('and more')
+  expect(redacted(`${event(`a\u2028b ${MAIL}`)}data: [DONE]\n\n`)).not.toContain(MAIL)
+})
+
+test('a value behind an escape is found in JSON that is cut off', () => {
+  const key = `sk-${'proj'}-${'aB3'.repeat(20)}`
+  expect(redacted(`{"content":"first\\n${key} and`)).not.toContain(key)
+})

@@ -6,7 +6,9 @@ import { jsonLiterals, type Literal } from './json-literals.ts'
 const WITH = '[REDACTED]'
 const LIST = /^\s*\[/
 const alone = (literal: Literal): Literal => ({ ...literal, place: undefined })
-const DATA = /^data: ?(.*)$/gm
+const DATA = /(?<![^\r\n])data: ?([^\r\n]*)/g
+/** An escape of JSON, but for that of a code unit. */
+const ESCAPE = /\\[^u]/g
 
 const screen = new Screen([
   { rule: compileRule('secrets', { secrets: true }), do: 'redact', with: WITH },
@@ -30,8 +32,17 @@ export function redactedContent(bytes: Buffer): Buffer {
   const whole = jsonLiterals(text)
   // Of a list of contents, as Gemini streams them, the strings continue each other too.
   const literals = whole && !LIST.test(text) ? whole.map(alone) : (whole ?? literalsOfEvents(text))
-  const redacted = literals ? withLiterals(text, literals) : screen.apply(text).text
+  const redacted = literals ? withLiterals(text, literals) : cutOff(text)
   return redacted === text ? bytes : Buffer.from(redacted)
+}
+
+/** Text that is no JSON, such as an answer or a stream that was cut off. Of a cut event nothing is kept. */
+function cutOff(text: string): string {
+  const head = text.slice(0, text.lastIndexOf('\n') + 1)
+  const events = literalsOfEvents(head)
+  if (events) return withLiterals(head, events) + WITH
+  // The letter of an escape is not part of the value behind it.
+  return without(text, [...screen.find(text.replace(ESCAPE, '  '))])
 }
 
 /** The strings of the events of a stream; undefined if the text is none, or one of its events is no JSON. */

@@ -43,6 +43,7 @@ function exportContent(
   const { id } = call.incoming
   call.awaitsContent = true
   capture.onOver = (kept) => {
+    call.awaitsContent = false
     const { request_received: request, answer_received, answer_sent } = kept ?? {}
     const content = request && { request, answer: answer_sent ?? answer_received }
     if (!content || !telemetry.hasRoomFor(content)) telemetry.content(id, undefined)
