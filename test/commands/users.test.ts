@@ -77,6 +77,9 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
       quota: 750_000,
       used_quota: 0,
       request_count: 0,
+      content_log_what: '',
+      content_log_sample: null,
+      content_log_keep: null,
       ...NO_TERMS,
     }
     expect(made).toMatchObject({ code: 0, err: '' })

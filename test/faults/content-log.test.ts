@@ -47,6 +47,13 @@ const accountOf = (index: number) => ({ id: index + 2, accessToken: `the-access-
 const say = (name: string, words: string, model = 'm') =>
   call(url(), { model, messages: [{ role: 'user', content: words }] }, { key: name })
 
+/** Resolves when the content of a call is kept: the thread that writes it starts with the first one. */
+async function whenWriting(): Promise<void> {
+  const { headers } = await say('ann', `ann 0`)
+  const status = async () => (await lookAt(url(), OPERATOR, String(headers['x-request-id']))).status
+  await expect.poll(status).toBe(200)
+}
+
 async function rows(): Promise<readonly Row[]> {
   const all: Row[] = []
   for (let page = 1; ; page += 1) {
@@ -61,6 +68,7 @@ describe('a gateway that is killed while it writes content', () => {
     let spoken = 0
     for (let round = 0; round < 4; round += 1) {
       const state = { isKilled: false }
+      await whenWriting()
       const talking = Promise.all(
         NAMES.map(async (name) => {
           while (!state.isKilled) {
@@ -116,6 +124,7 @@ test('a database that takes no content delays no call; what finds no room is dro
     expect((await say('ben', 'quick')).status).toBe(200)
     return performance.now() - start
   }
+  await whenWriting()
   await quick()
   const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
   blocked.exec('BEGIN EXCLUSIVE')

@@ -168,5 +168,5 @@ test('a storm of retries over connections that are cut costs one upstream call a
   expect(new Set(usage.map(({ reason }) => reason))).toEqual(new Set(['complete']))
   expect(database.openHolds()).toEqual([])
   console.info(`${calls.length} calls, ${attempts} attempts, ${cuts} connections cut`)
-  expect(cuts).toBeGreaterThan(calls.length)
+  expect(cuts).toBeGreaterThan(calls.length / 2)
 })

@@ -114,6 +114,7 @@ describe('GET /api/token/', () => {
       allow_ips: '10.0.0.0/8\n192.0.2.7',
       group: 'vip',
       vendor_routes: '{"acme":"vip"}',
+      guards: [],
       content_log_what: '',
       content_log_sample: null,
       content_log_keep: null,

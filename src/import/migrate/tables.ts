@@ -43,13 +43,16 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 
 /**
  * Tables that are not copied: holds are settled before, the target has its own identity, running nodes report
- * the state of alerts again, and states of sign-ins last only minutes.
+ * the state of alerts again, states of sign-ins last only minutes, and kept answers are made again.
  */
 export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
   'alert_sender',
   'alert_thresholds',
+  'answer_parts',
   'holds',
+  'idempotent_calls',
+  'kept_answers',
   'store_identity',
   'used_states',
 ])

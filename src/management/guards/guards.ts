@@ -58,17 +58,35 @@ type GuardObject = z.output<typeof guardSchema>
 const nameField = textField('expected the name of a guard', 64)
 
 /** A guard as gateway.yaml declares it. The schema of the file checks its other members. */
-const declaration = z.looseObject(
-  { name: nameField },
-  { error: 'expected an object with name, do and match' },
-)
-const bounded = anyField(TEXT_BYTES.list).pipe(declaration)
+const member = anyField(TEXT_BYTES.list)
+const declaration = z
+  .object(
+    {
+      name: nameField,
+      do: member.optional(),
+      match: member.optional(),
+      where: member.optional(),
+      mode: member.optional(),
+      with: member.optional(),
+      models: member.optional(),
+      groups: member.optional(),
+      users: member.optional(),
+      tokens: member.optional(),
+      sample: member.optional(),
+      timeout: member.optional(),
+      on_failure: member.optional(),
+      charge: member.optional(),
+      most_delay: member.optional(),
+    },
+    { error: 'expected an object with name, do and match' },
+  )
+  .catchall(member)
 
 /** A guard to add. */
-export const newGuard = bounded
+export const newGuard = declaration
 
 /** A guard that replaces the one of its name. */
-export const changedGuard = bounded
+export const changedGuard = declaration
 
 /** The name of a guard in a path. */
 export const guardPath = z.object({ name: nameField })
@@ -244,7 +262,7 @@ export const guardTest = z.object(
     text: textField('expected a text', MAX_TEXT),
     place: z.enum(GUARD_PLACES, { error: `expected one of ${GUARD_PLACES.join(', ')}` }).default('input'),
     guards: z.array(nameField, { error: EXPECTED_GUARDS }).max(MAX_GUARDS).nullish(),
-    guard: bounded.nullish().describe('a guard in the form of gateway.yaml'),
+    guard: declaration.nullish().describe('a guard in the form of gateway.yaml'),
   },
   { error: 'expected an object with a text' },
 )

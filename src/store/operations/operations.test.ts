@@ -28,6 +28,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       allow_ips: null,
       group: '',
       vendor_routes: '',
+      guards: [],
       deleted_time: null,
       content_log_what: '',
       content_log_sample: null,
