@@ -17,6 +17,7 @@ import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { family } from '../operations/process-family.ts'
 import { newToken } from '../store-rows.ts'
+import { byTier } from '../tier.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024
@@ -256,8 +257,14 @@ describe('sixty concurrent requests of one user', () => {
       asked(`/v1/responses/${LARGE_INPUT}/input_items?limit=100`, KEY),
     'for a kept response of 30 MB': () => asked(`/v1/responses/${LARGE_OUTPUT}`, KEY),
     'that continue a chain of 1,000 kept responses': () => continued(CHAIN - 1),
-    [BODIES]: () => converted(28 * MIB),
-    'of 4 MB that are converted': () => converted(4 * MIB),
+    // By day other tests share the machine, and sending so many bytes takes all the time that a body may take.
+    ...byTier(
+      {},
+      {
+        [BODIES]: () => converted(28 * MIB),
+        'of 4 MB that are converted': () => converted(4 * MIB),
+      },
+    ),
   }
 
   test.each(Object.keys(attacks))(
