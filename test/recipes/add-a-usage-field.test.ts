@@ -18,8 +18,8 @@ const FIELD = {
 /** The place that the value comes from. */
 const SOURCE = {
   file: 'src/relay/call.ts',
-  text: '      note: lasting?.note,\n',
-  by: "      note: lasting?.note,\n      shard: 'blue',\n",
+  text: "      guards: this.guards?.text ?? '',\n",
+  by: "      guards: this.guards?.text ?? '',\n      shard: 'blue',\n",
 }
 
 interface Page {
