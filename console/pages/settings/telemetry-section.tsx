@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { type ExportedSignal, telemetryQuery } from '../../api/telemetry.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -12,11 +13,13 @@ export function TelemetrySection() {
   const { telemetry } = useTexts().settings
   const { profile } = useSignedIn()
   const columns = useColumns()
+  const section = useRef<HTMLElement>(null)
+  const enabled = useIsSeen(section)
   return (
-    <section aria-label={telemetry.title}>
+    <section ref={section} aria-label={telemetry.title}>
       <h2>{telemetry.title}</h2>
       <p>{telemetry.hint}</p>
-      <QueryResult query={useQuery(telemetryQuery(profile.id))} rows={2}>
+      <QueryResult query={useQuery({ ...telemetryQuery(profile.id), enabled })} rows={2}>
         {(signals) =>
           signals.length === 0 ? (
             <Empty text={telemetry.empty} />
@@ -32,6 +35,19 @@ export function TelemetrySection() {
       </QueryResult>
     </section>
   )
+}
+
+/** Whether an element has been in view, so that the page begins with fewer requests. */
+function useIsSeen(element: RefObject<HTMLElement | null>): boolean {
+  const [isSeen, setSeen] = useState(false)
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true)
+    })
+    if (element.current) observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [element])
+  return isSeen
 }
 
 function useColumns(): readonly Column<ExportedSignal>[] {
