@@ -107,8 +107,10 @@ function checkChangelog() {
 function checkDependencies() {
   if (/"resolved": "https?:/.test(read('package-lock.json'))) problem('package-lock.json names a registry')
   const all = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.devDependencies }
+  // A package may be installed under another name: `npm:NAME@VERSION`.
   for (const [name, wanted] of Object.entries(all))
-    if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(wanted)) problem(`package.json: ${name} is not exact (${wanted})`)
+    if (!/^(?:npm:[\w@./-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(wanted))
+      problem(`package.json: ${name} is not exact (${wanted})`)
 }
 
 function checkTree() {
