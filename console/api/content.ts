@@ -14,7 +14,7 @@ export type ContentPart = NonNullable<CallContent['parts'][keyof CallContent['pa
 export function contentQuery(userId: number, id: string) {
   return queryOptions({
     queryKey: [userId, 'content', id],
-    // A look at another's content is recorded: it is made when it is asked for, and not repeated by itself.
+    // Reading another user's content is audited, so the query never refetches by itself.
     staleTime: Infinity,
     retry: false,
     refetchOnWindowFocus: false,

@@ -64,7 +64,7 @@ export interface ClientExchange {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
-  /** Set if the call has a span of its own, so that its request needs none. */
+  /** Set if the call has its own span; its request then gets no separate one. */
   isTraced?: true
   /** Renders an error for the client. Set if the call has an idempotency key. */
   render?: (error: unknown) => RenderedError

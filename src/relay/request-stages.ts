@@ -35,7 +35,7 @@ export interface IncomingCall {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
-  /** Set if the call has a span of its own, so that its request needs none. */
+  /** Set if the call has its own span; its request then gets no separate one. */
   isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts

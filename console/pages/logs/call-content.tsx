@@ -14,7 +14,7 @@ import classes from './call-details.module.css'
 
 const PARTS = ['request_received', 'request_sent', 'answer_received', 'answer_sent'] as const
 
-/** What was said in a call, where it is kept; read when it is asked for, because a look is recorded. */
+/** The content of a call, if it is kept. Loaded only on request, because reading it is audited. */
 export function CallContentSection({ call }: { readonly call: CallDetail }) {
   const { content } = useTexts()
   const { profile } = useSignedIn()
