@@ -28,7 +28,7 @@ export interface EventText extends FoundText {
 export interface EventTexts {
   /** In the order of the bytes. */
   readonly texts: readonly EventText[]
-  /** Key prefixes of the channels that end before this event. Channels that its own texts end are not included. */
+  /** Key prefixes of channels that end before this event. A channel may also end with its own text: see `isLast`. */
   readonly ends: readonly string[]
   /** Offsets of the values of lists that repeat texts token by token, and what stands in their place. */
   readonly logprobs: readonly (readonly [from: number, to: number, instead: string])[]
