@@ -424,3 +424,16 @@ test('without options.cache nothing is kept, and no header is stated', async () 
   expect(plain.upstream.received('m')).toHaveLength(4)
   await plain.close()
 })
+
+test('a stream that fails is not kept for its idempotency key either', async () => {
+  fixture.upstream.script(
+    'failing',
+    { kind: 'stream', events: 3, ending: 'error' },
+    { kind: 'whole', content: 'A whole answer.' },
+  )
+  const headers = { 'idempotency-key': 'failing-under-the-cache' }
+  const body = askStream('failing', { messages: [{ role: 'user', content: 'twice' }] })
+  const attempt = async () => (await open(fixture.gateway.url, body, { key: 'ann', headers })).end()
+  expect((await attempt()).text).toContain('error')
+  expect((await attempt()).headers['idempotency-replayed']).toBeUndefined()
+})
